@@ -1,0 +1,1 @@
+"""A SQL proxy with differential privacy that PostgreSQL clients connect to unchanged."""

@@ -1,0 +1,1 @@
+"""Where the records are: the only rooms that read them."""

@@ -1,0 +1,1 @@
+"""Choosing ε: formulas only."""

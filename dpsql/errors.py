@@ -1,0 +1,97 @@
+"""Everything dpsql says when it can't go on: one tree, the SQLSTATE on the class.
+
+    DpsqlError
+    ├── ConfigError       F0000  at start only; file, line and value
+    ├── SyntaxFailed      42601  does not parse
+    ├── Unsupported       0A000  parses, is not allowed; the hint says what to write instead
+    ├── AccessDenied      42501  rows of a protected table; a table that is not granted
+    ├── MissingBounds     55000  an aggregate needs bounds or a domain that the policy lacks
+    ├── BudgetExhausted   53400  says when it renews
+    ├── AuthFailed        28P01  one text for every cause
+    ├── ProtocolError     08P01  malformed frames
+    ├── QueryCanceled     57014  a cancel request or the deadline
+    ├── EngineFailed      58000  after data was read: fixed text
+    └── InternalError     XX000  an invariant of our own broke: fixed text
+
+What is raised after data was read (the last three) takes no message, so that no fact about the data can be put into it.
+"""
+
+from typing import ClassVar
+
+
+class DpsqlError(Exception):
+    """An error that a person will read: what is wrong, and the next step as a hint."""
+
+    sqlstate: ClassVar[str] = "XX000"
+
+    def __init_subclass__(cls, *, sqlstate: str) -> None:
+        cls.sqlstate = sqlstate
+
+    def __init__(self, message: str, *, hint: str | None = None, position: int | None = None) -> None:
+        """Say `message`; `position` is the 1-based character in the statement, where it is known."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.position = position
+
+
+class ConfigError(DpsqlError, sqlstate="F0000"):
+    """The configuration can't be used; the message has one line per mistake."""
+
+
+class SyntaxFailed(DpsqlError, sqlstate="42601"):
+    """The statement does not parse."""
+
+
+class Unsupported(DpsqlError, sqlstate="0A000"):
+    """The statement parses but can't be answered privately as it is written."""
+
+
+class AccessDenied(DpsqlError, sqlstate="42501"):
+    """Rows of a protected table were asked for, or a table that the role may not use."""
+
+
+class MissingBounds(DpsqlError, sqlstate="55000"):
+    """The policy lacks the bounds or the domain that the statement needs."""
+
+
+class BudgetExhausted(DpsqlError, sqlstate="53400"):
+    """The charge would pass a budget."""
+
+
+class ProtocolError(DpsqlError, sqlstate="08P01"):
+    """The client sent bytes that are not the protocol."""
+
+
+class _FixedError(DpsqlError, sqlstate="XX000"):
+    """An error whose text can't depend on anything."""
+
+    text: ClassVar[str] = ""
+    advice: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, *, sqlstate: str, text: str, advice: str | None = None) -> None:
+        cls.sqlstate, cls.text, cls.advice = sqlstate, text, advice
+
+    def __init__(self) -> None:
+        super().__init__(self.text, hint=self.advice)
+
+
+class AuthFailed(_FixedError, sqlstate="28P01", text="password authentication failed"):
+    """The log-in failed, for whatever reason."""
+
+
+class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due to user request or time limit"):
+    """The statement was cancelled or met its deadline."""
+
+
+class EngineFailed(
+    _FixedError,
+    sqlstate="58000",
+    text="the engine could not run the measurement; the charge stands",
+    advice="The operator's log has the cause.",
+):
+    """The engine failed after data may have been read; the cause is only in the operator's log."""
+
+
+class InternalError(_FixedError, sqlstate="XX000", text="internal error of dpsql", advice="The operator's log has the cause."):
+    """An invariant of dpsql did not hold."""

@@ -1,0 +1,1 @@
+"""What the data's owner declares: tables, bounds, domains, privacy units, roles."""

@@ -1,0 +1,48 @@
+"""Closed intervals of exact numbers: the bounds of a column and of every expression."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All numbers from `low` to `high`, both included.
+
+    Dates are days and timestamps microseconds since 1970-01-01, so a half-open range of dates ends one day,
+    a half-open range of timestamps one microsecond, before its upper bound.
+    """
+
+    low: Fraction
+    high: Fraction
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError(f"empty interval [{self.low}, {self.high}]")
+
+    @classmethod
+    def of(cls, low: Fraction | int | str, high: Fraction | int | str) -> Self:
+        """Build from anything that `Fraction` reads exactly (not from floats)."""
+        return cls(Fraction(low), Fraction(high))
+
+    @property
+    def width(self) -> Fraction:
+        """Return high − low."""
+        return self.high - self.low
+
+    @property
+    def magnitude(self) -> Fraction:
+        """Return the largest absolute value in the interval."""
+        return max(abs(self.low), abs(self.high))
+
+    def __contains__(self, value: Fraction | int) -> bool:
+        return self.low <= value <= self.high
+
+    def meet(self, other: "Interval") -> "Interval | None":
+        """Return what both contain; None if that is nothing."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Interval(low, high) if low <= high else None
+
+    def hull(self, other: "Interval") -> "Interval":
+        """Return the smallest interval that contains both."""
+        return Interval(min(self.low, other.low), max(self.high, other.high))

@@ -1,0 +1,159 @@
+"""The policy as values: what the owner of the data declared, checked and without any trace of YAML.
+
+Exact throughout: numbers are `Fraction`, dates are days and timestamps microseconds since 1970-01-01 (as `Fraction` in
+intervals, `int` in domains).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+
+Value = bool | int | Fraction | str
+"""A value of a domain. NULL is never one: `Column.nullable` says whether it can occur."""
+
+
+class SqlType(StrEnum):
+    """The column types a schema file may declare, by PostgreSQL's own names."""
+
+    BOOLEAN = "boolean"
+    SMALLINT = "smallint"
+    INTEGER = "integer"
+    BIGINT = "bigint"
+    NUMERIC = "numeric"
+    REAL = "real"
+    DOUBLE = "double precision"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def is_integer(self) -> bool:
+        """Say whether every value is an integer."""
+        return self in (SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT)
+
+    @property
+    def is_float(self) -> bool:
+        """Say whether NaN and ±infinity are values."""
+        return self in (SqlType.REAL, SqlType.DOUBLE)
+
+    @property
+    def is_number(self) -> bool:
+        """Say whether arithmetic is defined."""
+        return self.is_integer or self.is_float or self is SqlType.NUMERIC
+
+    @property
+    def is_temporal(self) -> bool:
+        """Say whether the values are days or microseconds."""
+        return self in (SqlType.DATE, SqlType.TIMESTAMP)
+
+
+class Period(StrEnum):
+    """How often a role's budget renews (UTC; weeks start on Monday)."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A column of a public table that a key points to."""
+
+    table: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One declared column; `bounds` and `values` exclude each other."""
+
+    name: str
+    type: SqlType
+    declared: str
+    """The type as written, for the shadow's DDL: `numeric(10,2)`."""
+    bounds: Interval | None = None
+    values: tuple[Value, ...] | None = None
+    references: Reference | None = None
+    nullable: bool = False
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBound:
+    """Whose rows a table's rows are, and how many of one unit count at the most."""
+
+    column: str
+    max_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A protected table, or a public one (`public`), whose rows everybody may see."""
+
+    name: str
+    columns: Mapping[str, Column]
+    units: Mapping[str, UnitBound]
+    """By unit kind; empty for a public table."""
+    public: bool = False
+    key: str | None = None
+    """The column that identifies a row, where one was declared."""
+    expected_rows: int | None = None
+    description: str | None = None
+    file: str = ""
+    """The file that declares it, as messages name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """An amount of ε and δ."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleBudget:
+    """What a role may spend in one period."""
+
+    total: Privacy
+    period: Period = Period.NEVER
+
+
+class Mechanism(StrEnum):
+    """Which noise a role's statistics get."""
+
+    CUBE = "cube"
+    LAPLACE = "laplace"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Who asks: what is protected from them, and what they may spend."""
+
+    name: str
+    protects: str
+    budget: RoleBudget
+    per_query: Privacy
+    tables: frozenset[str] | None = None
+    """The protected tables that it may use; None means all."""
+    clamp: bool = False
+    """Whether its answers are clamped to their possible range."""
+    mechanism: Mechanism = Mechanism.CUBE
+    max_groups: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything that the analysis of a statement depends on, beside the statement."""
+
+    dataset: str
+    tables: Mapping[str, Table]
+    roles: Mapping[str, Role]
+    budgets: Mapping[str, Privacy]
+    """The data set's own budget per unit kind, for all roles together."""
+    fingerprint: str
+    """A hash of all of the above: releases made under another policy are not reused."""

@@ -1,0 +1,1 @@
+"""Budgets, measurements, noise, releases: the noising layer."""

@@ -1,0 +1,110 @@
+"""What passes between a client's session and the gateway: values only."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: a user of the server, and the role whose ledger pays."""
+
+    user: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a row description, as the shadow gave it."""
+
+    name: str
+    oid: int
+    typmod: int
+    type: str
+    """PostgreSQL's own spelling, as `format_type(oid, typmod)` gives it: `numeric(10,2)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One bound parameter: its value as text (None is NULL) and its type's spelling."""
+
+    text: str | None
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of the client's session in the shadow that an answer depends on."""
+
+    epsilon: str | None = None
+    """`dpsql.epsilon`, where the session has set it."""
+    time_zone: str = "UTC"
+    search_path: str = '"$user", public'
+
+
+@dataclass(slots=True)
+class Cancellation:
+    """A way to stop an answer from another thread; once set it stays set."""
+
+    _event: threading.Event = field(default_factory=threading.Event)
+    _stops: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def requested(self) -> bool:
+        """Say whether somebody asked to stop."""
+        return self._event.is_set()
+
+    def on_cancel(self, stop: Callable[[], None]) -> None:
+        """Call `stop` when a cancel comes; at once if it came already."""
+        self._stops.append(stop)
+        if self.requested:
+            stop()
+
+    def cancel(self) -> None:
+        """Ask whoever works on the answer to stop."""
+        self._event.set()
+        for stop in tuple(self._stops):
+            stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One statement that reads a protected table (or a `dpsql.*` table), parsed but not yet resolved."""
+
+    text: str
+    """The statement as the client sent it."""
+    probes: tuple[str, ...]
+    """Statements to be described (Parse and Describe, never run) in the client's session in the shadow before the answer.
+
+    The first is the select of the statement itself. Their errors are the client's errors: they come from PostgreSQL.
+    """
+    plan: object = None
+    """The gateway's own."""
+
+
+class Answers(Protocol):
+    """What a session needs of the gateway."""
+
+    def statements(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Return where each statement of a simple query begins and ends; one span when it can't be told."""
+
+    def examine(self, text: str, asker: Asker) -> Question | None:
+        """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
+
+    def answer(
+        self,
+        question: Question,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        asker: Asker,
+        cancellation: Cancellation,
+    ) -> str:
+        """Return the statement to run in the shadow instead of `question.text`, parameters kept as `$n`.
+
+        Blocks; call it on a worker thread. `described` has one row description a probe.
+
+        Raises:
+            DpsqlError: whatever the client is to be told instead of an answer.
+        """

@@ -1,0 +1,1 @@
+"""From SQL text to facts about a relation, and from facts to the engine's SQL."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL without records that clients really talk to."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL protocol between clients and the shadow."""
