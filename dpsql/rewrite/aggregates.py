@@ -1,0 +1,54 @@
+"""Which calls are aggregates, by name, and how one is written in a tree."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+STATISTICS = frozenset({"count", "sum", "avg"})
+MOMENTS = frozenset(
+    {"variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop", "covar_pop", "covar_samp", "corr"}
+)
+QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "max"})
+LOGICAL = frozenset({"bool_and", "bool_or", "every", "mode"})
+REFUSED = frozenset(
+    ["array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg", "bit_and", "bit_or", "bit_xor", "range_agg", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "any_value", "rank", "dense_rank", "percent_rank", "cume_dist", "grouping"]
+)
+NAMES = STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
+_WINDOW_ONLY = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+
+
+def function_name(node: exp.Expression) -> str:
+    """Return the name of a call, lower case, `pg_catalog.` taken off; `dpsql.margin` in full; empty for anything else."""
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Anonymous):
+        schema, name = str(node.this.name).lower(), str(node.expression.this).lower()
+        return name if schema in {"pg_catalog", "public"} else f"{schema}.{name}"
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Say whether `node` is one aggregate call with all that belongs to it (FILTER, WITHIN GROUP)."""
+    if isinstance(node, (exp.Filter, exp.WithinGroup)):
+        return True
+    name = function_name(node)
+    return name == "dpsql.margin" or (name in NAMES and name not in _WINDOW_ONLY)
+
+
+def top_aggregates(node: exp.Expression) -> Iterator[exp.Expression]:
+    """Yield the outermost aggregate calls of one expression, none from nested queries.
+
+    The function of a window call is post-processing; what it is applied to is searched.
+    """
+    if isinstance(node, exp.Query):
+        return
+    if is_aggregate(node) and not _is_windowed(node):
+        yield node
+        return
+    for child in node.iter_expressions():
+        yield from top_aggregates(child)
+
+
+def _is_windowed(node: exp.Expression) -> bool:
+    child = node
+    while isinstance(child.parent, (exp.Filter, exp.WithinGroup, exp.Dot)) and child.arg_key in {"this", "expression"}:
+        child = child.parent
+    return isinstance(child.parent, exp.Window) and child.arg_key == "this"

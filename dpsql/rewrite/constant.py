@@ -1,0 +1,210 @@
+"""Constants of a statement: literals, parameters, and whatever PostgreSQL makes of a constant expression."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.question import Argument
+from dpsql.rewrite.dialect import render
+from dpsql.rewrite.expr import NULL, Const, Span
+from dpsql.rewrite.literal import parse_span, parse_value, simplest
+from dpsql.rewrite.names import position
+from dpsql.rewrite.oracle import TYPES, Oracle
+
+_UNITS = {
+    "day": Span(0, 1, 0), "week": Span(0, 7, 0), "month": Span(1, 0, 0), "year": Span(12, 0, 0), "quarter": Span(3, 0, 0),
+    "hour": Span(0, 0, 3600 * 10**6), "minute": Span(0, 0, 60 * 10**6), "second": Span(0, 0, 10**6),
+}  # fmt: skip
+_SAFE_NODES = (
+    exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var, exp.Neg, exp.Paren,
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.DPipe, exp.CurrentDate, exp.CurrentTimestamp,
+    exp.Localtimestamp, exp.Extract, exp.Anonymous, exp.Parameter, exp.AtTimeZone, exp.Array, exp.Case, exp.If,
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or, exp.Not, exp.Is, exp.ByteString, exp.Dot,
+    exp.Identifier, exp.Substring, exp.Trim, exp.StrPosition, exp.Like, exp.ILike, exp.Escape, exp.RegexpLike,
+    exp.RegexpILike, exp.In, exp.Between, exp.Collate, exp.Tuple,
+)  # fmt: skip
+_SAFE_FUNCTIONS = frozenset(
+    ["abs", "age", "btrim", "ceil", "ceiling", "char_length", "chr", "coalesce", "concat", "concat_ws", "date_bin", "date_part", "date_trunc", "div", "exp", "extract", "floor", "format", "greatest", "initcap", "isfinite", "justify_days", "justify_hours", "justify_interval", "least", "left", "length", "ln", "log", "log10", "lower", "lpad", "ltrim", "make_date", "make_interval", "make_timestamp", "md5", "mod", "now", "nullif", "octet_length", "overlay", "position", "power", "pow", "quote_literal", "regexp_replace", "regexp_substr", "replace", "reverse", "right", "round", "rpad", "rtrim", "sign", "split_part", "sqrt", "starts_with", "statement_timestamp", "strpos", "substr", "substring", "timezone", "to_char", "to_date", "to_number", "to_timestamp", "transaction_timestamp", "translate", "trim", "trunc", "upper", "width_bucket"]
+)
+_ARRAY = re.compile(r"(.+)\[\]$")
+
+
+def safe_for_shadow(node: exp.Expression) -> bool:
+    """Say whether everything in `node` is pure, quick and free of side effects, so that the shadow may be asked."""
+    for part in node.walk():
+        if isinstance(part, exp.Anonymous) and str(part.this).lower() not in _SAFE_FUNCTIONS:
+            return False
+        if isinstance(part, exp.Dot) and str(part.this).lower() != "pg_catalog":
+            return False
+        if not isinstance(part, (*_SAFE_NODES, exp.Column)):
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Where the values of constants come from."""
+
+    arguments: Sequence[Argument]
+    oracle: Oracle
+
+    def of(self, node: exp.Expression) -> Const | Span:
+        """Return the value of an expression without columns.
+
+        Raises:
+            Unsupported: it may not be asked of the shadow, or has a type that is not supported.
+        """
+        simple = self._simple(node)
+        return simple if simple is not None else self._asked(node)
+
+    def items(self, node: exp.Expression) -> tuple[Const, ...] | None:
+        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Array):
+            return tuple(self._scalar(item) for item in node.expressions)
+        text, _ = self.oracle.constant(f"pg_catalog.to_json({self.bound(node)})")
+        return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
+
+    def bound(self, node: exp.Expression) -> str:
+        """Return the text of `node` with its parameters' values in place."""
+        copy = node.copy()
+        for parameter in list(copy.find_all(exp.Parameter)):
+            argument = self._argument(parameter)
+            value = exp.Literal.string(argument.text) if argument.text is not None else exp.Null()
+            cast = exp.Cast(this=value, to=exp.DataType.build(argument.type, dialect="postgres", udt=True))
+            if parameter is copy:
+                copy = cast
+            else:
+                parameter.replace(cast)
+        return render(copy)
+
+    def _scalar(self, node: exp.Expression) -> Const:
+        value = self.of(node)
+        if isinstance(value, Span):
+            raise Unsupported("intervals can't stand in a list", position=position(node))
+        return value
+
+    def _argument(self, node: exp.Parameter) -> Argument:
+        return self.arguments[int(node.name) - 1]
+
+    def _simple(self, node: exp.Expression) -> Const | Span | None:
+        match node:
+            case exp.Paren():
+                return self.of(node.this)
+            case exp.Null():
+                return NULL
+            case exp.Boolean():
+                return Const(bool(node.this), SqlType.BOOLEAN)
+            case exp.Literal():
+                return Const(str(node.this), SqlType.TEXT) if node.is_string else _number(str(node.this))
+            case exp.Neg():
+                return _negated(self.of(node.this))
+            case exp.Parameter():
+                argument = self._argument(node)
+                return _typed(argument.text, argument.type)
+            case exp.Cast() if isinstance(node.this, exp.Literal) and not node.to.expressions:
+                return _typed(str(node.this.this), node.to.sql("postgres").lower())
+            case exp.Interval():
+                return _interval(node)
+        return None
+
+    def _asked(self, node: exp.Expression) -> Const | Span:
+        if not safe_for_shadow(node):
+            raise Unsupported(f"{node.sql('postgres')[:80]} can't stand beside private rows", position=position(node))
+        text, type_ = self.oracle.constant(self.bound(node))
+        if type_ == "interval" and text is not None:
+            return parse_span(text)
+        value = _typed(text, type_)
+        if value is None:
+            raise Unsupported(
+                f"a constant of type {type_} is not supported beside private rows", position=position(node)
+            )
+        return value
+
+
+def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
+    """Return a string literal as the type of what it is compared with, as PostgreSQL reads it; others unchanged."""
+    if const.type is not SqlType.TEXT or type_ is SqlType.TEXT or const.value is None:
+        return const
+    try:
+        return Const(parse_value(str(const.value), type_), type_)
+    except ValueError:
+        literal = exp.Cast(
+            this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
+        )
+        text, _ = constants.oracle.constant(render(literal))
+        return Const(None if text is None else _parsed(text, type_), type_)
+
+
+def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
+    try:
+        return parse_value(text, type_)
+    except (ValueError, OverflowError) as error:
+        raise Unsupported(f'"{text}" can\'t be compared with private values', hint="Use a finite value.") from error
+
+
+def _typed(text: str | None, type_: str) -> Const | None:
+    sql_type = TYPES.get({"int": "integer", "varchar": "character varying", "decimal": "numeric"}.get(type_, type_))
+    if sql_type is None:
+        return None
+    return (
+        Const(None if text is None else _parsed_or_none(text, sql_type), sql_type)
+        if _readable(text, sql_type)
+        else None
+    )
+
+
+def _readable(text: str | None, type_: SqlType) -> bool:
+    return text is None or _parsed_or_none(text, type_) is not None
+
+
+def _parsed_or_none(text: str, type_: SqlType) -> bool | int | Fraction | str | None:
+    try:
+        return parse_value(text, type_)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _element(item: object) -> Const:
+    match item:
+        case None:
+            return NULL
+        case bool():
+            return Const(item, SqlType.BOOLEAN)
+        case int():
+            return Const(item, SqlType.BIGINT)
+        case Fraction():
+            return Const(simplest(item), SqlType.NUMERIC)
+        case str():
+            return Const(item, SqlType.TEXT)
+    raise Unsupported("only flat arrays of simple values are supported")
+
+
+def _number(text: str) -> Const:
+    value = simplest(Fraction(text.replace("_", "")))
+    whole = text.replace("_", "").isdigit()
+    return Const(value, (SqlType.BIGINT if abs(value) >= 2**31 else SqlType.INTEGER) if whole else SqlType.NUMERIC)
+
+
+def _negated(value: Const | Span) -> Const | Span | None:
+    if isinstance(value, Span):
+        return value.times(-1)
+    if value.value is None or not value.type.is_number:
+        return None
+    assert not isinstance(value.value, (str, bool))
+    return Const(-value.value, value.type)
+
+
+def _interval(node: exp.Interval) -> Span | None:
+    amount, unit = node.this, node.args.get("unit")
+    if not isinstance(amount, exp.Literal) or unit is None:
+        return None
+    span = _UNITS.get(str(unit.name).lower().removesuffix("s"))
+    return span.times(int(amount.name)) if span and re.fullmatch(r"-?\d+", amount.name) else None

@@ -1,0 +1,62 @@
+"""What the translation of one SELECT's expressions knows, and the refusal of what it does not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.constant import Constants
+from dpsql.rewrite.expr import Apply, Expr, Span
+from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.names import Names, position
+
+SPAN_TIMES = "span_times"
+"""A constant interval times a whole number: exists only until it is added to a timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """One SELECT's names, the statement's constants, and what is known about columns."""
+
+    names: Names
+    constants: Constants
+    known: Callable[[Expr], Facts]
+    handlers: Mapping[type[exp.Expression], "Handler"]
+
+    def expression(self, node: exp.Expression) -> Expr:
+        """Return the expression.
+
+        Raises:
+            Unsupported: with the construct that is not allowed over private rows.
+        """
+        value = self.operand(node)
+        if isinstance(value, Span) or (isinstance(value, Apply) and value.op == SPAN_TIMES):
+            raise Unsupported("an interval is not a value of a column here", position=position(node))
+        return value
+
+    def operand(self, node: exp.Expression) -> Expr | Span:
+        """Return the expression, or the interval that a constant is."""
+        if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
+            return self.constants.of(node)
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            raise refused(node)
+        return handler(self, node)
+
+
+Handler = Callable[[Translator, exp.Expression], Expr | Span]
+
+
+def refused(node: exp.Expression) -> Unsupported:
+    """Return the error for a construct that is not known here."""
+    text = node.sql("postgres")[:80]
+    return Unsupported(
+        f"{text} is not supported over private rows",
+        hint="docs/sql.md lists the functions that are.",
+        position=position(node),
+    )
+
+
+def _may_be_constant(node: exp.Expression) -> bool:
+    return node.find(exp.Query, exp.Subquery, exp.Window, exp.Filter, exp.WithinGroup) is None

@@ -1,0 +1,31 @@
+"""PostgreSQL's grammar with every function kept by its own name.
+
+sqlglot knows hundreds of functions by class and writes some of them back in another form (`to_char` through strftime, for
+one). Here a function call stays what was written, so that what is post-processing reaches PostgreSQL unchanged, and
+what is private is looked up by name in `functions.py`.
+"""
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+
+_OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
+
+
+class Client(Postgres):
+    """The dialect that clients write."""
+
+    class Parser(Postgres.Parser):  # type: ignore[misc]  # sqlglot's metaclass makes it a plain class attribute
+        """A parser that recognises syntax, not functions."""
+
+        FUNCTIONS: ClassVar = {}
+        FUNCTION_PARSERS: ClassVar = {k: v for k, v in Postgres.Parser.FUNCTION_PARSERS.items() if k in _OWN_SYNTAX}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+            k: v for k, v in Postgres.Parser.NO_PAREN_FUNCTION_PARSERS.items() if k in ("ANY", "CASE")
+        }
+
+
+def render(node: exp.Expression) -> str:
+    """Return `node` as PostgreSQL text, function names as they were written."""
+    return node.sql(Client, normalize_functions=False, comments=False)

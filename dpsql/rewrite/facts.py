@@ -1,0 +1,101 @@
+"""What is known about the values of an expression without looking at any: NULL-ability, interval, finite domain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.errors import MissingBounds
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.expr import Apply, Const, Expr, Ref, describe
+from dpsql.rewrite.functions import TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts about one expression."""
+
+    nullable: bool = True
+    interval: Interval | None = None
+    values: tuple[Value, ...] | None = None
+    """All values beside NULL, sorted; None when they are not few or not known."""
+
+    @classmethod
+    def of_values(cls, values: tuple[Value, ...], *, nullable: bool) -> "Facts":
+        """Build from a domain; its interval is the domain's hull."""
+        numbers = [v for v in values if not isinstance(v, str)]
+        whole = len(numbers) == len(values) and values
+        interval = Interval(Fraction(min(numbers)), Fraction(max(numbers))) if whole else None
+        return cls(nullable, interval, values)
+
+
+Env = Mapping[Ref, Facts]
+"""Facts about columns: declared ones, narrowed by what WHERE says."""
+
+
+def facts(expr: Expr, env: Env) -> Facts:
+    """Return what is known about `expr`.
+
+    Raises:
+        MissingBounds: arithmetic on a column without bounds, which could overflow.
+    """
+    match expr:
+        case Ref():
+            return env[expr]
+        case Const(value=None):
+            return Facts(nullable=True)
+        case Const(value=value):
+            return Facts.of_values((value,), nullable=False) if value is not None else Facts()
+        case Apply():
+            return _applied(expr, env)
+        case _:
+            assert_never(expr)
+
+
+def _applied(expr: Apply, env: Env) -> Facts:
+    function = TABLE[expr.op]
+    given = [facts(arg, env) for arg in expr.args]
+    if function.needs_bounds:
+        for arg, known in zip(expr.args, given, strict=True):
+            _require_bounds(arg, known)
+    interval = function.interval([g.interval for g in given], expr)
+    nullable = _nullable(expr, given)
+    if expr.type is SqlType.BOOLEAN:
+        return Facts(nullable, Interval.of(0, 1), (False, True))
+    return Facts(nullable, interval)
+
+
+def _require_bounds(arg: Expr, known: Facts) -> None:
+    if isinstance(arg, Const) or known.interval is not None or not (arg.type.is_number or arg.type.is_temporal):
+        return
+    if isinstance(arg, Ref):
+        raise missing_bounds(arg)
+    raise MissingBounds(
+        f"the possible values of {describe(arg)} are not bounded",
+        hint="Calculate with it only where its value is bounded: a divisor, for one, must not be able to be 0.",
+    )
+
+
+def missing_bounds(ref: Ref) -> MissingBounds:
+    """Return the error for a column that is used where only bounded values may be."""
+    return MissingBounds(
+        f'column "{ref.name}" has no declared bounds',
+        hint="The owner of the data can declare `bounds: [low, high]` for it in the table's schema file.",
+    )
+
+
+def _nullable(expr: Apply, given: list[Facts]) -> bool:
+    function = TABLE[expr.op]
+    if function.eats_null:
+        return False
+    if function.makes_null:
+        return True
+    match expr.op:
+        case "case":
+            results = [*range(1, len(given) - 1, 2), len(given) - 1]
+            return any(given[i].nullable for i in results)
+        case "coalesce" | "greatest" | "least":
+            return all(g.nullable for g in given)
+        case _:
+            return any(g.nullable for g in given)

@@ -1,0 +1,193 @@
+"""Comparisons, lists, three-valued logic and conditionals."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.arithmetic import as_timestamp
+from dpsql.rewrite.constant import coerce
+from dpsql.rewrite.context import Handler, Translator, refused
+from dpsql.rewrite.expr import FALSE, NULL, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.function import wide
+from dpsql.rewrite.names import position
+from dpsql.rewrite.shadowed import through_shadow
+
+BOOL = SqlType.BOOLEAN
+_OPS: Mapping[type[exp.Expression], str] = {
+    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
+}  # fmt: skip
+
+
+def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expression) -> Expr:
+    """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
+    a = coerce(a, b.type, t.constants) if isinstance(a, Const) else a
+    b = coerce(b, a.type, t.constants) if isinstance(b, Const) else b
+    if SqlType.TIMESTAMP in (a.type, b.type):
+        a, b = as_timestamp(a), as_timestamp(b)
+    alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
+    if not alike:
+        raise refused(node)
+    if a.type is SqlType.TEXT and op in {"lt", "le", "gt", "ge"}:
+        return through_shadow(t, node)
+    return Apply(op, (a, b), BOOL)
+
+
+def _comparison(t: Translator, node: exp.Expression) -> Expr:
+    right = node.args.get("expression")
+    if isinstance(right, (exp.Any, exp.All)):
+        return _membership(
+            t, node.this, t.constants.items(right.this), node, op=_OPS[type(node)], every=isinstance(right, exp.All)
+        )
+    return compare(t, _OPS[type(node)], t.expression(node.this), t.expression(node.expression), node)
+
+
+def _membership(
+    t: Translator, left: exp.Expression, items: tuple[Const, ...] | None, node: exp.Expression, *, op: str, every: bool
+) -> Expr:
+    """Translate `x = ANY (…)`, `x <> ALL (…)` and `x IN (…)` over constants."""
+    if (op, every) not in {("eq", False), ("ne", True)}:
+        raise refused(node)
+    x = t.expression(left)
+    if items is None:
+        return Const(None, BOOL)
+    if not items:
+        return FALSE if op == "eq" else TRUE
+    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
+    inside = Apply("in", (x, *members), BOOL)
+    return inside if op == "eq" else Apply("not", (inside,), BOOL)
+
+
+def _member(t: Translator, x: Expr, item: Const, node: exp.Expression) -> Const:
+    pair = compare(t, "eq", x, item, node)
+    assert isinstance(pair, Apply)
+    member = pair.args[1]
+    if pair.args[0] != x or not isinstance(member, Const):
+        raise refused(node)
+    return member
+
+
+def _in(t: Translator, node: exp.Expression) -> Expr:
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        raise Unsupported(
+            "IN (SELECT …) over private rows is not supported",
+            hint="Write the values as a list.",
+            position=position(node),
+        )
+    items = [t.expression(item) for item in node.expressions]
+    if not all(isinstance(item, Const) for item in items):
+        x = t.expression(node.this)
+        parts = tuple(compare(t, "eq", x, item, node) for item in items)
+        return Apply("or", parts, BOOL) if len(parts) > 1 else parts[0]
+    constants = tuple(item for item in items if isinstance(item, Const))
+    return _membership(t, node.this, constants, node, op="eq", every=False)
+
+
+def _between(t: Translator, node: exp.Expression) -> Expr:
+    if node.args.get("symmetric"):
+        raise refused(node)
+    x, low, high = (t.expression(node.args[k]) for k in ("this", "low", "high"))
+    return both(compare(t, "ge", x, low, node), compare(t, "le", x, high, node))
+
+
+def _logic(op: str) -> Handler:
+    def handler(t: Translator, node: exp.Expression) -> Expr:
+        args = tuple(boolean(t, part) for part in (node.this, node.args.get("expression")) if part is not None)
+        return both(*args) if op == "and" else Apply(op, args, BOOL)
+
+    return handler
+
+
+def boolean(t: Translator, node: exp.Expression) -> Expr:
+    """Translate a condition."""
+    expr = t.expression(node)
+    if isinstance(expr, Const) and expr.type is not BOOL:
+        expr = coerce(expr, BOOL, t.constants)
+    if expr.type is not BOOL and expr != NULL:
+        raise Unsupported(f"{node.sql('postgres')[:80]} is not a condition", position=position(node))
+    return expr
+
+
+def _is(t: Translator, node: exp.Expression) -> Expr:
+    arg, what = t.expression(node.this), node.expression
+    if isinstance(what, exp.Null):
+        result: Expr = Apply("is_null", (arg,), BOOL)
+    elif isinstance(what, exp.Boolean):
+        result = Apply("is_true" if what.this else "is_false", (arg,), BOOL)
+    else:
+        raise refused(node)
+    return Apply("not", (result,), BOOL) if node.args.get("negate") else result
+
+
+def _distinct_from(t: Translator, node: exp.Expression) -> Expr:
+    same = compare(t, "same", t.expression(node.this), t.expression(node.expression), node)
+    return Apply("not", (same,), BOOL) if isinstance(node, exp.NullSafeNEQ) else same
+
+
+def _like(t: Translator, node: exp.Expression) -> Expr:
+    arg, pattern = t.expression(node.this), t.expression(node.expression)
+    if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
+        raise Unsupported("LIKE takes a literal pattern over private rows", position=position(node))
+    if t.known(arg).values is not None:
+        return through_shadow(t, node)
+    if pattern.value.endswith("\\") or isinstance(node, exp.ILike):
+        raise Unsupported("this LIKE needs a column whose `values` are declared", position=position(node))
+    return Apply("like", (arg, pattern), BOOL)
+
+
+def _case(t: Translator, node: exp.Expression) -> Expr:
+    subject = node.args.get("this")
+    conditions, results = [], []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(boolean(t, branch.this))
+        else:
+            conditions.append(compare(t, "eq", t.expression(subject), t.expression(branch.this), node))
+        results.append(t.expression(branch.args["true"]))
+    default = node.args.get("default")
+    results.append(t.expression(default) if default is not None else NULL)
+    results = list(unified(t, results, node))
+    args = [part for pair in zip(conditions, results[:-1], strict=True) for part in pair]
+    return Apply("case", (*args, results[-1]), results[0].type)
+
+
+def unified(t: Translator, exprs: list[Expr], node: exp.Expression) -> tuple[Expr, ...]:
+    """Return the expressions with one type, as CASE, COALESCE and GREATEST need it."""
+    types = [e.type for e in exprs if e != NULL and not (isinstance(e, Const) and e.type is SqlType.TEXT)]
+    target = types[0] if types else SqlType.TEXT
+    if types and all(x.is_number for x in types):
+        target = wide(*types)
+    elif SqlType.TIMESTAMP in types:
+        target = SqlType.TIMESTAMP
+    return tuple(_converted(t, e, target, node) for e in exprs)
+
+
+def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expression) -> Expr:
+    if isinstance(e, Const):
+        e = coerce(e, target, t.constants)
+        if e.value is None:
+            return Const(None, target)
+    if target is SqlType.TIMESTAMP:
+        e = as_timestamp(e)
+    if e.type is not target and not (e.type.is_number and target.is_number):
+        raise refused(node)
+    if e.type is not target and isinstance(e, Const):
+        return Const(e.value, target)
+    return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e
+
+
+LOGIC: Mapping[type[exp.Expression], Handler] = {
+    exp.And: _logic("and"),
+    exp.Or: _logic("or"),
+    exp.Not: _logic("not"),
+    exp.In: _in,
+    exp.Between: _between,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct_from,
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Case: _case,
+    **dict.fromkeys(_OPS, _comparison),
+}

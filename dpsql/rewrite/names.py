@@ -1,0 +1,50 @@
+"""Which expression a name stands for inside one SELECT: PostgreSQL's rules, over what FROM offers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.expr import Expr
+
+
+def fold(identifier: exp.Expression | None) -> str:
+    """Return a name as PostgreSQL folds it: lower case unless quoted."""
+    if not isinstance(identifier, exp.Identifier):
+        return ""
+    return str(identifier.this) if identifier.args.get("quoted") else str(identifier.this).lower()
+
+
+def position(node: exp.Expression) -> int | None:
+    """Return where the node stands in the query, counted from 1, if the parser kept it."""
+    for part in node.find_all(exp.Identifier):
+        start = part.meta.get("start")
+        if isinstance(start, int):
+            return start + 1
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The tables of a FROM clause by alias, each with its columns in order."""
+
+    tables: Mapping[str, Mapping[str, Expr]]
+
+    def find(self, column: exp.Column) -> Expr:
+        """Return what `column` stands for.
+
+        Raises:
+            Unsupported: nothing here has that name, or more than one does.
+        """
+        name, table = fold(column.this), fold(column.args.get("table"))
+        places = [self.tables.get(table, {})] if table else list(self.tables.values())
+        found = [place[name] for place in places if name in place]
+        if len(found) != 1:
+            what = "is not a column of a protected table here" if not found else "is ambiguous"
+            raise Unsupported(f'"{column.sql()}" {what}', position=position(column))
+        return found[0]
+
+    def all(self, table: str = "") -> list[tuple[str, Expr]]:
+        """Return what `*` or `table.*` stands for."""
+        return [pair for alias, place in self.tables.items() if table in ("", alias) for pair in place.items()]

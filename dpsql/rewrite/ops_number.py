@@ -1,0 +1,245 @@
+"""Arithmetic and functions of numbers. `numeric` is computed in double precision on every engine."""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.expr import Apply
+from dpsql.rewrite.function import Dialect, EmitRule, Function, IntervalRule, by_dialect, integral, template
+
+_TINY = "1e-150"
+"""Below its square root a product could underflow, which PostgreSQL reports as an error."""
+_SLACK = Fraction(1, 2**40)
+
+
+def _known(intervals: Sequence[Interval | None]) -> tuple[Interval, ...] | None:
+    known = tuple(i for i in intervals if i is not None)
+    return known if len(known) == len(intervals) else None
+
+
+def _corners(combine: Callable[[Fraction, Fraction], Fraction]) -> IntervalRule:
+    """Apply to two intervals a function that is monotone in each argument separately."""
+
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        known = _known(intervals)
+        if known is None:
+            return None
+        a, b = known
+        ends = [combine(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        return Interval(min(ends), max(ends))
+
+    return rule
+
+
+def _monotone(f: Callable[[Fraction], Fraction]) -> IntervalRule:
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        known = _known(intervals)
+        return Interval(f(known[0].low), f(known[0].high)) if known else None
+
+    return rule
+
+
+def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -> IntervalRule:
+    """Enclose a monotone real function, a little widened for its rounding; unknown outside its domain."""
+
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        known = _known(intervals)
+        if known is None or not domain(known[0].low):
+            return None
+        try:
+            low, high = Fraction(f(float(known[0].low))), Fraction(f(float(known[0].high)))
+        except (OverflowError, ValueError):
+            return None
+        return Interval(low - abs(low) * _SLACK, high + abs(high) * _SLACK)
+
+    return rule
+
+
+def _divide(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    known = _known(intervals)
+    if known is None or 0 in known[1]:
+        return None
+    ends = [x / y for x in (known[0].low, known[0].high) for y in (known[1].low, known[1].high)]
+    if apply.type.is_integer:
+        ends = [Fraction(math.trunc(end)) for end in ends]
+    return Interval(min(ends), max(ends))
+
+
+def _modulo(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    known = _known(intervals)
+    if known is None:
+        return None
+    dividend, most = known[0], known[1].magnitude
+    if integral(apply.args[0]) and integral(apply.args[1]):
+        most = max(most - 1, Fraction(0))
+    low = Fraction(0) if dividend.low >= 0 else max(dividend.low, -most)
+    high = Fraction(0) if dividend.high <= 0 else min(dividend.high, most)
+    return Interval(low, high)
+
+
+def _absolute(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    known = _known(intervals)
+    if known is None:
+        return None
+    (x,) = known
+    low = Fraction(0) if 0 in x else min(abs(x.low), abs(x.high))
+    return Interval(low, x.magnitude)
+
+
+def _power(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    known = _known(intervals)
+    if known is None or known[1].width != 0 or known[1].low.denominator != 1:
+        return None
+    base, n = known[0], int(known[1].low)
+    if not 0 <= n <= 16:
+        return None
+    ends = [base.low**n, base.high**n] + ([Fraction(0)] if 0 in base and n > 0 else [])
+    return Interval(min(ends), max(ends))
+
+
+def _round_to(x: Fraction, apply: Apply) -> Fraction:
+    digits = int(apply.option) if isinstance(apply.option, str) else 0
+    return Fraction(round(x * 10**digits), 10**digits)
+
+
+def _rounding(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    known = _known(intervals)
+    if known is None:
+        return None
+    return Interval(_round_to(known[0].low, apply), _round_to(known[0].high, apply))
+
+
+def _any_of(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    """Enclose GREATEST and LEAST, which skip NULLs: a nullable argument may leave any of the others."""
+    known = _known(intervals)
+    return functools.reduce(Interval.hull, known) if known else None
+
+
+def _buckets(_: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    return Interval(Fraction(0), Fraction(int(str(apply.option)) + 1))
+
+
+def _product(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    a, b = args
+    if apply.type.is_integer or dialect is Dialect.DUCKDB:
+        return f"({a} * {b})"
+    return f"(CASE WHEN abs({a}) < {_TINY} OR abs({b}) < {_TINY} THEN 0 * {a} * 0 * {b} ELSE {a} * {b} END)"
+
+
+def _quotient(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    a, b = args
+    if apply.type.is_integer:
+        return f"({a} {'//' if dialect is Dialect.DUCKDB else '/'} NULLIF({b}, 0))"
+    if dialect is Dialect.DUCKDB:
+        return f"(CAST({a} AS DOUBLE) / NULLIF(CAST({b} AS DOUBLE), 0))"
+    top, bottom = f"({a})::float8", f"({b})::float8"
+    return (
+        f"(CASE WHEN abs({bottom}) < {_TINY} THEN NULL WHEN abs({top}) < {_TINY} THEN 0 * {top} * {bottom} "
+        f"ELSE {top} / {bottom} END)"
+    )
+
+
+def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    a, b = args
+    if apply.type.is_integer or dialect is Dialect.DUCKDB:
+        return f"({a} % NULLIF({b}, 0))"
+    return f"(({a})::numeric % NULLIF(({b})::numeric, 0))::float8"
+
+
+def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    (a,), digits = args, int(apply.option) if isinstance(apply.option, str) else 0
+    if dialect is Dialect.DUCKDB:
+        even = digits == 0 and apply.args[0].type.is_float
+        return f"round_even({a}, 0)" if even else f"round({a}, {digits})"
+    return f"round(({a})::float8)" if apply.args[0].type.is_float else f"round(({a})::numeric, {digits})::float8"
+
+
+def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    (a,) = args
+    if dialect is Dialect.DUCKDB:
+        rounding = "round_even" if apply.args[0].type.is_float else "round"
+        return f"CAST({rounding}({a}, 0) AS BIGINT)"
+    return f"(({a}){'' if apply.args[0].type.is_float else '::numeric'})::bigint"
+
+
+def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    x, low, high = args
+    count = int(str(apply.option))
+    if dialect is Dialect.POSTGRES:
+        return f"width_bucket(({x})::float8, {low}, {high}, {count})"
+    inside = f"least(CAST(floor(({x} - {low}) / ({high} - {low}) * {count}) AS BIGINT), {count - 1}) + 1"
+    return f"(CASE WHEN {x} < {low} THEN 0 WHEN {x} >= {high} THEN {count + 1} WHEN {x} IS NOT NULL THEN {inside} END)"
+
+
+def _guarded(condition: str, call: str) -> EmitRule:
+    """Return NULL where the function is not defined, instead of an error."""
+    return lambda args, _, __: f"(CASE WHEN {condition.format(*args)} THEN {call.format(*args)} END)"
+
+
+NUMBERS: tuple[Function, ...] = (
+    Function("add", "a + b", template("({0} + {1})"), _corners(lambda a, b: a + b)),
+    Function("sub", "a - b", template("({0} - {1})"), _corners(lambda a, b: a - b)),
+    Function("mul", "a * b", _product, _corners(lambda a, b: a * b)),
+    Function("div", "a / b", _quotient, _divide, makes_null=True, note="NULL where b is 0"),
+    Function("mod", "a % b, mod(a, b)", _modulus, _modulo, makes_null=True, note="NULL where b is 0"),
+    Function("neg", "-a", template("(- {0})"), lambda i, _: Interval(-i[0].high, -i[0].low) if i[0] else None),
+    Function("abs", "abs(a)", template("abs({0})"), _absolute),
+    Function(
+        "sign", "sign(a)", template("sign({0})"), lambda _, __: Interval.of(-1, 1), note="−1, 0 or 1 are all group keys"
+    ),
+    Function("floor", "floor(a)", template("floor({0})"), _monotone(lambda x: Fraction(math.floor(x)))),
+    Function("ceil", "ceil(a), ceiling(a)", template("ceil({0})"), _monotone(lambda x: Fraction(math.ceil(x)))),
+    Function("trunc", "trunc(a)", template("trunc({0})"), _monotone(lambda x: Fraction(math.trunc(x)))),
+    Function("round", "round(a), round(a, n)", _rounded, _rounding),
+    Function(
+        "sqrt",
+        "sqrt(a)",
+        _guarded("{0} >= 0", "sqrt({0})"),
+        _analytic(math.sqrt, lambda low: low >= 0),
+        makes_null=True,
+        note="NULL where a is negative",
+    ),
+    Function(
+        "ln",
+        "ln(a)",
+        _guarded("{0} > 0", "ln({0})"),
+        _analytic(math.log, lambda low: low > 0),
+        makes_null=True,
+        note="NULL where a is not positive",
+    ),
+    Function(
+        "log10",
+        "log(a), log10(a)",
+        by_dialect("(CASE WHEN {0} > 0 THEN log10({0}) END)", "(CASE WHEN {0} > 0 THEN log(({0})::float8) END)"),
+        _analytic(math.log10, lambda low: low > 0),
+        makes_null=True,
+        note="NULL where a is not positive",
+    ),
+    Function(
+        "exp",
+        "exp(a)",
+        _guarded("{0} BETWEEN -300 AND 300", "exp({0})"),
+        _analytic(math.exp, lambda low: low >= -300),
+        makes_null=True,
+        note="NULL outside [-300, 300]",
+    ),
+    Function(
+        "power",
+        "power(a, n), a ^ n",
+        by_dialect("power({0}, {1})", "(CASE WHEN abs({0}) < 1e-15 AND {1} > 0 THEN 0 ELSE power({0}, {1}) END)"),
+        _power,
+        note="n a whole number from 0 to 16",
+    ),
+    Function("greatest", "greatest(a, …)", lambda a, _, __: f"greatest({', '.join(a)})", _any_of),
+    Function("least", "least(a, …)", lambda a, _, __: f"least({', '.join(a)})", _any_of),
+    Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets),
+    Function("to_integer", "a::integer, a::bigint", _to_integer, _monotone(lambda x: Fraction(round(x)))),
+    Function(
+        "to_double",
+        "a::double precision, a::numeric",
+        by_dialect("CAST({0} AS DOUBLE)", "({0})::float8"),
+        lambda i, _: i[0],
+    ),
+)

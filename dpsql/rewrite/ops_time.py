@@ -1,0 +1,197 @@
+"""Dates and timestamps (without time zone): truncation, fields, and moving by an interval."""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.expr import Apply, Span
+from dpsql.rewrite.function import Dialect, Function, by_dialect
+
+DAY = 86_400_000_000
+EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # timestamps without time zone
+_RANGES = {
+    "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
+    "isodow": (1, 7), "doy": (1, 366), "week": (1, 53), "second": (0, 60),
+}  # fmt: skip
+FIELDS = frozenset({*_RANGES, "year", "isoyear", "epoch"})
+UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+
+
+def to_datetime(micros: int | Fraction) -> dt.datetime:
+    """Return microseconds since 1970 as a datetime without time zone."""
+    return EPOCH + dt.timedelta(microseconds=int(micros))
+
+
+def from_datetime(moment: dt.datetime) -> int:
+    """Return a datetime without time zone as microseconds since 1970."""
+    return (moment - EPOCH) // dt.timedelta(microseconds=1)
+
+
+def truncate(unit: str, micros: int) -> int:
+    """Return DATE_TRUNC(unit, …) of a timestamp, in microseconds; weeks start on Monday."""
+    moment = to_datetime(micros)
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    match unit:
+        case "second" | "minute" | "hour":
+            size = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}[unit]
+            return micros // size * size
+        case "day":
+            return from_datetime(day)
+        case "week":
+            return from_datetime(day - dt.timedelta(days=day.weekday()))
+        case "month":
+            return from_datetime(day.replace(day=1))
+        case "quarter":
+            return from_datetime(day.replace(day=1, month=(day.month - 1) // 3 * 3 + 1))
+        case "year":
+            return from_datetime(day.replace(day=1, month=1))
+    raise ValueError(unit)
+
+
+def step(unit: str, micros: int) -> int:
+    """Return where the next unit begins after one that begins at `micros`."""
+    month_steps = {"month": 1, "quarter": 3, "year": 12}
+    if unit in month_steps:
+        return shift(micros, Span(month_steps[unit], 0, 0))
+    sizes = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": DAY, "week": 7 * DAY}
+    return micros + sizes[unit]
+
+
+def shift(micros: int, span: Span) -> int:
+    """Return timestamp + interval as PostgreSQL adds them: months first (clipped to the month's end), then days."""
+    moment = to_datetime(micros)
+    months = moment.year * 12 + moment.month - 1 + span.months
+    year, month = divmod(months, 12)
+    last = (dt.date(year + month // 11, (month + 1) % 12 + 1, 1) - dt.timedelta(days=1)).day
+    moved = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+    return from_datetime(moved) + span.days * DAY + span.micros
+
+
+def _ends(f: Callable[[int], int]) -> Callable[[Sequence[Interval | None], Apply], Interval | None]:
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        x = intervals[0]
+        return Interval(Fraction(f(int(x.low))), Fraction(f(int(x.high)))) if x else None
+
+    return rule
+
+
+def _truncated(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    return _ends(lambda micros: truncate(str(apply.option), micros))(intervals, apply)
+
+
+def _field(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    field, x = str(apply.option), intervals[0]
+    if field in _RANGES:
+        return _narrow_field(field, x)
+    if x is None:
+        return None
+    if field == "epoch":
+        return Interval(x.low / 10**6, x.high / 10**6)
+    low, high = to_datetime(int(x.low)), to_datetime(int(x.high))
+    if field == "isoyear":
+        return Interval.of(low.isocalendar().year, high.isocalendar().year)
+    return Interval.of(low.year, high.year)
+
+
+def _narrow_field(field: str, x: Interval | None) -> Interval:
+    """Return a field's range; smaller where the whole interval lies within one year (month) or one day (hour)."""
+    full = Interval.of(*_RANGES[field])
+    if x is None:
+        return full
+    low, high = to_datetime(int(x.low)), to_datetime(int(x.high))
+    if field in {"month", "quarter"} and low.year == high.year:
+        months = Interval.of(low.month, high.month)
+        return months if field == "month" else Interval.of((low.month + 2) // 3, (high.month + 2) // 3)
+    if field == "hour" and low.date() == high.date():
+        return Interval.of(low.hour, high.hour)
+    return full
+
+
+def _shifted(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    span = apply.option
+    assert isinstance(span, Span)
+    return _ends(lambda micros: shift(micros, span))(intervals, apply)
+
+
+def _shifted_by(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    x, n = intervals
+    if x is None or n is None:
+        return None
+    size = span_micros(apply.option)
+    ends = [n.low * size, n.high * size]
+    return Interval(x.low + min(ends), x.high + max(ends))
+
+
+def span_micros(span: object) -> int:
+    """Return the length of a span without months."""
+    assert isinstance(span, Span)
+    assert not span.months
+    return span.days * DAY + span.micros
+
+
+def _emit_trunc(args: Sequence[str], apply: Apply, _: Dialect) -> str:
+    return f"date_trunc('{apply.option}', {args[0]})"
+
+
+def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    kind = "BIGINT" if dialect is Dialect.DUCKDB else "bigint"
+    double = "DOUBLE" if dialect is Dialect.DUCKDB else "float8"
+    if apply.option == "second":
+        return f"(CAST(extract(microseconds FROM {args[0]}) AS {double}) / 1000000)"
+    if apply.option == "epoch":
+        return f"CAST(extract(epoch FROM {args[0]}) AS {double})"
+    return f"CAST(extract({apply.option} FROM {args[0]}) AS {kind})"
+
+
+def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:
+    span = apply.option
+    assert isinstance(span, Span)
+    seconds, micros = divmod(span.micros, 10**6)
+    text = f"{span.months} months {span.days} days {seconds} seconds {micros} microseconds"
+    return f"({args[0]} + INTERVAL '{text}')"
+
+
+def _emit_shift_by(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    micros = span_micros(apply.option)
+    if dialect is Dialect.DUCKDB:
+        return f"({args[0]} + to_microseconds(CAST({args[1]} AS BIGINT) * {micros}))"
+    return f"({args[0]} + ({args[1]}) * INTERVAL '{micros} microseconds')"
+
+
+TIMES: tuple[Function, ...] = (
+    Function("date_trunc", "date_trunc('unit', t)", _emit_trunc, _truncated, note=f"units {', '.join(UNITS)}"),
+    Function(
+        "extract",
+        "extract(field FROM t), date_part('field', t)",
+        _emit_field,
+        _field,
+        note=f"fields {', '.join(sorted(FIELDS))}",
+    ),
+    Function("shift", "t + interval '…', t - interval '…'", _emit_shift, _shifted),
+    Function("shift_by", "t + interval '…' * n", _emit_shift_by, _shifted_by, note="n a whole number; no months"),
+    Function(
+        "date_to_timestamp",
+        "d::timestamp",
+        by_dialect("CAST({0} AS TIMESTAMP)", "({0})::timestamp"),
+        lambda i, _: Interval(i[0].low * DAY, i[0].high * DAY) if i[0] else None,
+    ),
+    Function(
+        "timestamp_to_date",
+        "t::date",
+        by_dialect("CAST({0} AS DATE)", "({0})::date"),
+        lambda i, _: Interval(Fraction(i[0].low // DAY), Fraction(i[0].high // DAY)) if i[0] else None,
+    ),
+    Function(
+        "date_add",
+        "d + n",
+        by_dialect("({0} + CAST({1} AS INTEGER))", "({0} + ({1})::int)"),
+        lambda i, _: Interval(i[0].low + i[1].low, i[0].high + i[1].high) if i[0] and i[1] else None,
+    ),
+    Function(
+        "date_diff",
+        "d - e",
+        by_dialect("({0} - {1})", "({0} - {1})"),
+        lambda i, _: Interval(i[0].low - i[1].high, i[0].high - i[1].low) if i[0] and i[1] else None,
+    ),
+)

@@ -1,0 +1,62 @@
+"""What planning asks the shadow: the value of constants, and of functions over public values.
+
+PostgreSQL itself decides what `now()`, `'3 days'::interval` or `lower(x)` mean, on every engine. Only public values ever
+go into such a question: literals of the statement, declared domains, rows of public tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from dpsql.policy.model import SqlType, Value
+
+
+class Oracle(Protocol):
+    """A session in the shadow that evaluates expressions of allowed functions."""
+
+    def constant(self, expression: str) -> tuple[str | None, str]:
+        """Return the value (as text) and the type's name of an expression without columns."""
+
+    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+        """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
+
+    def distinct(self, keys: Sequence[str], tables: str, where: str) -> tuple[tuple[str | None, ...], ...]:
+        """Return the distinct rows of the key expressions over public rows."""
+
+
+class Unavailable(Oracle):
+    """An oracle for statements that need none."""
+
+    def constant(self, expression: str) -> tuple[str | None, str]:
+        """Refuse: nothing can be asked."""
+        raise LookupError(expression)
+
+    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+        """Refuse: nothing can be asked."""
+        raise LookupError(expression, values, type_)
+
+    def distinct(self, keys: Sequence[str], tables: str, where: str) -> tuple[tuple[str | None, ...], ...]:
+        """Refuse: nothing can be asked."""
+        raise LookupError(keys, tables, where)
+
+
+TYPES: Mapping[str, SqlType] = {
+    "boolean": SqlType.BOOLEAN,
+    "smallint": SqlType.SMALLINT,
+    "integer": SqlType.INTEGER,
+    "bigint": SqlType.BIGINT,
+    "numeric": SqlType.NUMERIC,
+    "real": SqlType.REAL,
+    "double precision": SqlType.DOUBLE,
+    "text": SqlType.TEXT,
+    "character varying": SqlType.TEXT,
+    "character": SqlType.TEXT,
+    "bpchar": SqlType.TEXT,
+    "name": SqlType.TEXT,
+    "unknown": SqlType.TEXT,
+    "date": SqlType.DATE,
+    "timestamp without time zone": SqlType.TIMESTAMP,
+    "timestamp with time zone": SqlType.TIMESTAMP,
+    "timestamp": SqlType.TIMESTAMP,
+    "timestamptz": SqlType.TIMESTAMP,
+}
+"""PostgreSQL's names of the types that row-level expressions may have."""

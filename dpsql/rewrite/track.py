@@ -1,0 +1,241 @@
+"""From the nodes of one scope to facts: its relation, its keys, its aggregates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.policy.model import Policy, Role, Table
+from dpsql.rewrite.constant import Constants
+from dpsql.rewrite.context import Translator
+from dpsql.rewrite.declared import Declared
+from dpsql.rewrite.expr import TRUE, Apply, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.facts import Facts, facts
+from dpsql.rewrite.logic import boolean, compare
+from dpsql.rewrite.names import Names, fold, position
+from dpsql.rewrite.outputs import output_name
+from dpsql.rewrite.relation import Join, Relation, Source, filtered, ref, scan
+from dpsql.rewrite.scopes import declared
+from dpsql.rewrite.translate import translator
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """What following private rows through a query needs: the policy, who asks, constants, and facts about columns."""
+
+    policy: Policy
+    role: Role
+    constants: Constants
+    declared: Declared
+
+    def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
+        """Return the rows that a SELECT aggregates, and the translator of its expressions."""
+        relation, names = self._from(select, ctes)
+        t = translator(names, self.constants, self.known)
+        where = select.args.get("where")
+        if where is not None:
+            condition = boolean(t, where.this)
+            relation = filtered(relation, condition)
+        _require_unique_joins(relation)
+        return relation, t
+
+    def known(self, expr: Expr) -> Facts:
+        """Return the facts about an expression by the declarations alone."""
+        return facts(expr, self.declared.env(refs(expr)))
+
+    def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
+        from_ = select.args.get("from_")
+        if from_ is None:
+            raise Unsupported("nothing stands in FROM")
+        first = from_.this
+        joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
+        relation, alias = self._item(first, ctes)
+        tables = {alias: relation.columns}
+        if relation.protected.public:
+            return self._public_first(relation, alias, joins, ctes)
+        for join in joins:
+            relation = self._join(relation, tables, join, ctes)
+        return relation, Names(tables)
+
+    def _public_first(
+        self, public: Relation, alias: str, joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
+    ) -> tuple[Relation, Names]:
+        """Follow `FROM public JOIN protected …` by taking the protected table first: an inner join is symmetric."""
+        if not joins or len(public.sources) > 1:
+            raise Unsupported("write the protected table first in FROM")
+        first, *rest = joins
+        if _side(first) is not Join.INNER:
+            raise Unsupported("write the protected table on the left of the join", position=position(first))
+        relation, other = self._item(first.this, ctes)
+        tables = {other: relation.columns}
+        relation = self._attach(relation, tables, (public, alias), first)
+        for join in rest:
+            relation = self._join(relation, tables, join, ctes)
+        return relation, Names(tables)
+
+    def _item(self, item: exp.Expression, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
+        """Return one element of FROM with its alias."""
+        alias = item.args.get("alias")
+        name = fold(alias.this) if isinstance(alias, exp.TableAlias) and alias.this else ""
+        if isinstance(item, exp.Subquery):
+            relation = self._query(item.this, ctes)
+        elif isinstance(item, exp.Table):
+            name = name or fold(item.this)
+            relation = self._table(item, ctes)
+        else:
+            raise Unsupported("private rows can be joined with declared public tables only", position=position(item))
+        return _renamed(relation, alias), name
+
+    def _table(self, item: exp.Table, ctes: Mapping[str, exp.CTE]) -> Relation:
+        name = fold(item.this)
+        if not item.args.get("db") and name in ctes:
+            inner = {k: v for k, v in ctes.items() if k != name}
+            return self._query(ctes[name].this, inner)
+        table = declared(item, self.policy)
+        if table is None:
+            raise Unsupported(
+                f'private rows can be joined with declared public tables only, not with "{name}"',
+                position=position(item),
+            )
+        self._granted(table, item)
+        return scan(table)
+
+    def _granted(self, table: Table, item: exp.Table) -> None:
+        if not table.public and self.role.tables is not None and table.name not in self.role.tables:
+            raise AccessDenied(
+                f'permission denied for table "{table.name}"',
+                hint=f'The role "{self.role.name}" may use: {", ".join(sorted(self.role.tables)) or "no table"}.',
+                position=position(item),
+            )
+
+    def _query(self, query: exp.Expression, ctes: Mapping[str, exp.CTE]) -> Relation:
+        """Return a pass-through query as a relation."""
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        if not isinstance(query, exp.Select):
+            raise Unsupported("private rows can only pass through SELECT … FROM … WHERE …", position=position(query))
+        own = query.args.get("with_")
+        visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
+        relation, t = self.scope(query, visible)
+        return replace(relation, columns=_outputs(query, t))
+
+    def _join(
+        self, relation: Relation, tables: dict[str, Mapping[str, Expr]], join: exp.Join, ctes: Mapping[str, exp.CTE]
+    ) -> Relation:
+        return self._attach(relation, tables, self._item(join.this, ctes), join)
+
+    def _attach(
+        self, relation: Relation, tables: dict[str, Mapping[str, Expr]], other: tuple[Relation, str], join: exp.Join
+    ) -> Relation:
+        right, alias = other
+        side, by = _side(join), len(relation.sources)
+        table = right.protected
+        columns = {name: ref(by, table, column, optional=side is Join.LEFT) for name, column in _plain(right, join)}
+        tables[alias] = columns
+        on = self._condition(join, tables, alias)
+        sources = (*relation.sources, Source(table, side, on))
+        return Relation(sources, relation.where, {**relation.columns, **columns})
+
+    def _condition(self, join: exp.Join, tables: dict[str, Mapping[str, Expr]], alias: str) -> Expr:
+        t = translator(Names(tables), self.constants, self.known)
+        using = join.args.get("using")
+        if using:
+            return both(*(_merged(t, tables, alias, column) for column in using))
+        on = join.args.get("on")
+        return TRUE if on is None else boolean(t, on)
+
+
+def _merged(t: Translator, tables: dict[str, Mapping[str, Expr]], alias: str, column: exp.Expression) -> Expr:
+    """Return the condition of USING (column); the name then means the left side's column alone."""
+    name = fold(column if isinstance(column, exp.Identifier) else column.this)
+    right = tables[alias].get(name)
+    tables[alias] = {k: v for k, v in tables[alias].items() if k != name}
+    left = Names({k: v for k, v in tables.items() if k != alias}).find(exp.column(name, quoted=True))
+    if right is None:
+        raise Unsupported(f'column "{name}" in USING is not on both sides', position=position(column))
+    return compare(t, "eq", left, right, column)
+
+
+def _side(join: exp.Join) -> Join:
+    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
+    if method or kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
+        raise Unsupported(
+            f"{' '.join(filter(None, (method, side, kind)))} JOIN of private rows is not supported",
+            hint="Use JOIN or LEFT JOIN with the protected table on the left.",
+            position=position(join),
+        )
+    return Join.LEFT if side == "LEFT" else Join.INNER
+
+
+def _plain(relation: Relation, join: exp.Join) -> list[tuple[str, str]]:
+    """Return the columns of a joined public table as (visible name, column), if nothing else was done to it."""
+    if len(relation.sources) > 1 or not relation.protected.public:
+        raise Unsupported(
+            "private rows can be joined with one public table at a time",
+            hint="A join of two protected tables is not supported yet.",
+            position=position(join),
+        )
+    columns = [(name, e.name) for name, e in relation.columns.items() if isinstance(e, Ref)]
+    if relation.where != TRUE or len(columns) < len(relation.columns):
+        raise Unsupported("join the public table itself, not a query over it", position=position(join))
+    return columns
+
+
+def _require_unique_joins(relation: Relation) -> None:
+    """Refuse a joined public table unless its unique key is fixed by the row it is joined to."""
+    for index, source in enumerate(relation.sources):
+        if index == 0 or source.table.key is None:
+            _refuse_keyless(source, index)
+            continue
+        conditions = conjuncts(source.on) if source.join is Join.LEFT else conjuncts(both(source.on, relation.where))
+        if not any(_fixes_key(c, index, source.table.key) for c in conditions):
+            raise Unsupported(
+                f'the join with "{source.table.name}" must be on its key',
+                hint=f"Write … JOIN {source.table.name} ON … = {source.table.name}.{source.table.key}.",
+            )
+
+
+def _refuse_keyless(source: Source, index: int) -> None:
+    if index:
+        raise Unsupported(
+            f'the public table "{source.table.name}" has no declared key, so it can\'t be joined with private rows',
+            hint=f"The owner of the data can declare `key:` in {source.table.file or 'its schema file'}.",
+        )
+
+
+def _fixes_key(condition: Expr, index: int, key: str) -> bool:
+    if not (isinstance(condition, Apply) and condition.op == "eq"):
+        return False
+    a, b = condition.args
+    return any(
+        isinstance(x, Ref)
+        and x.source == index
+        and x.name == key
+        and all(r.source < index for r in refs(y))
+        and refs(y)
+        for x, y in ((a, b), (b, a))
+    )
+
+
+def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
+    """Return the output columns of a pass-through SELECT; one that can't be translated is left out until it is used."""
+    columns: dict[str, Expr] = {}
+    for output in query.expressions:
+        if isinstance(output, exp.Star):
+            columns |= dict(t.names.all())
+        elif isinstance(output, exp.Column) and isinstance(output.this, exp.Star):
+            columns |= dict(t.names.all(fold(output.args.get("table"))))
+        else:
+            columns[output_name(output)] = t.expression(output.unalias())
+    return columns
+
+
+def _renamed(relation: Relation, alias: exp.Expression | None) -> Relation:
+    """Return the relation with the column names of `AS t (a, b)`."""
+    new = [fold(column) for column in (alias.args.get("columns") or ())] if isinstance(alias, exp.TableAlias) else []
+    if not new:
+        return relation
+    old = list(relation.columns.items())
+    names = [*new, *(name for name, _ in old[len(new) :])]
+    return replace(relation, columns={name: e for name, (_, e) in zip(names, old, strict=False)})

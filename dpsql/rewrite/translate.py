@@ -1,0 +1,37 @@
+"""From sqlglot's tree of a row-level expression to ours: every class is handled by name here or refused.
+
+The result is typed as PostgreSQL types it, so that integer division, for one, is decided here and not by an engine.
+"""
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from dpsql.rewrite.arithmetic import ARITHMETIC
+from dpsql.rewrite.calls import CALLS
+from dpsql.rewrite.constant import Constants
+from dpsql.rewrite.context import Handler, Translator
+from dpsql.rewrite.expr import Expr, Span
+from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.logic import LOGIC
+from dpsql.rewrite.names import Names
+from dpsql.rewrite.shadowed import SHADOWED
+
+
+def _column(t: Translator, node: exp.Expression) -> Expr:
+    assert isinstance(node, exp.Column)
+    return t.names.find(node)
+
+
+def _inner(t: Translator, node: exp.Expression) -> Expr | Span:
+    return t.operand(node.this)
+
+
+HANDLERS: Mapping[type[exp.Expression], Handler] = {
+    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **SHADOWED,
+}  # fmt: skip
+
+
+def translator(names: Names, constants: Constants, known: Callable[[Expr], Facts]) -> Translator:
+    """Return the translator of one SELECT's expressions."""
+    return Translator(names, constants, known, HANDLERS)
