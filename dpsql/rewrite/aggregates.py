@@ -11,14 +11,14 @@ MOMENTS = frozenset(
 QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "max"})
 LOGICAL = frozenset({"bool_and", "bool_or", "every", "mode"})
 REFUSED = frozenset(
-    ["array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg", "bit_and", "bit_or", "bit_xor", "range_agg", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "any_value", "rank", "dense_rank", "percent_rank", "cume_dist", "grouping"]
+    """array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg xmlagg bit_and bit_or bit_xor range_agg
+    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy any_value grouping""".split()
 )
 NAMES = STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
-_WINDOW_ONLY = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 
 
 def function_name(node: exp.Expression) -> str:
-    """Return the name of a call, lower case, `pg_catalog.` taken off; `dpsql.margin` in full; empty for anything else."""
+    """Return the name of a call, lower case, `pg_catalog.` taken off, `dpsql.margin` in full; else empty."""
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Anonymous):
         schema, name = str(node.this.name).lower(), str(node.expression.this).lower()
         return name if schema in {"pg_catalog", "public"} else f"{schema}.{name}"
@@ -30,7 +30,7 @@ def is_aggregate(node: exp.Expression) -> bool:
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
     name = function_name(node)
-    return name == "dpsql.margin" or (name in NAMES and name not in _WINDOW_ONLY)
+    return name == "dpsql.margin" or name in NAMES
 
 
 def top_aggregates(node: exp.Expression) -> Iterator[exp.Expression]:

@@ -30,9 +30,13 @@ _SAFE_NODES = (
     exp.RegexpILike, exp.In, exp.Between, exp.Collate, exp.Tuple,
 )  # fmt: skip
 _SAFE_FUNCTIONS = frozenset(
-    ["abs", "age", "btrim", "ceil", "ceiling", "char_length", "chr", "coalesce", "concat", "concat_ws", "date_bin", "date_part", "date_trunc", "div", "exp", "extract", "floor", "format", "greatest", "initcap", "isfinite", "justify_days", "justify_hours", "justify_interval", "least", "left", "length", "ln", "log", "log10", "lower", "lpad", "ltrim", "make_date", "make_interval", "make_timestamp", "md5", "mod", "now", "nullif", "octet_length", "overlay", "position", "power", "pow", "quote_literal", "regexp_replace", "regexp_substr", "replace", "reverse", "right", "round", "rpad", "rtrim", "sign", "split_part", "sqrt", "starts_with", "statement_timestamp", "strpos", "substr", "substring", "timezone", "to_char", "to_date", "to_number", "to_timestamp", "transaction_timestamp", "translate", "trim", "trunc", "upper", "width_bucket"]
+    """abs age btrim ceil ceiling char_length chr coalesce concat concat_ws date_bin date_part date_trunc div exp floor
+    greatest initcap justify_days justify_hours justify_interval least left length ln log log10 lower lpad ltrim
+    make_date make_interval make_timestamp md5 mod now nullif octet_length overlay position power pow
+    regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt starts_with
+    statement_timestamp strpos substr substring timezone to_char to_date to_number to_timestamp transaction_timestamp
+    translate trim trunc upper width_bucket""".split()
 )
-_ARRAY = re.compile(r"(.+)\[\]$")
 
 
 def safe_for_shadow(node: exp.Expression) -> bool:
@@ -190,7 +194,9 @@ def _element(item: object) -> Const:
 def _number(text: str) -> Const:
     value = simplest(Fraction(text.replace("_", "")))
     whole = text.replace("_", "").isdigit()
-    return Const(value, (SqlType.BIGINT if abs(value) >= 2**31 else SqlType.INTEGER) if whole else SqlType.NUMERIC)
+    if not whole or abs(value) >= 2**63:
+        return Const(value, SqlType.NUMERIC)
+    return Const(value, SqlType.BIGINT if abs(value) >= 2**31 else SqlType.INTEGER)
 
 
 def _negated(value: Const | Span) -> Const | Span | None:

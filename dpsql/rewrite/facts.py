@@ -54,6 +54,8 @@ def facts(expr: Expr, env: Env) -> Facts:
 
 
 def _applied(expr: Apply, env: Env) -> Facts:
+    if expr.op == "map":
+        return _mapped(expr, env)
     function = TABLE[expr.op]
     given = [facts(arg, env) for arg in expr.args]
     if function.needs_bounds:
@@ -63,7 +65,21 @@ def _applied(expr: Apply, env: Env) -> Facts:
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
+    if interval is not None and interval.magnitude >= (2**62 if expr.type.is_integer else 10**300):
+        raise MissingBounds(
+            f"{describe(expr)} could grow too large to be computed",
+            hint="Tighter `bounds` in the table's schema file would help.",
+        )
     return Facts(nullable, interval)
+
+
+def _mapped(expr: Apply, env: Env) -> Facts:
+    results = expr.option
+    assert isinstance(results, tuple)
+    nullable = facts(expr.args[0], env).nullable or None in results
+    values = {value for value in results if value is not None}
+    ordered = tuple(sorted(values))  # type: ignore[type-var]  # one type of values in a map
+    return Facts.of_values(ordered, nullable=nullable)
 
 
 def _require_bounds(arg: Expr, known: Facts) -> None:

@@ -1,0 +1,185 @@
+"""From expressions to the text an engine runs, with every column clamped and every function in its total form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.declared import Declared
+from dpsql.rewrite.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.functions import TABLE
+from dpsql.rewrite.literal import format_value
+
+_INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
+
+
+def quoted(name: str) -> str:
+    """Return a name as a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """Writes expressions for one engine."""
+
+    dialect: Dialect
+    declared: Declared
+
+    def sql(self, expr: Expr) -> str:
+        """Return the text of the expression; it never fails, whatever the rows hold."""
+        match expr:
+            case Ref():
+                return self._clamped(expr)
+            case Const():
+                return self.literal(expr.value, expr.type)
+            case Apply():
+                return self._apply(expr)
+            case _:
+                assert_never(expr)
+
+    def raw(self, ref: Ref) -> str:
+        """Return a column as it is stored, decimals in double precision."""
+        text = f"s{ref.source}.{quoted(ref.name)}"
+        return self.cast(text, SqlType.DOUBLE) if ref.type in {SqlType.NUMERIC, SqlType.REAL} else text
+
+    def present(self, ref: Ref) -> str:
+        """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""
+        known, raw = self.declared.one(ref), self.raw(ref)
+        if known.values is not None and ref.type is not SqlType.BOOLEAN:
+            return self._member(raw, known.values, ref.type)
+        if ref.type.is_number and not ref.type.is_integer:
+            return f"{raw} <= {self._infinity()}"
+        return f"{raw} IS NOT NULL"
+
+    def cast(self, text: str, type_: SqlType) -> str:
+        """Return a cast that can't fail."""
+        if self.dialect is Dialect.DUCKDB:
+            return f"CAST({text} AS {'DOUBLE' if type_ is SqlType.DOUBLE else type_.value.upper()})"
+        return f"({text})::{'float8' if type_ is SqlType.DOUBLE else type_.value}"
+
+    def literal(self, value: Value | None, type_: SqlType) -> str:
+        """Return a constant of a type."""
+        if value is None:
+            kind = SqlType.DOUBLE if type_ in {SqlType.NUMERIC, SqlType.REAL} else type_
+            return self.cast("NULL", kind)
+        if type_ is SqlType.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        if type_.is_integer:
+            return str(value) if int(value) >= 0 else f"({value})"
+        if type_.is_number:
+            return self.double(Fraction(value))
+        text = format_value(value, type_).replace("'", "''")
+        return f"'{text}'" if type_ is SqlType.TEXT else f"{type_.value.upper()} '{text}'"
+
+    def double(self, value: Fraction) -> str:
+        """Return a number in double precision."""
+        text = repr(float(value))
+        if self.dialect is Dialect.POSTGRES:
+            return f"'{text}'::float8"
+        text = text if "e" in text else text + "e0"
+        return f"({text})" if value < 0 else text
+
+    def is_nan(self, text: str) -> str:
+        """Return the test for NaN."""
+        return f"isnan({text})" if self.dialect is Dialect.DUCKDB else f"{text} = 'NaN'::float8"
+
+    def lattice(self, expr: Expr, interval: Interval, size: int) -> str:
+        """Return round(size·(2(x − L)/(U − L) − 1)) as an integer in [−size, size], NULL where x is NULL.
+
+        Range tests come before the cast, so that the cast can't fail and ±infinity is clamped like any other value. In
+        between, (x − L)·k with k = 2·size/(U − L) is at most 2·size·(1 + 2^−50) in double precision, so the rounded
+        result stays inside as long as size < 2^40. A column is read unclamped: its interval lies within its bounds.
+        """
+        if interval.width == 0:
+            return f"(CASE WHEN {self.sql(expr)} IS NOT NULL THEN 0 END)"
+        x = self.raw(expr) if isinstance(expr, Ref) else self.sql(expr)
+        low, high = self.literal(_exact(interval.low), expr.type), self.literal(_exact(interval.high), expr.type)
+        factor = Fraction(2 * size) / interval.width
+        if expr.type.is_integer and factor.denominator == 1:
+            inside = f"CAST({x} AS BIGINT) * {factor.numerator} - {_integer(interval.low * factor + size)}"
+        else:
+            k, offset = self.double(factor), self.double(interval.low)
+            inside = f"CAST(round(({self.cast(x, SqlType.DOUBLE)} - {offset}) * {k}) AS INTEGER) - {size}"
+        nan = ""
+        if isinstance(expr, Ref) and self._may_be_nan(expr):
+            nan = f"WHEN {self.is_nan(x)} THEN NULL "
+        return f"(CASE {nan}WHEN {x} <= {low} THEN {-size} WHEN {x} < {high} THEN {inside} WHEN {x} IS NOT NULL THEN {size} END)"
+
+    def _may_be_nan(self, ref: Ref) -> bool:
+        known = self.declared.one(ref)
+        return known.nullable and ref.type.is_number and not ref.type.is_integer
+
+    def _infinity(self) -> str:
+        return "CAST('Infinity' AS DOUBLE)" if self.dialect is Dialect.DUCKDB else "'Infinity'::float8"
+
+    def _clamped(self, ref: Ref) -> str:
+        known, raw = self.declared.one(ref), self.raw(ref)
+        if ref.source > 0 or ref.type is SqlType.BOOLEAN:
+            return raw
+        if known.values is not None:
+            return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)" if known.nullable else raw
+        nan = f"WHEN {self.is_nan(raw)} THEN NULL " if self._may_be_nan(ref) else ""
+        if known.interval is None:
+            return f"(CASE {nan}ELSE {raw} END)" if nan else raw
+        low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
+        return f"(CASE {nan}WHEN {raw} < {low} THEN {low} WHEN {raw} > {high} THEN {high} ELSE {raw} END)"
+
+    def _member(self, raw: str, values: Sequence[Value], type_: SqlType) -> str:
+        if type_.is_integer and len(values) > 2 and int(values[-1]) - int(values[0]) == len(values) - 1:
+            return f"{raw} BETWEEN {self.literal(values[0], type_)} AND {self.literal(values[-1], type_)}"
+        return f"{raw} IN ({', '.join(self.literal(v, type_) for v in values)})" if values else "FALSE"
+
+    def _apply(self, expr: Apply) -> str:
+        short = self._unclamped_comparison(expr)
+        if short is not None:
+            return short
+        args = [self.sql(arg) for arg in expr.args]
+        if expr.op == "map":
+            return self._map(expr, args)
+        if expr.op in _INTEGER_ARITHMETIC and expr.type.is_integer:
+            args = [self.cast(arg, SqlType.BIGINT) for arg in args]
+        return TABLE[expr.op].emit(args, expr, self.dialect)
+
+    def _map(self, expr: Apply, args: list[str]) -> str:
+        results = expr.option
+        assert isinstance(results, tuple)
+        texts = (self.literal(value, expr.type) for value in results)
+        pairs = " ".join(f"WHEN {key} THEN {text}" for key, text in zip(args[1:], texts, strict=True))
+        return f"(CASE {args[0]} {pairs} END)" if pairs else self.literal(None, expr.type)
+
+    def _unclamped_comparison(self, expr: Apply) -> str | None:
+        """Return `column op constant` on the stored value where clamping provably can't change the outcome.
+
+        For L < c ≤ U: x < c iff clamp(x) < c, and so for ≥; for L ≤ c < U the same of ≤ and >; for L < c < U of =, <>.
+        """
+        if expr.op not in {"lt", "ge", "le", "gt", "eq", "ne"}:
+            return None
+        a, b = expr.args
+        if not (isinstance(a, Ref) and isinstance(b, Const)) or b.value is None or isinstance(b.value, str):
+            return None
+        known = self.declared.one(a)
+        if known.interval is None or known.values is not None or self._may_be_nan(a):
+            return None
+        low, high, c = known.interval.low, known.interval.high, Fraction(b.value)
+        safe = (low < c <= high) if expr.op in {"lt", "ge"} else (low <= c < high)
+        if not safe or (expr.op in {"eq", "ne"} and c == low):
+            return None
+        return TABLE[expr.op].emit([self.raw(a), self.sql(b)], expr, self.dialect)
+
+
+def _exact(number: Fraction) -> Fraction | int:
+    return int(number) if number.denominator == 1 else number
+
+
+def _integer(number: Fraction) -> str:
+    assert number.denominator == 1
+    return f"({number.numerator})"
+
+
+def never_null(known: Facts) -> bool:
+    """Say whether an expression always has a value."""
+    return not known.nullable
