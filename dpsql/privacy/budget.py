@@ -1,0 +1,92 @@
+"""What a statement pays: amounts of ε and δ, the periods they renew in, and the proof that they were paid."""
+
+from collections.abc import Iterable
+from dataclasses import InitVar, dataclass
+from datetime import date, datetime, timedelta
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import Period, Privacy
+
+_SEAL = object()
+_READABLE = Context(prec=12, rounding=ROUND_FLOOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Proof that a statement's cost is durable in a ledger; an engine runs no measurement without one.
+
+    Only `issue` makes one, and only ledgers call that.
+    """
+
+    keys: frozenset[str]
+    """The measurements that it paid for."""
+    cost: Privacy
+    """What the role paid."""
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
+            raise InternalError
+
+
+def issue(keys: frozenset[str], cost: Privacy) -> Charge:
+    """Attest that `cost` is committed; for ledgers alone."""
+    return Charge(keys, cost, _SEAL)
+
+
+def total(amounts: Iterable[Privacy]) -> Privacy:
+    """Add up ε and δ: the cost of asking all of it (basic composition, valid for adaptive questions).
+
+    Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters" (2016).
+    """
+    epsilon = delta = Fraction(0)
+    for amount in amounts:
+        epsilon += amount.epsilon
+        delta += amount.delta
+    return Privacy(epsilon, delta)
+
+
+def left_of(budget: Privacy, spent: Privacy) -> Privacy:
+    """Return what may still be spent; never less than nothing, though a budget may have been lowered."""
+    return Privacy(max(budget.epsilon - spent.epsilon, Fraction(0)), max(budget.delta - spent.delta, Fraction(0)))
+
+
+def first_day(period: Period, now: datetime) -> date:
+    """Return the day (UTC, as `now`) on which the current period began."""
+    today = now.date()
+    match period:
+        case Period.DAY:
+            return today
+        case Period.WEEK:
+            return today - timedelta(days=today.weekday())
+        case Period.MONTH:
+            return today.replace(day=1)
+        case Period.NEVER:
+            return date.min
+        case _:
+            assert_never(period)
+
+
+def renewal(period: Period, now: datetime) -> date | None:
+    """Return the day (UTC, as `now`) on which the next period begins; None if none does."""
+    first = first_day(period, now)
+    match period:
+        case Period.DAY:
+            return first + timedelta(days=1)
+        case Period.WEEK:
+            return first + timedelta(weeks=1)
+        case Period.MONTH:
+            return (first + timedelta(days=31)).replace(day=1)
+        case Period.NEVER:
+            return None
+        case _:
+            assert_never(period)
+
+
+def show(amount: Fraction) -> str:
+    """Write an amount in decimals, rounded down past twelve digits."""
+    number = _READABLE.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize(_READABLE)
+    return f"{number:f}" if not number or abs(number) >= Decimal("0.0001") else f"{number:e}"

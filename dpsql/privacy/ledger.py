@@ -1,0 +1,93 @@
+"""The ledger as the gateway sees it: what was paid, what was released, and which epoch it is.
+
+Promise: a statement's whole cost is durable before `open_statement` returns, or nothing of it is; nothing is refunded.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import Period, Privacy
+from dpsql.privacy.balance import Account, Balance
+from dpsql.privacy.budget import Charge
+
+Clock = Callable[[], datetime]
+"""Returns the present time with its time zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One measurement that a statement needs."""
+
+    key: str
+    """Identifies all that the release depends on: measurement, mechanism, bounds, cost, policy, epoch."""
+    cost: Privacy
+    note: str
+    """What it is, for people who read the ledger."""
+
+    def __post_init__(self) -> None:
+        if self.cost.epsilon <= 0 or self.cost.delta < 0:
+            raise InternalError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger."""
+
+    time: datetime
+    user: str
+    role: str
+    kind: str
+    statement: str
+    key: str
+    note: str
+    cost: Privacy
+    measured: bool
+    """Whether the data set was charged too; it is not when the role bought a release made for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that is paid for: what is stored already, and the charge for what has to be measured."""
+
+    charge: Charge
+    stored: Mapping[str, bytes]
+    """Releases by key; the keys that are missing here are the charge's."""
+    keep: Callable[[str, bytes], None]
+
+    def store(self, key: str, release: bytes) -> None:
+        """Keep the release that was measured for `key`, so that the same question is free from now on."""
+        if key not in self.charge.keys:
+            raise InternalError
+        self.keep(key, release)
+
+
+class Ledger(Protocol):
+    """A durable account of what every role was told, safe to share between threads and processes."""
+
+    def open_statement(self, account: Account, text: str, items: Sequence[Item]) -> AbstractContextManager[Statement]:
+        """Pay for `items` (distinct keys), all or nothing, and return what is stored of them.
+
+        What the role has paid for and is stored is free. What is stored and was paid for by another role of the same
+        unit kind is charged to the role. The rest is charged to the role and to the data set, and is the caller's to
+        measure and `store` within the context; until it leaves, others in the process who ask for the same wait.
+        A thread opens one statement at a time.
+
+        Raises:
+            BudgetExhausted: nothing was charged.
+        """
+
+    def balance(self, account: Account) -> Balance:
+        """Return what the account's budgets have been charged."""
+
+    def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
+        """Return the newest lines first, of one role or of all."""
+
+    def epoch(self, refresh: Period) -> int:
+        """Return the epoch's number; a new one begins with the first call in each period of `refresh`."""
+
+    def advance(self, reason: str) -> int:
+        """Begin the next epoch: stored releases answer no more questions. Return its number."""

@@ -1,0 +1,196 @@
+"""The ledger in one SQLite file, for one machine: any number of threads and processes."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import Period, Privacy
+from dpsql.privacy.balance import Account, Balance, afford
+from dpsql.privacy.book import Book
+from dpsql.privacy.budget import first_day, issue, renewal, total
+from dpsql.privacy.flight import Flights
+from dpsql.privacy.ledger import Clock, Entry, Item, Statement
+from dpsql.privacy.sqlite_file import SqliteFile
+
+_LINES = """
+SELECT c.id, s.time, s.user, s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured
+FROM charges c JOIN statements s ON s.id = c.statement
+"""
+_NEW_LINES = _LINES + "WHERE c.id > ? ORDER BY c.id"
+_LAST_LINES = _LINES + "WHERE ?1 IS NULL OR s.role = ?1 ORDER BY c.id DESC LIMIT ?2"
+_STORED = """
+SELECT release, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
+FROM releases r WHERE kind = ?1 AND key = ?2
+"""
+_STATEMENT = "INSERT INTO statements (time, user, role, kind, text) VALUES (?, ?, ?, ?, ?)"
+_CHARGE = "INSERT INTO charges (statement, key, note, epsilon, delta, measured) VALUES (?, ?, ?, ?, ?, ?)"
+_RELEASE = "INSERT OR IGNORE INTO releases (kind, key, release) VALUES (?, ?, ?)"
+_ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, ?, ?)"
+_EPOCH = "INSERT INTO epochs (began, reason) VALUES (?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the file holds of one item."""
+
+    item: Item
+    release: bytes | None
+    paid: bool
+    """Whether the role may have the release without a further charge."""
+
+
+class SqliteLedger:
+    """A `Ledger`; see there for what its methods promise."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Open the ledger at `path`, or make a new one.
+
+        Raises:
+            ConfigError: the file is not a ledger that this version reads.
+        """
+        self._clock = clock
+        self._file = SqliteFile(path)
+        self._book = Book()
+        self._flights = Flights()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @contextmanager
+    def open_statement(self, account: Account, text: str, items: Sequence[Item]) -> Iterator[Statement]:
+        """Pay for a statement; see `Ledger.open_statement`."""
+        keys = frozenset(item.key for item in items)
+        if len(keys) < len(items):
+            raise InternalError
+        flight = self._flights.board(keys)
+        try:
+            statement = self._pay(account, text, items)
+            flight.land(statement.stored.keys())
+            yield statement
+        finally:
+            flight.land_all()
+
+    def balance(self, account: Account) -> Balance:
+        """Return what was spent; see `Ledger.balance`."""
+        with self._file.read() as connection:
+            return self._balance(connection, account, self._now())
+
+    def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
+        """Return the newest lines; see `Ledger.entries`."""
+        with self._file.read() as connection:
+            return tuple(entry for _, entry in _lines(connection.execute(_LAST_LINES, (role, limit))))
+
+    def epoch(self, refresh: Period) -> int:
+        """Return the epoch; see `Ledger.epoch`."""
+        due = first_day(refresh, self._now())
+        with self._file.read() as connection:
+            number, began = _last_epoch(connection)
+        if number and began >= due:
+            return number
+        with self._file.write() as connection:
+            number, began = _last_epoch(connection)
+            # Another process may have been first.
+            return number if number and began >= due else self._next_epoch(connection, f"refresh: {refresh}")
+
+    def advance(self, reason: str) -> int:
+        """Begin the next epoch; see `Ledger.advance`."""
+        with self._file.write() as connection:
+            return self._next_epoch(connection, reason)
+
+    def _pay(self, account: Account, text: str, items: Sequence[Item]) -> Statement:
+        """Look up, check and charge in one transaction."""
+        with self._file.write() as connection:
+            now = self._now()
+            found = [_find(connection, account, item) for item in items]
+            due = [each for each in found if not each.paid]
+            cost = total(each.item.cost for each in due)
+            measured = [each for each in due if each.release is None]
+            afford(self._balance(connection, account, now), cost, total(each.item.cost for each in measured))
+            if due:
+                _enter(connection, account, text, now, due)
+        return Statement(
+            issue(frozenset(each.item.key for each in measured), cost),
+            {each.item.key: each.release for each in found if each.release is not None},
+            partial(self._keep, account),
+        )
+
+    def _keep(self, account: Account, key: str, release: bytes) -> None:
+        """Store a release; the first to be stored under a key stays."""
+        kind = account.role.protects
+        with self._file.write() as connection:
+            connection.execute(_RELEASE, (kind, key, release))
+            connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+
+    def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
+        for number, entry in _lines(connection.execute(_NEW_LINES, (self._book.last,))):
+            self._book.enter(number, entry)
+        period = account.role.budget.period
+        return Balance(
+            account,
+            self._book.by_role(account.role.name, first_day(period, now)),
+            self._book.on_kind(account.role.protects),
+            renewal(period, now),
+        )
+
+    def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
+        # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
+        connection.execute("DELETE FROM releases")
+        connection.execute("DELETE FROM entitlements")
+        connection.execute(_EPOCH, (self._now().isoformat(), reason))
+        number, _ = _last_epoch(connection)
+        return number
+
+    def _now(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _find(connection: sqlite3.Connection, account: Account, item: Item) -> _Found:
+    row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
+    release, entitled = row or (None, 0)
+    return _Found(item, release, bool(entitled))
+
+
+def _enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[_Found]) -> None:
+    """Write one line per item, and entitle the role to the releases that others had made."""
+    role = account.role
+    statement = connection.execute(
+        _STATEMENT, (now.isoformat(), account.user, role.name, role.protects, text)
+    ).lastrowid
+    for each in due:
+        key, cost = each.item.key, each.item.cost
+        measured = each.release is None
+        connection.execute(_CHARGE, (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured))
+        if not measured:
+            connection.execute(_ENTITLEMENT, (role.protects, key, role.name))
+
+
+def _last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:
+    row = connection.execute("SELECT number, began FROM epochs ORDER BY number DESC LIMIT 1").fetchone()
+    return (int(row[0]), _day(row[1])) if row else (0, date.min)
+
+
+def _day(time: str) -> date:
+    return datetime.fromisoformat(time).date()
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, Entry]]:
+    """Read rows of `_LINES`."""
+    for number, time, user, role, kind, text, key, note, epsilon, delta, measured in rows:
+        cost = Privacy(Fraction(epsilon), Fraction(delta))
+        entry = Entry(datetime.fromisoformat(time), user, role, kind, text, key, note, cost, bool(measured))
+        yield int(number), entry
