@@ -83,11 +83,14 @@ def _keys_at(kind: type[Shape], path: Path) -> list[str]:
 
 def _inside(annotation: object) -> tuple[type[Shape], bool]:
     """Return the shape inside an annotation, and whether it is one of several by name."""
-    for choice in (annotation, *get_args(annotation)):
-        if get_origin(choice) is dict:
-            return get_args(choice)[1], True
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
+        return annotation, False
+    named = get_origin(annotation) is dict
+    for choice in get_args(annotation):
         if isinstance(choice, type) and issubclass(choice, Shape):
-            return choice, False
+            return choice, named
+        if get_args(choice):
+            return _inside(choice)
     raise InternalError
 
 
