@@ -17,8 +17,8 @@ from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_
 from dpsql.policy.load.roles import Access, budgets_of, roles_of, users_of
 from dpsql.policy.load.shaped import shaped
 from dpsql.policy.load.shapes import ConfigShape, TableShape
-from dpsql.policy.load.tables import SchemaFile, tables_of
-from dpsql.policy.model import Policy, Table
+from dpsql.policy.load.tables import Schemas, SchemaFile, tables_of
+from dpsql.policy.model import Policy
 
 __all__ = ["load"]
 
@@ -36,22 +36,22 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
         raise InternalError
     document = expand(document, path.parent, environment, mistakes)
     shape = shaped(ConfigShape, document, mistakes)
-    tables, complete = _tables(path, shape, document, mistakes)
-    config = _config(path, Access(document, shape, tables, complete, mistakes))
+    schemas = _schemas(path, shape, document, mistakes)
+    config = _config(path, Access(document, shape, schemas, mistakes))
     mistakes.settle()
     if config is None:
         raise InternalError
     return config
 
 
-def _tables(path: Path, shape: ConfigShape, document: Document, mistakes: Mistakes) -> tuple[dict[str, Table], bool]:
-    """Read the schema files; also say whether all of them could be read."""
+def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mistakes) -> Schemas:
+    """Read the schema files."""
     if shape.schemas is None:
-        return {}, False
+        return Schemas({}, {}, complete=False)
     directory = path.parent / shape.schemas
     if not directory.is_dir():
         mistakes.add(document, ("schemas",), f'is "{directory}", which is no directory')
-        return {}, False
+        return Schemas({}, {}, complete=False)
     places = sorted(place for place in directory.iterdir() if place.suffix in (".yaml", ".yml"))
     if not places:
         mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
@@ -61,13 +61,14 @@ def _tables(path: Path, shape: ConfigShape, document: Document, mistakes: Mistak
         for name, one in read.items()
         if one is not None
     ]
-    complete = 0 < len(files) == len(places) and all(file.shape.table is not None for file in files)
-    return tables_of(files, complete=complete), complete
+    complete = 0 < len(files) == len(places)
+    return tables_of(files, complete=complete)
 
 
 def _config(path: Path, access: Access) -> Config | None:
     """Check the configuration against the tables; None if something it cannot do without is wrong."""
     shape = access.shape
+    tables = access.schemas.tables
     operation = Operation(access.document, shape, path.parent, access.mistakes)
     budgets = budgets_of(access)
     roles, users = roles_of(access, budgets), users_of(access)
@@ -75,7 +76,7 @@ def _config(path: Path, access: Access) -> Config | None:
     if shape.dataset is None or engine is None or ledger is None:
         return None
     return Config(
-        policy=Policy(shape.dataset, access.tables, roles, budgets, fingerprint(access.tables)),
+        policy=Policy(shape.dataset, tables, roles, budgets, fingerprint(tables)),
         engine=engine,
         listen=listen_of(shape.listen, ("listen",), operation),
         shadow=shadow_of(operation),

@@ -10,7 +10,8 @@ from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, ConfigShape, RoleShape
-from dpsql.policy.model import Period, Privacy, Role, RoleBudget, Table
+from dpsql.policy.load.tables import Schemas
+from dpsql.policy.model import Period, Privacy, Role, RoleBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +20,13 @@ class Access:
 
     document: Document
     shape: ConfigShape
-    tables: Mapping[str, Table]
-    complete: bool
-    """Whether every schema file could be read: if not, an unknown name may be in one that could not."""
+    schemas: Schemas
     mistakes: Mistakes
 
     @property
     def kinds(self) -> frozenset[str]:
         """Return the unit kinds that the tables declare."""
-        return frozenset(kind for table in self.tables.values() for kind in table.units)
+        return frozenset().union(*self.schemas.kinds.values())
 
     def wrong(self, path: Path, text: str) -> None:
         """Note a mistake in the configuration."""
@@ -45,7 +44,7 @@ def budgets_of(access: Access) -> dict[str, Privacy]:
     """Check the data set's own budgets, per unit kind."""
     budgets: dict[str, Privacy] = {}
     for kind, shape in (access.shape.budget or {}).items():
-        if access.complete and kind not in access.kinds:
+        if access.schemas.complete and kind not in access.kinds:
             access.wrong(("budget", kind), f"is no unit kind of any table{suggestion(kind, access.kinds)}")
         amount = _amount(shape, ("budget", kind), access)
         if amount is not None:
@@ -103,7 +102,7 @@ def _check_protects(shape: RoleShape, path: Path, access: Access) -> None:
     kind = shape.protects
     if kind is None:
         return
-    if access.complete and kind not in access.kinds:
+    if access.schemas.complete and kind not in access.kinds:
         access.wrong(
             (*path, "protects"), f'is "{kind}", which is no unit kind of any table{suggestion(kind, access.kinds)}'
         )
@@ -115,14 +114,14 @@ def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
     """A role is granted tables that are declared, protected, and have the unit that it protects."""
     for at, name in enumerate(shape.tables or ()):
         place = (*path, "tables", at)
-        table = access.tables.get(name)
+        table = access.schemas.tables.get(name)
         if table is None:
-            if access.complete:
-                known = [other.name for other in access.tables.values() if not other.public]
+            if access.schemas.complete:
+                known = [other.name for other in access.schemas.tables.values() if not other.public]
                 access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, known)}')
         elif table.public:
             access.wrong(place, f'is "{name}", a public table, which everybody may use')
-        elif shape.protects in access.kinds and shape.protects not in table.units:
+        elif shape.protects in access.kinds and shape.protects not in access.schemas.kinds[name]:
             access.wrong(place, f'is "{name}", which has no unit "{shape.protects}"')
 
 

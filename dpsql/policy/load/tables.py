@@ -31,6 +31,12 @@ class SchemaFile:
         """Return the declared units by kind."""
         return self.shape.privacy_units or {}
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the unit kinds that stand in the file, right or wrong."""
+        declared = self.document.root.get("privacy_units")
+        return frozenset(declared if isinstance(declared, dict) else ())
+
     def wrong(self, path: Path, text: str) -> None:
         """Note a mistake in this file."""
         self.mistakes.add(self.document, path, text)
@@ -52,8 +58,19 @@ class SchemaFile:
                 self.wrong((*path, name), f'differs from "{other}" only in case')
 
 
-def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> dict[str, Table]:
-    """Check the schema files and return the tables that are right; `complete` if every file could be read."""
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """What the schema files say together."""
+
+    tables: Mapping[str, Table]
+    kinds: Mapping[str, frozenset[str]]
+    """The unit kinds that each table declares, right or wrong."""
+    complete: bool
+    """Whether every file could be read: if not, an unknown name may be in one that could not."""
+
+
+def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> Schemas:
+    """Check the schema files and return the tables that are right."""
     every, by_name = list(files), dict[str, SchemaFile]()
     folded: dict[str, SchemaFile] = {}
     for file in every:
@@ -64,7 +81,11 @@ def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> dict[str, Table
             if first is not file:
                 file.wrong(("table",), f'is "{name}", which {first.document.file} declares already')
     built = [_table(file, by_name, complete=complete) for file in every]
-    return {table.name: table for table in built if table.name}
+    return Schemas(
+        tables={table.name: table for table in reversed(built) if table.name},
+        kinds={name: file.kinds for name, file in by_name.items()},
+        complete=complete,
+    )
 
 
 def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Table:
