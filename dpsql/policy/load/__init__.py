@@ -17,7 +17,7 @@ from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_
 from dpsql.policy.load.roles import Access, budgets_of, roles_of, users_of
 from dpsql.policy.load.shaped import shaped
 from dpsql.policy.load.shapes import ConfigShape, TableShape
-from dpsql.policy.load.tables import Schemas, SchemaFile, tables_of
+from dpsql.policy.load.tables import SchemaFile, Schemas, tables_of
 from dpsql.policy.model import Policy
 
 __all__ = ["load"]

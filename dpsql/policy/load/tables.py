@@ -80,9 +80,9 @@ def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> Schemas:
             first = folded.setdefault(name.lower(), file)
             if first is not file:
                 file.wrong(("table",), f'is "{name}", which {first.document.file} declares already')
-    built = [_table(file, by_name, complete=complete) for file in every]
+    built = {id(file): _table(file, by_name, complete=complete) for file in every}
     return Schemas(
-        tables={table.name: table for table in reversed(built) if table.name},
+        tables={name: built[id(file)] for name, file in by_name.items()},
         kinds={name: file.kinds for name, file in by_name.items()},
         complete=complete,
     )
