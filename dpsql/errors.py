@@ -93,5 +93,7 @@ class EngineFailed(
     """The engine failed after data may have been read; the cause is only in the operator's log."""
 
 
-class InternalError(_FixedError, sqlstate="XX000", text="internal error of dpsql", advice="The operator's log has the cause."):
+class InternalError(
+    _FixedError, sqlstate="XX000", text="internal error of dpsql", advice="The operator's log has the cause."
+):
     """An invariant of dpsql did not hold."""

@@ -75,7 +75,7 @@ class Question:
     text: str
     """The statement as the client sent it."""
     probes: tuple[str, ...]
-    """Statements to be described (Parse and Describe, never run) in the client's session in the shadow before the answer.
+    """Statements to be described (Parse and Describe, never run) in the client's session before the answer.
 
     The first is the select of the statement itself. Their errors are the client's errors: they come from PostgreSQL.
     """

@@ -123,6 +123,14 @@ class RoleBudget:
     period: Period = Period.NEVER
 
 
+class NoiseLevel(StrEnum):
+    """How much noise a role's answers shall have: a target for the relative error, at most the role's ε."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 class Mechanism(StrEnum):
     """Which noise a role's statistics get."""
 
@@ -144,6 +152,7 @@ class Role:
     """Whether its answers are clamped to their possible range."""
     mechanism: Mechanism = Mechanism.CUBE
     max_groups: int = 100_000
+    noise: NoiseLevel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +165,4 @@ class Policy:
     budgets: Mapping[str, Privacy]
     """The data set's own budget per unit kind, for all roles together."""
     fingerprint: str
-    """A hash of all of the above: releases made under another policy are not reused."""
+    """A hash of the tables, columns and units: releases made under others are not reused."""

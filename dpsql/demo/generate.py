@@ -1,0 +1,50 @@
+"""The demo's DuckDB file: written beside its place and moved there whole, so that a reader never sees half of it."""
+
+import os
+from pathlib import Path
+
+import duckdb
+
+from dpsql.demo.trips import PAYMENTS, trips, zones
+
+TRIPS = 1_000_000
+
+_TRIPS = """
+CREATE TABLE trips AS
+SELECT
+  trip_id::BIGINT AS trip_id,
+  driver_id::INTEGER AS driver_id,
+  passenger_id::INTEGER AS passenger_id,
+  pickup_ts,
+  nullif(pickup_zone, 0)::INTEGER AS pickup_zone,
+  $payments[payment + 1] AS payment_type,
+  passenger_count::INTEGER AS passenger_count,
+  CASE WHEN isinf(trip_distance) THEN 'NaN'::DOUBLE ELSE trip_distance END AS trip_distance,
+  fare,
+  tip,
+  total
+FROM made
+"""
+
+
+def generate(path: Path, number: int = TRIPS) -> None:
+    """Write the tables `trips` and `zones` to a DuckDB file, the same ones every time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write(draft, number)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+        draft.with_name(f"{draft.name}.wal").unlink(missing_ok=True)
+
+
+def _write(path: Path, number: int) -> None:
+    with duckdb.connect(path) as connection:
+        connection.register("made", trips(number))
+        connection.execute(_TRIPS, {"payments": list(PAYMENTS)})
+        connection.execute(
+            "CREATE TABLE zones (zone_id INTEGER PRIMARY KEY, zone VARCHAR NOT NULL, borough VARCHAR NOT NULL)"
+        )
+        rows = [(zone.zone_id, zone.zone, zone.borough) for zone in zones()]
+        connection.executemany("INSERT INTO zones VALUES (?, ?, ?)", rows)

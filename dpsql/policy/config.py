@@ -1,0 +1,107 @@
+"""A whole configuration as values: the policy, and what a server needs to run it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from dpsql.policy.model import Policy
+
+
+class EngineKind(StrEnum):
+    """Which engine holds the records."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+
+
+class Refresh(StrEnum):
+    """When the epoch advances by itself (UTC; weeks start on Monday)."""
+
+    HOURLY = "hourly"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDbFile:
+    """A DuckDB database in a file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteFile:
+    """A SQLite database in a file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """A PostgreSQL server that somebody else runs; the DSN may hold a password and stays out of `repr`."""
+
+    dsn: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedShadow:
+    """A shadow that dpsql runs itself, in a directory of its own."""
+
+    directory: Path
+
+
+Engine = DuckDbFile | PostgresServer
+Shadow = EmbeddedShadow | PostgresServer
+Ledger = SqliteFile | PostgresServer
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The server's certificate chain and private key, PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where clients connect; port 0 is any free one."""
+
+    host: str
+    port: int
+    tls: Tls | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who may log in, and the role that pays for their questions."""
+
+    name: str
+    role: str
+    verifier: str = field(repr=False)
+    """SCRAM-SHA-256, in PostgreSQL's format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that `config.yaml` and the schema files say."""
+
+    policy: Policy
+    engine: Engine
+    listen: Listen
+    shadow: Shadow
+    ledger: Ledger
+    users: Mapping[str, User]
+    file: Path
+    """The file that was read; the paths in it start from its directory."""
+    refresh: Refresh = Refresh.NEVER
+    web: Listen | None = None
+    """Where the pages are; None: there are none."""
+
+    @property
+    def base(self) -> Path:
+        """Return the directory that relative paths start from."""
+        return self.file.parent

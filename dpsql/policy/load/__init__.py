@@ -1,0 +1,88 @@
+"""The only reader of YAML: `load` turns `config.yaml` and its schema files into a `Config`.
+
+Or it tells every mistake at once.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpsql.errors import InternalError
+from dpsql.policy.config import Config
+from dpsql.policy.load.document import Document, read_document
+from dpsql.policy.load.expand import expand
+from dpsql.policy.load.fingerprint import fingerprint
+from dpsql.policy.load.mistakes import Mistakes
+from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of
+from dpsql.policy.load.roles import Access, budgets_of, roles_of, users_of
+from dpsql.policy.load.shaped import shaped
+from dpsql.policy.load.shapes import ConfigShape, TableShape
+from dpsql.policy.load.tables import SchemaFile, Schemas, tables_of
+from dpsql.policy.model import Policy
+
+__all__ = ["load"]
+
+
+def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
+    """Read a configuration and check all of it.
+
+    Raises:
+        ConfigError: with one line per mistake: file, line, the value, and what is allowed.
+    """
+    mistakes = Mistakes()
+    document = read_document(path, str(path), mistakes)
+    if document is None:
+        mistakes.settle()
+        raise InternalError
+    document = expand(document, path.parent, environment, mistakes)
+    shape = shaped(ConfigShape, document, mistakes)
+    schemas = _schemas(path, shape, document, mistakes)
+    config = _config(path, Access(document, shape, schemas, mistakes))
+    mistakes.settle()
+    if config is None:
+        raise InternalError
+    return config
+
+
+def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mistakes) -> Schemas:
+    """Read the schema files."""
+    if shape.schemas is None:
+        return Schemas({}, {}, complete=False)
+    directory = path.parent / shape.schemas
+    if not directory.is_dir():
+        mistakes.add(document, ("schemas",), f'is "{directory}", which is no directory')
+        return Schemas({}, {}, complete=False)
+    places = sorted(place for place in directory.iterdir() if place.suffix in (".yaml", ".yml"))
+    if not places:
+        mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
+    read = {os.path.relpath(place, path.parent): read_document(place, str(place), mistakes) for place in places}
+    files = [
+        SchemaFile(name, one, shaped(TableShape, one, mistakes), mistakes)
+        for name, one in read.items()
+        if one is not None
+    ]
+    complete = 0 < len(files) == len(places)
+    return tables_of(files, complete=complete)
+
+
+def _config(path: Path, access: Access) -> Config | None:
+    """Check the configuration against the tables; None if something it cannot do without is wrong."""
+    shape = access.shape
+    tables = access.schemas.tables
+    operation = Operation(access.document, shape, path.parent, access.mistakes)
+    budgets = budgets_of(access)
+    roles, users = roles_of(access, budgets), users_of(access)
+    engine, ledger = engine_of(operation), ledger_of(operation)
+    if shape.dataset is None or engine is None or ledger is None:
+        return None
+    return Config(
+        policy=Policy(shape.dataset, tables, roles, budgets, fingerprint(tables)),
+        engine=engine,
+        listen=listen_of(shape.listen, ("listen",), operation),
+        shadow=shadow_of(operation),
+        ledger=ledger,
+        users=users,
+        file=path,
+        refresh=shape.refresh,
+        web=None if shape.web is None else listen_of(shape.web, ("web",), operation),
+    )

@@ -1,0 +1,128 @@
+"""YAML 1.2 files as trees of text with line numbers; nothing is read as a number, so nothing passes through a float."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as File
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from dpsql.policy.load.mistakes import Mistakes, Path
+
+Tree = str | list["Tree"] | dict[str, "Tree"]
+
+_DEEPEST = 12
+_LARGEST = 200_000
+_CORE = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file: its tree, and the line of every value."""
+
+    file: str
+    root: Mapping[str, Tree]
+    lines: Mapping[Path, int]
+    hidden: frozenset[Path] = frozenset()
+    """Values that came from the environment: messages do not repeat them."""
+
+    def line(self, path: Path) -> int:
+        """Return the line of the value at `path`, or of the nearest thing around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def has(self, path: Path) -> bool:
+        """Say whether the file has something at `path`, right or wrong."""
+        return path in self.lines
+
+
+def read_document(location: File, name: str, mistakes: Mistakes) -> Document | None:
+    """Read a file that holds one mapping; note what is wrong with it under `name`, None if it is unusable."""
+    try:
+        text = location.read_bytes().decode("utf-8-sig")
+    except OSError as failure:
+        mistakes.add_file(name, f"can't be read: {failure.strerror}")
+        return None
+    except UnicodeDecodeError as failure:
+        mistakes.add_file(name, f"is not UTF-8 text: byte {failure.start} is wrong")
+        return None
+    return parse_document(text, name, mistakes)
+
+
+def parse_document(text: str, name: str, mistakes: Mistakes) -> Document | None:
+    """Read the text of a file that holds one mapping; see `read_document`."""
+    try:
+        node: Node | None = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as failure:
+        mark = failure.problem_mark or failure.context_mark
+        mistakes.add_file(name, f"is not YAML: {failure.problem}", mark.line + 1 if mark else 1)
+        return None
+    except YAMLError:
+        mistakes.add_file(name, "is not YAML text: it has control characters")
+        return None
+    except RecursionError:
+        mistakes.add_file(name, "is nested too deeply")
+        return None
+    if node is None or (isinstance(node, ScalarNode) and not node.value):
+        mistakes.add_file(name, "is empty")
+        return None
+    return _Walk(name, mistakes).document(node)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The walk from YAML nodes to a tree of text; acts as the document while that is not there yet."""
+
+    file: str
+    mistakes: Mistakes
+    lines: dict[Path, int] = field(default_factory=dict)
+
+    def line(self, path: Path) -> int:
+        return self.lines.get(path, 1)
+
+    def document(self, node: Node) -> Document | None:
+        root = self._tree(node, ())
+        if isinstance(root, dict):
+            return Document(self.file, root, self.lines)
+        self.mistakes.add_file(self.file, "must be a mapping (key: value)", node.start_mark.line + 1)
+        return None
+
+    def _tree(self, node: Node, path: Path) -> Tree | None:
+        """Turn a node into text, lists and mappings; None if it says nothing."""
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        # Aliases may repeat or even contain themselves: the two limits make the walk end.
+        if len(path) > _DEEPEST or len(self.lines) > _LARGEST:
+            self.mistakes.add(self, path[:2], "is nested too deeply or too large")
+            return None
+        if not str(node.tag).startswith(_CORE):
+            self.mistakes.add(self, path, f"has the tag {node.tag}; tags are not allowed")
+            return None
+        if isinstance(node, MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, SequenceNode):
+            items = [self._tree(item, (*path, at)) for at, item in enumerate(node.value)]
+            return [item for item in items if item is not None]
+        if node.tag == f"{_CORE}null":
+            self.mistakes.add(self, path, "has no value; give one, or take the line out (NULL is never a value)")
+            return None
+        return str(node.value)
+
+    def _mapping(self, node: MappingNode, path: Path) -> Tree:
+        tree: dict[str, Tree] = {}
+        for key, value in node.value:
+            place = (*path, str(key.value))
+            if not isinstance(key, ScalarNode):
+                self.mistakes.add(self, path, "a key must be plain text")
+                continue
+            if place in self.lines:
+                first = self.lines[place]
+                self.lines[place] = key.start_mark.line + 1
+                self.mistakes.add(self, place, f"is given twice, first in line {first}")
+                continue
+            self.lines[place] = key.start_mark.line + 1
+            item = self._tree(value, place)
+            if item is not None:
+                tree[str(key.value)] = item
+        return tree

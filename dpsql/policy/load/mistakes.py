@@ -1,0 +1,86 @@
+"""The mistakes found in the configuration: collected, so that all are told at once."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dpsql.errors import ConfigError
+
+Path = tuple[str | int, ...]
+"""Where a value stands in a file: the keys and positions that lead to it."""
+
+
+class Positioned(Protocol):
+    """A file that knows the lines of its values."""
+
+    @property
+    def file(self) -> str:
+        """The file's name as messages give it."""
+
+    def line(self, path: Path) -> int:
+        """Return the line of the value at `path`, or of the nearest thing around it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One mistake; the text names the value and what is allowed."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """What was found so far, and where."""
+
+    found: list[Mistake] = field(default_factory=list)
+    _places: set[tuple[str, Path]] = field(default_factory=set)
+
+    def add(self, document: Positioned, path: Path, text: str) -> None:
+        """Note a mistake at a place of a file."""
+        place = f"{dotted(path)}: " if path else ""
+        self.found.append(Mistake(document.file, document.line(path), place + text))
+        self._places.add((document.file, path))
+
+    def add_file(self, file: str, text: str, line: int = 1) -> None:
+        """Note a mistake of a whole file."""
+        self.found.append(Mistake(file, line, text))
+
+    def touch(self, document: Positioned, path: Path) -> bool:
+        """Say whether a mistake is known at `path` or below: what follows from it need not be told."""
+        return any(file == document.file and place[: len(path)] == path for file, place in self._places)
+
+    def settle(self) -> None:
+        """Raise what was found, sorted by file and line.
+
+        Raises:
+            ConfigError: if anything was found; one line per mistake.
+        """
+        if not self.found:
+            return
+        ordered = sorted(set(self.found))
+        number = "1 mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
+        raise ConfigError("\n".join(str(mistake) for mistake in ordered), hint=f"{number} in the configuration.")
+
+
+def dotted(path: Path) -> str:
+    """Write a path as people do: `columns.fare.bounds[1]`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean …?" if a known word is close, and what is allowed."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1) or [name for name in names if name.lower() == word.lower()]
+    if not names:
+        return "; none is declared"
+    allowed = f"allowed: {', '.join(names)}"
+    return f'; did you mean "{close[0]}"? {allowed}' if close else f"; {allowed}"

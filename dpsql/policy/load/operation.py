@@ -1,0 +1,88 @@
+"""The part of a configuration that a server needs: engine, shadow, ledger, addresses."""
+
+from dataclasses import dataclass
+from pathlib import Path as File
+
+from dpsql.policy.config import (
+    DuckDbFile,
+    EmbeddedShadow,
+    Engine,
+    EngineKind,
+    Ledger,
+    Listen,
+    PostgresServer,
+    Shadow,
+    SqliteFile,
+    Tls,
+)
+from dpsql.policy.load.document import Document
+from dpsql.policy.load.mistakes import Mistakes, Path
+from dpsql.policy.load.shapes import ConfigShape, ListenShape, TlsShape, WebShape
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The operational part of a configuration, as it is being checked."""
+
+    document: Document
+    shape: ConfigShape
+    base: File
+    mistakes: Mistakes
+
+    def wrong(self, path: Path, text: str) -> None:
+        """Note a mistake in the configuration."""
+        self.mistakes.add(self.document, path, text)
+
+
+def engine_of(operation: Operation) -> Engine | None:
+    """Check where the records are."""
+    shape = operation.shape.engine
+    if shape is None or shape.kind is None:
+        return None
+    wanted, other = ("database", "dsn") if shape.kind is EngineKind.DUCKDB else ("dsn", "database")
+    if operation.document.has(("engine", other)):
+        operation.wrong(("engine", other), f"is not for {shape.kind}, which takes {wanted}")
+    if not operation.document.has(("engine", wanted)):
+        operation.wrong(("engine",), f'lacks the key "{wanted}"')
+    if shape.kind is EngineKind.DUCKDB:
+        return None if shape.database is None else DuckDbFile(operation.base / shape.database)
+    return None if shape.dsn is None else PostgresServer(shape.dsn)
+
+
+def shadow_of(operation: Operation) -> Shadow:
+    """Check where the database without records is."""
+    shape = operation.shape.shadow
+    if shape is not None and shape.directory is not None and shape.dsn is not None:
+        operation.wrong(("shadow",), "has directory and dsn; one of them is allowed")
+    if shape is not None and shape.dsn is not None:
+        return PostgresServer(shape.dsn)
+    directory = None if shape is None else shape.directory
+    return EmbeddedShadow(operation.base / (directory or ".dpsql/shadow"))
+
+
+def ledger_of(operation: Operation) -> Ledger | None:
+    """Check where spending is written down."""
+    url = operation.shape.ledger
+    if url.startswith(("postgresql://", "postgres://")):
+        return PostgresServer(url)
+    file = url.removeprefix("sqlite:///")
+    if file == url or not file:
+        operation.wrong(("ledger",), "must be sqlite:///file or postgresql://user@host/database")
+        return None
+    return SqliteFile(operation.base / file)
+
+
+def listen_of(shape: ListenShape | WebShape, path: Path, operation: Operation) -> Listen:
+    """Check an address, and that the certificate's files are there."""
+    tls = None if shape.tls is None else _tls(shape.tls, (*path, "tls"), operation)
+    return Listen(shape.host, shape.port, tls)
+
+
+def _tls(shape: TlsShape, path: Path, operation: Operation) -> Tls | None:
+    if shape.certificate is None or shape.key is None:
+        return None
+    files = {"certificate": operation.base / shape.certificate, "key": operation.base / shape.key}
+    for key, file in files.items():
+        if not file.is_file():
+            operation.wrong((*path, key), f'is "{file}", which is no file')
+    return Tls(**files)

@@ -1,0 +1,170 @@
+"""Budgets, roles and users: who may spend how much of what is protected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.policy.config import User
+from dpsql.policy.load.disclosure import MEMBERSHIP_RISK, epsilon_for
+from dpsql.policy.load.document import Document
+from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
+from dpsql.policy.load.scalars import identifier
+from dpsql.policy.load.shapes import AmountShape, ConfigShape, RoleShape
+from dpsql.policy.load.tables import Schemas
+from dpsql.policy.model import Period, Privacy, Role, RoleBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The part of a configuration that says who may spend what, as it is being checked against the tables."""
+
+    document: Document
+    shape: ConfigShape
+    schemas: Schemas
+    mistakes: Mistakes
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the unit kinds that the tables declare."""
+        return frozenset().union(*self.schemas.kinds.values())
+
+    def wrong(self, path: Path, text: str) -> None:
+        """Note a mistake in the configuration."""
+        self.mistakes.add(self.document, path, text)
+
+    def check_name(self, path: Path) -> None:
+        """Note a key that can't be a name."""
+        try:
+            identifier(str(path[-1]))
+        except ValueError as failure:
+            self.wrong(path, str(failure))
+
+
+def budgets_of(access: Access) -> dict[str, Privacy]:
+    """Check the data set's own budgets, per unit kind."""
+    budgets: dict[str, Privacy] = {}
+    for kind, shape in (access.shape.budget or {}).items():
+        if access.schemas.complete and kind not in access.kinds:
+            access.wrong(("budget", kind), f"is no unit kind of any table{suggestion(kind, access.kinds)}")
+        amount = _amount(shape, ("budget", kind), access)
+        if amount is not None:
+            budgets[kind] = amount
+    return budgets
+
+
+def roles_of(access: Access, budgets: Mapping[str, Privacy]) -> dict[str, Role]:
+    """Check the roles."""
+    built = [_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items()]
+    return {role.name: role for role in built if role is not None}
+
+
+def users_of(access: Access) -> dict[str, User]:
+    """Check the users."""
+    users: dict[str, User] = {}
+    known = list(access.shape.roles or {})
+    for name, shape in access.shape.users.items():
+        access.check_name(("users", name))
+        if shape.role is not None and not access.document.has(("roles", shape.role)):
+            access.wrong(("users", name, "role"), f'is "{shape.role}", which is no role{suggestion(shape.role, known)}')
+        elif shape.role is not None and shape.password is not None:
+            users[name] = User(name, shape.role, shape.password)
+    return users
+
+
+def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Privacy]) -> Role | None:
+    """Check one role."""
+    path = ("roles", name)
+    access.check_name(path)
+    _check_protects(shape, path, access)
+    _check_tables(shape, path, access)
+    total = None if shape.budget is None else _amount(shape.budget, (*path, "budget"), access)
+    each = _per_query(shape, path, total, access)
+    whole = budgets.get(shape.protects or "")
+    if total is not None and whole is not None and (total.epsilon > whole.epsilon or total.delta > whole.delta):
+        access.wrong((*path, "budget"), f'is above the data set\'s own budget for "{shape.protects}"')
+    if shape.budget is None or shape.protects is None or total is None or each is None:
+        return None
+    return Role(
+        name=name,
+        protects=shape.protects,
+        budget=RoleBudget(total, shape.budget.period or Period.NEVER),
+        per_query=each,
+        tables=None if shape.tables is None else frozenset(shape.tables),
+        clamp=shape.clamp,
+        mechanism=shape.mechanism,
+        max_groups=shape.max_groups,
+        noise=None if shape.per_query is None else shape.per_query.noise,
+    )
+
+
+def _check_protects(shape: RoleShape, path: Path, access: Access) -> None:
+    """A role protects a kind that tables declare and that has a budget."""
+    kind = shape.protects
+    if kind is None:
+        return
+    if access.schemas.complete and kind not in access.kinds:
+        access.wrong(
+            (*path, "protects"), f'is "{kind}", which is no unit kind of any table{suggestion(kind, access.kinds)}'
+        )
+    elif access.document.has(("budget",)) and not access.document.has(("budget", kind)):
+        access.wrong((*path, "protects"), f'is "{kind}", for which the data set has no budget; add budget.{kind}')
+
+
+def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
+    """A role is granted tables that are declared, protected, and have the unit that it protects."""
+    for at, name in enumerate(shape.tables or ()):
+        place = (*path, "tables", at)
+        table = access.schemas.tables.get(name)
+        if table is None:
+            if access.schemas.complete:
+                known = [other.name for other in access.schemas.tables.values() if not other.public]
+                access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, known)}')
+        elif table.public:
+            access.wrong(place, f'is "{name}", a public table, which everybody may use')
+        elif shape.protects in access.kinds and shape.protects not in access.schemas.kinds[name]:
+            access.wrong(place, f'is "{name}", which has no unit "{shape.protects}"')
+
+
+def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Access) -> Privacy | None:
+    """Check what one statement may spend against what there is."""
+    each = shape.per_query
+    if each is None or each.epsilon is None or total is None:
+        return None
+    place = (*path, "per_query")
+    if each.epsilon > total.epsilon:
+        budget = f"the role's whole budget is {_decimal(total.epsilon)}"
+        access.wrong((*place, "epsilon"), f'is "{_decimal(each.epsilon)}", but {budget}')
+    if each.delta is not None and each.delta > total.delta:
+        access.wrong((*place, "delta"), f"is above the role's whole budget, whose delta is {_decimal(total.delta)}")
+    # In proportion, so that ε and δ run out together.
+    share = total.delta * min(Fraction(1), each.epsilon / total.epsilon)
+    return Privacy(each.epsilon, share if each.delta is None else each.delta)
+
+
+def _amount(shape: AmountShape, path: Path, access: Access) -> Privacy | None:
+    """Read an amount, given as ε or as a disclosure risk."""
+    if access.mistakes.touch(access.document, path):
+        return None
+    risk = {"disclosure_risk": shape.disclosure_risk, "population": shape.population}
+    delta = shape.delta or Fraction(0)
+    if shape.epsilon is not None:
+        for key in (*risk, "membership_risk"):
+            if getattr(shape, key) is not None:
+                access.wrong((*path, key), "can't be given together with epsilon, which it replaces")
+        return Privacy(shape.epsilon, delta)
+    if shape.disclosure_risk is None or shape.population is None:
+        lacking = [key for key, given in risk.items() if given is None]
+        text = 'lacks the key "epsilon" (or disclosure_risk and population)'
+        access.wrong(path, text if len(lacking) == 2 else f'lacks the key "{lacking[0]}"')
+        return None
+    membership = MEMBERSHIP_RISK if shape.membership_risk is None else shape.membership_risk
+    try:
+        return Privacy(epsilon_for(shape.disclosure_risk, shape.population, membership), delta)
+    except ValueError as failure:
+        access.wrong((*path, "disclosure_risk"), str(failure))
+    return None
+
+
+def _decimal(value: Fraction) -> str:
+    """Write an ε as the configuration would."""
+    return f"{float(value):.12g}"

@@ -1,0 +1,187 @@
+"""What text in YAML stands for: exact numbers, flags, names, types, dates.
+
+Each function raises a `ValueError` that says what is allowed.
+"""
+
+import base64
+import binascii
+import re
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType, Value
+
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
+_TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
+_VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", re.ASCII)
+
+_ALIASES = {
+    "bool": SqlType.BOOLEAN,
+    "int2": SqlType.SMALLINT,
+    "int": SqlType.INTEGER,
+    "int4": SqlType.INTEGER,
+    "int8": SqlType.BIGINT,
+    "decimal": SqlType.NUMERIC,
+    "float4": SqlType.REAL,
+    "float8": SqlType.DOUBLE,
+    "varchar": SqlType.TEXT,
+    "character varying": SqlType.TEXT,
+    "timestamp without time zone": SqlType.TIMESTAMP,
+}
+_LARGEST = {
+    SqlType.SMALLINT: Fraction(2**15 - 1),
+    SqlType.INTEGER: Fraction(2**31 - 1),
+    SqlType.BIGINT: Fraction(2**63 - 1),
+    SqlType.REAL: Fraction(3) * 10**38,
+    SqlType.DOUBLE: Fraction(10) ** 308,
+    SqlType.NUMERIC: Fraction(10) ** 1000,
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def number(text: str) -> Fraction:
+    """Read a decimal number exactly."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError("must be a number such as 0.5 or 1e-6")
+    return Fraction(text.replace("_", ""))
+
+
+def positive(text: str) -> Fraction:
+    """Read a number above 0."""
+    if not _NUMBER.fullmatch(text) or number(text) <= 0:
+        raise ValueError("must be a number above 0, such as 0.5")
+    return number(text)
+
+
+def probability(text: str) -> Fraction:
+    """Read a number between 0 and 1, neither included."""
+    if not _NUMBER.fullmatch(text) or not 0 < number(text) < 1:
+        raise ValueError("must be a number above 0 and below 1")
+    return number(text)
+
+
+def delta(text: str) -> Fraction:
+    """Read a δ: 0 or above, and below 1."""
+    if not _NUMBER.fullmatch(text) or not 0 <= number(text) < 1:
+        raise ValueError("must be a number from 0 to below 1, such as 1e-6")
+    return number(text)
+
+
+def count(text: str) -> int:
+    """Read a whole number from 1 to 10^15."""
+    if not re.fullmatch(r"\d[\d_]{0,20}", text, re.ASCII) or not 1 <= int(text.replace("_", "")) <= 10**15:
+        raise ValueError("must be a whole number above 0, such as 20 or 1_000_000")
+    return int(text.replace("_", ""))
+
+
+def port(text: str) -> int:
+    """Read a TCP port; 0 means any that is free."""
+    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:
+        raise ValueError("must be a port from 0 to 65535")
+    return int(text)
+
+
+def flag(text: str) -> bool:
+    """Read true or false (YAML 1.2: yes and no are words)."""
+    match text:
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            raise ValueError("must be true or false")
+
+
+def identifier(text: str) -> str:
+    """Read the name of a table, a column, a role or a user."""
+    if not text.isprintable() or not text.strip() or len(text.encode()) > 63:
+        raise ValueError("must be a name of 1 to 63 bytes without control characters")
+    return text
+
+
+def dataset(text: str) -> str:
+    """Read the data set's name, which is also a database name and a part of connection strings."""
+    reserved = ("postgres", "template0", "template1")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", text, re.ASCII) or text in reserved:
+        raise ValueError(f"must be letters, digits, _ or -, at most 63, and not {', '.join(reserved)}")
+    return text
+
+
+def verifier(text: str) -> str:
+    """Read a SCRAM verifier as PostgreSQL stores it; the message never repeats what may be a password."""
+    found = _VERIFIER.fullmatch(text)
+    try:
+        salt, stored, server = (
+            (base64.b64decode(part, validate=True) for part in found.groups()[1:]) if found else (b"",) * 3
+        )
+    except binascii.Error:
+        salt = stored = server = b""
+    if not found or int(found[1]) < 4096 or not salt or len(stored) != 32 or len(server) != 32:
+        raise ValueError("must be a SCRAM-SHA-256 verifier, not a password; `dpsql user` makes one")
+    return text
+
+
+def column_type(text: str) -> tuple[SqlType, str]:
+    """Read a type: what it is to the analysis, and as the shadow's DDL writes it."""
+    found = _TYPE.fullmatch(" ".join(text.lower().split()))
+    name = found[1] if found else ""
+    kind = _ALIASES.get(name) or next((known for known in SqlType if known == name), None)
+    if found is None or kind is None:
+        raise ValueError(f"must be one of {', '.join(SqlType)}, varchar(n), numeric(p, s)")
+    precision, scale = found[2], found[3]
+    if precision is None:
+        return kind, "character varying" if kind is SqlType.TEXT and name != "text" else str(kind)
+    if kind is SqlType.NUMERIC and 1 <= int(precision) <= 1000 and int(scale or 0) <= int(precision):
+        return kind, f"numeric({int(precision)},{int(scale or 0)})"
+    if kind is SqlType.TEXT and name != "text" and scale is None and int(precision) > 0:
+        return kind, f"character varying({int(precision)})"
+    raise ValueError(f'"{name}" takes no such length; lengths are for numeric(p, s) and varchar(n)')
+
+
+def bound(kind: SqlType, text: str) -> Fraction:
+    """Read one bound of a column of this type; dates as days, timestamps as microseconds since 1970-01-01."""
+    if kind.is_temporal:
+        return Fraction(moment(kind, text))
+    value = number(text)
+    if abs(value) > _LARGEST[kind]:
+        raise ValueError(f"is out of the range of {kind}")
+    if kind.is_integer and value.denominator != 1:
+        raise ValueError(f"must be a whole number, since the column's type is {kind}")
+    return value
+
+
+def moment(kind: SqlType, text: str) -> int:
+    """Read a date as days, a timestamp as microseconds since 1970-01-01."""
+    pattern = "2019-03-31" if kind is SqlType.DATE else "2019-03-31 or 2019-03-31 12:00:00"
+    refusal = f"must be a {kind} such as {pattern}"
+    if not _MOMENT.fullmatch(text):
+        raise ValueError(refusal)
+    try:
+        if kind is SqlType.DATE:
+            return (date.fromisoformat(text) - _EPOCH.date()).days
+        return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+    except ValueError:
+        raise ValueError(refusal) from None
+
+
+def interval(kind: SqlType, low: Fraction, high: Fraction) -> Interval:
+    """Make the closed interval of a declaration, which for dates and timestamps leaves the upper end out."""
+    if kind.is_temporal:
+        if low >= high:
+            raise ValueError("the first must be before the second, which is itself left out")
+        return Interval(low, high - 1)
+    if low > high:
+        raise ValueError("the first must not be above the second")
+    return Interval(low, high)
+
+
+def domain_value(kind: SqlType, text: str) -> Value:
+    """Read one value of a domain of this type."""
+    if kind is SqlType.TEXT:
+        return text
+    if kind is SqlType.BOOLEAN:
+        return flag(text)
+    value = bound(kind, text)
+    return int(value) if kind.is_integer or kind.is_temporal else value

@@ -1,0 +1,259 @@
+"""The shapes of `config.yaml` and of a schema file: which keys there are, and what each value looks like by itself.
+
+Whether the values fit each other is `tables.py`'s and `roles.py`'s business. Every key is optional here, and `required`
+names those that must be there, so that a missing key does not hide the mistakes beside it.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+
+from dpsql.policy.config import EngineKind, Refresh
+from dpsql.policy.load import scalars
+from dpsql.policy.model import Mechanism, NoiseLevel, Period, SqlType
+
+
+def _text(read: Callable[[str], object]) -> PlainValidator:
+    """Read a value that stands in YAML as text."""
+
+    def validate(value: object) -> object:
+        if not isinstance(value, str):
+            raise ValueError("must be one value, not a list or a mapping")  # noqa: TRY004  pydantic collects ValueError
+        return read(value)
+
+    return PlainValidator(validate)
+
+
+def _schema(kind: str, **limits: object) -> WithJsonSchema:
+    """Describe a value to editors, which read YAML's numbers as numbers."""
+    return WithJsonSchema({"type": kind, **limits})
+
+
+Positive = Annotated[Fraction, _text(scalars.positive), _schema("number", exclusiveMinimum=0)]
+Share = Annotated[Fraction, _text(scalars.probability), _schema("number", exclusiveMinimum=0, exclusiveMaximum=1)]
+Delta = Annotated[Fraction, _text(scalars.delta), _schema("number", minimum=0, exclusiveMaximum=1)]
+Count = Annotated[int, _text(scalars.count), _schema("integer", minimum=1)]
+Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
+Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
+Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
+Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
+Verifier = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
+Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]
+Scalar = Annotated[str, _text(str), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+
+
+def _require(schema: dict[str, Any], kind: type[BaseModel]) -> None:
+    """Tell editors which keys must be there."""
+    if issubclass(kind, Shape) and kind.required:
+        schema["required"] = list(kind.required)
+
+
+class Shape(BaseModel):
+    """A mapping with known keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, json_schema_extra=_require)
+    required: ClassVar[tuple[str, ...]] = ()
+
+
+class AmountShape(Shape):
+    """An amount of ε and δ, or the disclosure risk from which ε follows."""
+
+    epsilon: Positive | None = None
+    """The privacy loss that may be spent."""
+    delta: Delta | None = None
+    """The probability that the bound on the loss fails; 0 unless given."""
+    disclosure_risk: Share | None = None
+    """Instead of epsilon: the largest acceptable probability of naming one of the population."""
+    population: Count | None = None
+    """With disclosure_risk: how many people could be meant."""
+    membership_risk: Share | None = None
+    """With disclosure_risk: the largest acceptable certainty that somebody is in the data; 0.75 unless given."""
+
+
+class BudgetShape(AmountShape):
+    """What a role may spend in a period."""
+
+    period: Period | None = None
+    """When the budget renews: day, week, month or never (UTC)."""
+
+
+class PerQueryShape(Shape):
+    """What one statement may spend."""
+
+    required: ClassVar = ("epsilon",)
+
+    epsilon: Positive | None = None
+    """The most that one statement spends."""
+    delta: Delta | None = None
+    """The δ of one statement; unless given, the budget's in proportion to epsilon."""
+    noise: NoiseLevel | None = None
+    """A target for the relative error: low is 2.5 %, medium 7.5 %, high 15 %."""
+
+
+class RoleShape(Shape):
+    """Who asks: what is protected from them, and what they may spend."""
+
+    required: ClassVar = ("protects", "budget", "per_query")
+
+    protects: Name | None = None
+    """The unit kind that is protected from this role."""
+    budget: BudgetShape | None = None
+    """What the role may spend."""
+    per_query: PerQueryShape | None = None
+    """What one statement may spend."""
+    tables: list[Name] | None = None
+    """The protected tables that the role may use; all unless given."""
+    clamp: Flag = False
+    """Whether answers are clamped to their possible range."""
+    mechanism: Mechanism = Mechanism.CUBE
+    """Which noise the role's statistics get."""
+    max_groups: Count = 100_000
+    """The most groups that one statement may have."""
+
+
+class UserShape(Shape):
+    """Somebody who may log in."""
+
+    required: ClassVar = ("role", "password")
+
+    role: Name | None = None
+    """The role that pays."""
+    password: Verifier | None = None
+    """A SCRAM verifier, as `dpsql user` makes it; never the password itself."""
+
+
+class EngineShape(Shape):
+    """Where the records are."""
+
+    required: ClassVar = ("kind",)
+
+    kind: EngineKind | None = None
+    """duckdb or postgres."""
+    database: Scalar | None = None
+    """The file of a DuckDB database."""
+    dsn: Scalar | None = None
+    """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
+
+
+class TlsShape(Shape):
+    """The server's certificate."""
+
+    required: ClassVar = ("certificate", "key")
+
+    certificate: Scalar | None = None
+    """A PEM file with the certificate chain."""
+    key: Scalar | None = None
+    """A PEM file with the private key."""
+
+
+class ListenShape(Shape):
+    """Where clients connect."""
+
+    host: Name = "127.0.0.1"
+    """The address to listen on."""
+    port: Port = 5439
+    """The port; 0 is any free one."""
+    tls: TlsShape | None = None
+    """The certificate; without one connections are not encrypted."""
+
+
+class WebShape(Shape):
+    """Where the pages are."""
+
+    host: Name = "127.0.0.1"
+    """The address to listen on."""
+    port: Port = 8439
+    """The port; 0 is any free one."""
+    tls: TlsShape | None = None
+    """The certificate; without one connections are not encrypted."""
+
+
+class ShadowShape(Shape):
+    """Where the PostgreSQL is that holds the declared tables without records."""
+
+    directory: Scalar | None = None
+    """A directory in which dpsql runs its own."""
+    dsn: Scalar | None = None
+    """The connection string of a dedicated server."""
+
+
+class ConfigShape(Shape):
+    """The configuration of one data set."""
+
+    required: ClassVar = ("dataset", "engine", "schemas", "budget", "roles")
+
+    dataset: Dataset | None = None
+    """The data set's name, which clients give as the database."""
+    engine: EngineShape | None = None
+    """Where the records are."""
+    schemas: Scalar | None = None
+    """The directory of the schema files, one a table."""
+    refresh: Refresh = Refresh.NEVER
+    """When the epoch advances and answers are measured anew."""
+    listen: ListenShape = ListenShape()
+    """Where clients connect."""
+    web: WebShape | None = None
+    """Where the pages are; off unless given."""
+    shadow: ShadowShape | None = None
+    """The PostgreSQL without records; .dpsql/shadow unless given."""
+    ledger: Scalar = "sqlite:///.dpsql/ledger.db"
+    """What was spent: sqlite:///file or postgresql://…"""
+    budget: dict[str, AmountShape] | None = None
+    """What all roles together may spend, per unit kind."""
+    roles: dict[str, RoleShape] | None = None
+    """Who asks."""
+    users: dict[str, UserShape] = {}
+    """Who may log in."""
+
+
+class UnitShape(Shape):
+    """Whose rows a table's rows are."""
+
+    required: ClassVar = ("column", "max_rows")
+
+    column: Name | None = None
+    """The column that identifies the unit."""
+    max_rows: Count | None = None
+    """How many rows of one unit count at the most."""
+
+
+class ColumnShape(Shape):
+    """One column."""
+
+    required: ClassVar = ("type",)
+
+    type: Typed | None = None
+    """The type, by PostgreSQL's names."""
+    bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
+    """The least and the greatest value; for dates and timestamps the second is left out."""
+    values: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    """All possible values; any other reads as NULL."""
+    references: Name | None = None
+    """The key of a public table: table.column."""
+    nullable: Flag = False
+    """Whether NULL is a group of its own."""
+    description: Scalar | None = None
+    """What the column means, for those who ask."""
+
+
+class TableShape(Shape):
+    """One table: protected, or public."""
+
+    required: ClassVar = ("table", "columns")
+
+    table: Name | None = None
+    """The table's name."""
+    description: Scalar | None = None
+    """What a row is, for those who ask."""
+    expected_rows: Count | None = None
+    """The public order of magnitude of the number of rows."""
+    public: Flag = False
+    """Whether everybody may see the rows."""
+    key: Name | None = None
+    """The column that identifies a row."""
+    privacy_units: dict[str, UnitShape] | None = None
+    """Whose rows these are, by unit kind."""
+    columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None
+    """The columns."""

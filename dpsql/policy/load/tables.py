@@ -1,0 +1,199 @@
+"""From the shapes of the schema files to tables: columns, units, keys and references that fit each other."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dpsql.policy.load.columns import bounds_of, values_of
+from dpsql.policy.load.document import Document
+from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
+from dpsql.policy.load.scalars import identifier
+from dpsql.policy.load.shapes import ColumnShape, TableShape, UnitShape
+from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFile:
+    """One schema file: where things stand in it, and what it says."""
+
+    name: str
+    """The file as clients read it in hints: from the configuration's directory, not from the machine's root."""
+    document: Document
+    shape: TableShape
+    mistakes: Mistakes
+
+    @property
+    def columns(self) -> Mapping[str, ColumnShape]:
+        """Return the declared columns."""
+        return self.shape.columns or {}
+
+    @property
+    def units(self) -> Mapping[str, UnitShape]:
+        """Return the declared units by kind."""
+        return self.shape.privacy_units or {}
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the unit kinds that stand in the file, right or wrong."""
+        declared = self.document.root.get("privacy_units")
+        return frozenset(declared if isinstance(declared, dict) else ())
+
+    def wrong(self, path: Path, text: str) -> None:
+        """Note a mistake in this file."""
+        self.mistakes.add(self.document, path, text)
+
+    def declares(self, column: str) -> bool:
+        """Say whether the column stands in the file, right or wrong."""
+        return self.document.has(("columns", column))
+
+    def check_names(self, path: Path, names: Iterable[str]) -> None:
+        """Note names that can't be names, and such as differ only in case (some engines take them for the same)."""
+        seen: dict[str, str] = {}
+        for name in names:
+            try:
+                identifier(name)
+            except ValueError as failure:
+                self.wrong((*path, name), str(failure))
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                self.wrong((*path, name), f'differs from "{other}" only in case')
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """What the schema files say together."""
+
+    tables: Mapping[str, Table]
+    kinds: Mapping[str, frozenset[str]]
+    """The unit kinds that each table declares, right or wrong."""
+    complete: bool
+    """Whether every file could be read: if not, an unknown name may be in one that could not."""
+
+
+def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> Schemas:
+    """Check the schema files and return the tables that are right."""
+    every, by_name = list(files), dict[str, SchemaFile]()
+    folded: dict[str, SchemaFile] = {}
+    for file in every:
+        name = file.shape.table
+        if name is not None:
+            by_name.setdefault(name, file)
+            first = folded.setdefault(name.lower(), file)
+            if first is not file:
+                file.wrong(("table",), f'is "{name}", which {first.document.file} declares already')
+    built = {id(file): _table(file, by_name, complete=complete) for file in every}
+    return Schemas(
+        tables={name: built[id(file)] for name, file in by_name.items()},
+        kinds={name: file.kinds for name, file in by_name.items()},
+        complete=complete,
+    )
+
+
+def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Table:
+    """Check one table against itself and the others."""
+    shape = file.shape
+    file.check_names(("columns",), file.columns)
+    file.check_names(("privacy_units",), file.units)
+    _check_protection(file)
+    if shape.key is not None and not file.declares(shape.key):
+        file.wrong(("key",), f'is "{shape.key}", which is no column{suggestion(shape.key, file.columns)}')
+    references = {column: _reference(column, file, others, complete=complete) for column in file.columns}
+    columns = [_column(column, file, references[column]) for column in file.columns]
+    return Table(
+        name=shape.table or "",
+        columns={column.name: column for column in columns if column is not None},
+        units={kind: bound for kind in file.units if (bound := _unit(kind, file)) is not None},
+        public=shape.public,
+        key=shape.key,
+        expected_rows=shape.expected_rows,
+        description=shape.description,
+        file=file.name,
+    )
+
+
+def _check_protection(file: SchemaFile) -> None:
+    """A table is either public or has privacy units."""
+    if file.shape.public and file.document.has(("privacy_units",)):
+        file.wrong(("privacy_units",), "can't be declared for a public table, whose rows everybody may see")
+    told = any(file.mistakes.touch(file.document, (key,)) for key in ("privacy_units", "public"))
+    if not (file.shape.public or file.units or told):
+        file.wrong((), 'needs "privacy_units", or "public: true" if everybody may see its rows')
+
+
+def _unit(kind: str, file: SchemaFile) -> UnitBound | None:
+    """Check whose rows the table's rows are, for one kind."""
+    unit, path = file.units[kind], ("privacy_units", kind, "column")
+    if unit.column is None or unit.max_rows is None:
+        return None
+    if not file.declares(unit.column):
+        file.wrong(path, f'is "{unit.column}", which is no column{suggestion(unit.column, file.columns)}')
+        return None
+    column = file.columns.get(unit.column)
+    if column is None or column.type is None:
+        return None
+    if not (column.type[0].is_integer or column.type[0] in (SqlType.TEXT, SqlType.NUMERIC)):
+        file.wrong(path, f'is "{unit.column}" of type {column.type[1]}; a unit is an integer, a numeric or a text')
+    # A clamped unit would be another unit: bounds and domains belong to columns that are measured.
+    for key, given in (("bounds", column.bounds), ("values", column.values)):
+        if given is not None:
+            file.wrong(("columns", unit.column, key), f'can\'t be given: the column identifies the unit "{kind}"')
+    return UnitBound(unit.column, unit.max_rows)
+
+
+def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column | None:
+    """Check one column by itself."""
+    shape, path = file.columns[name], ("columns", name)
+    exclusive = [key for key in ("bounds", "values", "references") if getattr(shape, key) is not None]
+    if len(exclusive) > 1:
+        file.wrong(path, f"has {' and '.join(exclusive)}; one of them is allowed")
+    if shape.type is None:
+        return None
+    kind, declared = shape.type
+    return Column(
+        name=name,
+        type=kind,
+        declared=declared,
+        bounds=bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes),
+        values=values_of(kind, shape.values, (*path, "values"), file.document, file.mistakes),
+        references=reference,
+        nullable=shape.nullable,
+        description=shape.description,
+    )
+
+
+def _reference(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Reference | None:
+    """Check that a reference points to the key of a public table, and that the types fit."""
+    shape, path = file.columns[name], ("columns", name, "references")
+    if shape.references is None:
+        return None
+    table, dot, column = shape.references.rpartition(".")
+    target = others.get(table)
+    if not dot or target is None:
+        if not dot or complete:
+            known = [f"{other}.{found.shape.key}" for other, found in others.items() if found.shape.public]
+            file.wrong(
+                path, f'is "{shape.references}", which is no declared table.column{suggestion(shape.references, known)}'
+            )
+        return None
+    wrong = _misfit(shape, target, column)
+    if wrong:
+        file.wrong(path, f'is "{shape.references}", but {wrong}')
+    return Reference(table, column)
+
+
+def _misfit(shape: ColumnShape, target: SchemaFile, column: str) -> str | None:
+    """Return why a column can't reference this column of that table; None if it can."""
+    table = target.shape
+    if not target.declares(column):
+        return f'"{table.table}" has no column "{column}"{suggestion(column, target.columns)}'
+    if not table.public:
+        return f'"{table.table}" is not public'
+    if table.key is None:
+        return f'"{table.table}" declares no key; write "key: {column}" in {target.document.file}'
+    if table.key != column:
+        return f'the key of "{table.table}" is "{table.key}"'
+    other = target.columns.get(column)
+    if shape.type is None or other is None or other.type is None:
+        return None
+    ours, theirs = shape.type[0], other.type[0]
+    same = ours is theirs or (ours.is_integer and theirs.is_integer)
+    return None if same else f"its type is {theirs} and this column's is {ours}"
