@@ -1,0 +1,129 @@
+"""The plan of one statement: what is measured for each of its scopes, and the text that waits for the answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, InternalError
+from dpsql.policy.model import Policy
+from dpsql.privacy.measure import Plan, World, measure
+from dpsql.question import Argument, Field
+from dpsql.rewrite.aggregate import aggregate
+from dpsql.rewrite.aggregates import is_aggregate
+from dpsql.rewrite.asked import Asked
+from dpsql.rewrite.constant import Constants
+from dpsql.rewrite.context import Translator
+from dpsql.rewrite.dialect import render
+from dpsql.rewrite.expr import Expr
+from dpsql.rewrite.oracle import Oracle
+from dpsql.rewrite.outputs import output_name
+from dpsql.rewrite.replace import ANSWER, Match, drop_private_ctes, replace_scope
+from dpsql.rewrite.scopes import Scope, find
+from dpsql.rewrite.track import Tracker
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One scope: its plan, and the names and types of the columns that its answer has."""
+
+    plan: Plan
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPlan:
+    """A whole statement: its scopes, and its text in pieces between which their answers stand."""
+
+    scopes: tuple[Answered, ...]
+    pieces: tuple[str, ...]
+
+    def text(self, tables: Sequence[str]) -> str:
+        """Return the statement with a table in the place of each scope's rows."""
+        return "".join(part for pair in zip(self.pieces, (*tables, ""), strict=True) for part in pair)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans statements of one role."""
+
+    policy: Policy
+    world: World
+    oracle: Oracle
+
+    def plan(self, asked: Asked, described: Sequence[Sequence[Field]], arguments: Sequence[Argument]) -> StatementPlan:
+        """Return the plan of a statement whose query and probes the shadow has described.
+
+        Raises:
+            DpsqlError: the statement can't be answered.
+        """
+        if asked.statement is None:
+            raise InternalError
+        tree = asked.statement.tree.copy()
+        scopes = find(tree, self.policy).scopes
+        tracker = Tracker(self.policy, self.world.role, Constants(arguments, self.oracle), self.world.declared)
+        tracked = [self._measured(scope, tracker) for scope in scopes]
+        answered = tuple(_answered(s, p, f) for s, (p, _), f in zip(scopes, tracked, described[1:], strict=True))
+        for index, (scope, (_, match)) in enumerate(zip(scopes, tracked, strict=True)):
+            names = _names(scope, tree, described[0])
+            replace_scope(scope, match, names, _placeholder(index))
+        drop_private_ctes(tree, self.policy)
+        text = asked.statement.prefix + render(tree) + asked.statement.suffix
+        return StatementPlan(*_ordered(answered, text))
+
+    def _measured(self, scope: Scope, tracker: Tracker) -> tuple[Plan, Match]:
+        relation, t = tracker.scope(scope.select, scope.ctes)
+        keys = tuple(t.expression(key) for key in scope.keys)
+        asked = tuple(aggregate(t, node) for node in scope.aggregates)
+        return measure(relation, keys, asked, self.world), _matcher(scope, keys, t)
+
+
+def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:
+    """Return which column of the answer a node is: by its text, or because it means the same as a key."""
+    texts: Mapping[str, str] = {
+        **{render(node): f"g{i}" for i, node in enumerate(scope.keys)},
+        **{render(node): f"a{i}" for i, node in enumerate(scope.aggregates)},
+    }
+
+    def match(node: exp.Expression) -> str | None:
+        found = texts.get(render(node))
+        if found is not None or not keys or isinstance(node, exp.Query) or node.find(exp.Column) is None:
+            return found
+        if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):
+            return None
+        try:
+            expr = t.expression(node)
+        except DpsqlError:
+            return None
+        return next((f"g{i}" for i, key in enumerate(keys) if key == expr), None)
+
+    return match
+
+
+def _answered(scope: Scope, plan: Plan, fields: Sequence[Field]) -> Answered:
+    columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
+    if len(fields) != len(columns):
+        raise InternalError
+    return Answered(plan, tuple(columns), tuple(field.type for field in fields))
+
+
+def _names(scope: Scope, tree: exp.Query, whole: Sequence[Field]) -> list[str]:
+    """Return the output names of a scope: the shadow's own where the scope is the whole query."""
+    if scope.select is tree and len(whole) == len(scope.select.expressions):
+        return [field.name for field in whole]
+    return [output_name(node) for node in scope.select.expressions]
+
+
+def _placeholder(index: int) -> str:
+    return f"_dpsql answer {index}"
+
+
+def _ordered(answered: tuple[Answered, ...], text: str) -> tuple[tuple[Answered, ...], tuple[str, ...]]:
+    """Cut the text where the answers go; scopes in the order in which they stand there."""
+    places = [(text.index(f'"{_placeholder(i)}" AS {ANSWER}'), i) for i in range(len(answered))]
+    pieces, end = [], 0
+    for at, index in sorted(places):
+        pieces.append(text[end:at])
+        end = at + len(f'"{_placeholder(index)}"')
+    return tuple(answered[i] for _, i in sorted(places)), (*pieces, text[end:])

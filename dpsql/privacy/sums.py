@@ -1,0 +1,209 @@
+"""The measurement of sums: one statement of the engine, one scale of noise for all its statistics.
+
+Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
+norm Σ_groups max|coordinate|. Proof: a row contributes, to its own group only, w·φ with |φᵢ| ≤ `size` for each
+coordinate (see `coordinates`), and one unit's weights add up to at most `bound.mass`; the triangle inequality does the
+rest. So noise with P(z) ∝ exp(−max|zᵢ| / t) per group, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Mechanism, SqlType
+from dpsql.privacy.bounding import Bound
+from dpsql.privacy.feature import Feature, Scaled, Shape
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.expr import TRUE, Expr
+from dpsql.rewrite.function import Dialect, integral
+from dpsql.rewrite.groups import Groups
+from dpsql.rewrite.relation import Relation
+from dpsql.rewrite.source import from_where
+
+_FINE = 2**10
+"""The lattice of one value, [−S, S], unless whole numbers ask for a multiple."""
+_FINEST = 2**14
+_SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT})
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Noisy sums of features over the groups of a relation."""
+
+    relation: Relation
+    where: Expr
+    groups: Groups
+    features: tuple[Feature, ...]
+    bound: Bound
+    epsilon: Fraction
+    mechanism: Mechanism
+
+    @property
+    def lattice(self) -> int:
+        """Return S: every value is rounded to one of 2S + 1 points."""
+        return lattice(self.features)
+
+    @property
+    def size(self) -> int:
+        """Return the largest absolute value of a coordinate of one row with weight 1."""
+        return self.lattice**2 if any(f.shape in _SQUARED for f in self.features) else self.lattice
+
+    @property
+    def unit(self) -> int:
+        """Return what one whole row of weight W adds to the coordinate ONE: noisy sums are divided by it."""
+        return self.size * self.bound.weight
+
+    @property
+    def sensitivity(self) -> int:
+        """Return the most by which one unit moves all coordinates together."""
+        return self.bound.mass * self.size
+
+    @property
+    def scale(self) -> int:
+        """Return the noise's t; independent Laplace noise gives each of d statistics its d-th part of ε."""
+        parts = 1 if self.mechanism is Mechanism.CUBE else len(self.features)
+        return math.ceil(Fraction(self.sensitivity * parts) / self.epsilon)
+
+    def columns(self) -> tuple["Column", ...]:
+        """Return the sums that the engine computes, each once."""
+        return tuple(dict.fromkeys(column for feature in self.features for column in _columns(feature)))
+
+    def coordinates(self, sums: Sequence[int]) -> tuple[int, ...]:
+        """Return the features' sums from the engine's columns, as integers.
+
+        With w ≥ 0 and |f| ≤ S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·f, 2·w·f² − S²·w·1[c] and w·f·g are each at
+        most size·w in absolute value.
+        """
+        at = dict(zip(self.columns(), sums, strict=True))
+        return tuple(self._coordinate(feature, at) for feature in self.features)
+
+    def _coordinate(self, feature: Feature, at: dict["Column", int]) -> int:
+        parts = [at[column] for column in _columns(feature)]
+        match feature.shape:
+            case Shape.ONE:
+                return self.size * parts[0]
+            case Shape.SIGN:
+                return self.size * (2 * parts[0] - parts[1])
+            case Shape.VALUE | Shape.SIGNED:
+                return self.size // self.lattice * parts[0]
+            case Shape.SQUARE:
+                return 2 * parts[0] - self.size * parts[1]
+            case Shape.PRODUCT:
+                return parts[0]
+
+    def sql(self, emitter: Emitter) -> str:
+        """Return the engine's statement: the groups' keys, then `columns()` as text."""
+        used = [key.grouped for key in self.groups.keys]
+        used += [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
+        body = from_where(self.relation, self.where, used, self.bound.unit, emitter)
+        values = _Values(emitter, self.lattice)
+        sums = [_summed(column, values, weighted=not self.bound.unique) for column in self.columns()]
+        inner = [f"{emitter.sql(key.grouped)} AS k{i}" for i, key in enumerate(self.groups.keys)]
+        inner += [f"{text} AS {name}" for text, name in values.named.items()]
+        outer = [_code(f"k{i}", key.grouped, emitter) for i, key in enumerate(self.groups.keys)]
+        outer += [_text(text, emitter.dialect) for text in sums]
+        return _assembled(self.bound, emitter, body, inner, outer, len(self.groups.keys))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One sum of the engine: Σ w · Π factors over the rows where the condition holds."""
+
+    where: Expr
+    factors: tuple[Scaled, ...]
+
+
+def _columns(feature: Feature) -> tuple[Column, ...]:
+    ones = Column(feature.where, ())
+    match feature.shape:
+        case Shape.ONE:
+            return (ones,)
+        case Shape.SIGN:
+            return (ones, Column(TRUE, ()))
+        case Shape.VALUE:
+            return (Column(feature.where, (_of(feature.x),)),)
+        case Shape.SIGNED:
+            scaled = _of(feature.x)
+            most = scaled.interval.magnitude
+            return (Column(feature.where, (Scaled(scaled.expr, Interval(-most, most)),)),)
+        case Shape.SQUARE:
+            return (Column(feature.where, (_of(feature.x), _of(feature.x))), ones)
+        case Shape.PRODUCT:
+            return (Column(feature.where, (_of(feature.x), _of(feature.y))),)
+
+
+def _of(scaled: Scaled | None) -> Scaled:
+    assert scaled is not None
+    return scaled
+
+
+def lattice(features: Sequence[Feature]) -> int:
+    """Return S, such that sums of whole numbers come out exactly if that is cheap."""
+    least = 1
+    for feature in features:
+        for scaled in (feature.x, feature.y):
+            if scaled is None or not integral(scaled.expr) or scaled.interval.width.denominator != 1:
+                continue
+            need = scaled.interval.magnitude if feature.shape is Shape.SIGNED else scaled.interval.width
+            together = math.lcm(least, max(int(need), 1))
+            least = together if together <= _FINEST else least
+    return least * -(-_FINE // least)
+
+
+class _Values:
+    """The lattice values and conditions that the inner SELECT computes, each under one name."""
+
+    def __init__(self, emitter: Emitter, size: int) -> None:
+        self.named: dict[str, str] = {}
+        self._emitter, self._size = emitter, size
+
+    def factor(self, scaled: Scaled) -> str:
+        """Return the name of a value on the lattice."""
+        return self._name(
+            self._emitter.cast(self._emitter.lattice(scaled.expr, scaled.interval, self._size), SqlType.BIGINT)
+        )
+
+    def condition(self, where: Expr) -> str:
+        """Return the name of a condition."""
+        return self._name(self._emitter.sql(where))
+
+    def _name(self, text: str) -> str:
+        return self.named.setdefault(text, f"f{len(self.named)}")
+
+
+def _summed(column: Column, values: _Values, *, weighted: bool) -> str:
+    factors = [*(["w"] if weighted else []), *(values.factor(scaled) for scaled in column.factors)]
+    text = f"sum({' * '.join(factors)})" if factors else "count(*)"
+    return text if column.where == TRUE else f"{text} FILTER (WHERE {values.condition(column.where)})"
+
+
+def _code(name: str, key: Expr, emitter: Emitter) -> str:
+    """Return a key in a form that every engine returns alike: an integer or a text."""
+    duck = emitter.dialect is Dialect.DUCKDB
+    match key.type:
+        case SqlType.TEXT:
+            return name
+        case SqlType.DATE:
+            return f"CAST({name} - DATE '1970-01-01' AS BIGINT)"
+        case SqlType.TIMESTAMP:
+            return f"epoch_us({name})" if duck else f"CAST(extract(epoch FROM {name}) * 1000000 AS BIGINT)"
+        case SqlType.BOOLEAN:
+            return f"CAST(CAST({name} AS INTEGER) AS BIGINT)"
+        case _:
+            return f"CAST({name} AS BIGINT)"
+
+
+def _text(sum_: str, dialect: Dialect) -> str:
+    return f"CAST({sum_} AS VARCHAR)" if dialect is Dialect.DUCKDB else f"({sum_})::text"
+
+
+def _assembled(bound: Bound, emitter: Emitter, body: str, inner: list[str], outer: list[str], keys: int) -> str:
+    unit = emitter.raw(bound.unit)
+    grouping = f" GROUP BY {', '.join(f'k{i}' for i in range(keys))}" if keys else ""
+    if bound.unique:
+        return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner) or '1 AS one'} {body}) AS r{grouping}"
+    weights = bound.weights(unit, body, emitter.dialect)
+    rows = f"SELECT {', '.join([f'{unit} AS u', *inner])} {body}"
+    return f"WITH {weights} SELECT {', '.join(outer)} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"

@@ -1,0 +1,87 @@
+"""One statement that reads protected tables, taken apart as far as names alone allow."""
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.policy.model import Policy
+from dpsql.rewrite.dialect import render
+from dpsql.rewrite.parse import Statement, Wrap, parse
+from dpsql.rewrite.scopes import Kind, find, probe
+
+_QUERY = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(?:SELECT|WITH|TABLE|VALUES|DECLARE|COPY\s*\(|EXPLAIN)\b", re.I | re.S)
+_PROBE_ROWS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A statement with its query parsed; `refusal` is what to say instead of an answer."""
+
+    statement: Statement | None
+    kind: Kind
+    probes: tuple[str, ...]
+    """The query, then one probe for each scope: what the shadow is to describe."""
+    refusal: DpsqlError | None = None
+
+
+def take_apart(text: str, policy: Policy) -> Asked | None:
+    """Return what is asked of protected tables; None when the statement is the shadow's own business."""
+    statement = parse(text)
+    if statement is None:
+        return _not_understood(text) if _QUERY.match(text) else None
+    try:
+        found = find(statement.tree, policy)
+    except DpsqlError as error:
+        return Asked(statement, Kind.ROWS, (statement.query,), error)
+    if found.kind is Kind.PUBLIC:
+        return None
+    if found.kind is Kind.ROWS:
+        return _rows(statement)
+    return Asked(statement, found.kind, (statement.query, *(probe(scope) for scope in found.scopes)))
+
+
+def _not_understood(text: str) -> Asked:
+    error = Unsupported(
+        "this statement over a protected table is not understood",
+        hint="docs/sql.md says which SQL is answered.",
+    )
+    return Asked(None, Kind.ROWS, (text,), error)
+
+
+def _rows(statement: Statement) -> Asked:
+    """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
+    refusal = None if _is_column_probe(statement.tree) else rows_refused()
+    if statement.wrap is Wrap.EXPLAIN:
+        refusal = rows_refused()
+    return Asked(statement, Kind.ROWS, (statement.query,), refusal)
+
+
+def rows_refused() -> AccessDenied:
+    """Return the error for a query that asks for rows of a protected table."""
+    return AccessDenied(
+        "rows of a protected table can't be read",
+        hint="Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.",
+    )
+
+
+def _is_column_probe(tree: exp.Query) -> bool:
+    """Say whether a query returns next to nothing whatever the table holds: LIMIT 0, LIMIT 1 or a false WHERE."""
+    limit = tree.args.get("limit")
+    if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal):
+        return str(limit.expression.name).isdigit() and int(limit.expression.name) <= _PROBE_ROWS
+    where = tree.args.get("where")
+    return where is not None and any(_is_false(part) for part in where.this.flatten() or ()) if where else False
+
+
+def _is_false(node: exp.Expression) -> bool:
+    if isinstance(node, exp.Boolean):
+        return not node.this
+    literals = (node.this, node.args.get("expression"))
+    return isinstance(node, exp.EQ) and all(isinstance(x, exp.Literal) for x in literals) and literals[0] != literals[1]
+
+
+def column_probe(statement: Statement) -> str:
+    """Return the statement with no rows."""
+    return f'{statement.prefix}SELECT * FROM ({render(statement.tree)}) AS "_dpsql" LIMIT 0{statement.suffix}'

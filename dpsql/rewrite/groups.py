@@ -1,0 +1,141 @@
+"""All groups of a statement, before any row is read: the product of its keys' domains, less what cannot be.
+
+Keys that come from one public table (or from the column that a join equates with its key) go together: only the
+combinations that occur in the public rows are groups.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dpsql.policy.model import Value
+from dpsql.rewrite.evaluate import evaluable, evaluate, keeps
+from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.facts import Env
+from dpsql.rewrite.keys import Cell, Key, key_of, too_many
+from dpsql.rewrite.relation import Join, Relation
+
+PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
+"""The rows of public tables: by table, then by column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The keys, and every group as the values that the engine would return for it and those that are shown."""
+
+    keys: tuple[Key, ...]
+    grouped: tuple[tuple[Cell, ...], ...]
+    shown: tuple[tuple[Cell, ...], ...]
+
+
+NO_KEYS = Groups((), ((),), ((),))
+
+
+def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows, limit: int) -> Groups:
+    """Return all groups.
+
+    Raises:
+        MissingBounds: a key's values do not follow from the policy.
+        Unsupported: there are more groups than `limit`.
+    """
+    parts = [_part(members, exprs, relation, env, rows, limit) for members in _together(exprs, relation)]
+    size = math.prod(len(part.combinations) for part in parts)
+    if size > limit:
+        raise too_many(size, limit)
+    order = [index for part in parts for index in part.members]
+    keys = dict(itertools.chain.from_iterable(zip(part.members, part.keys, strict=True) for part in parts))
+    places = [order.index(i) for i in range(len(exprs))]
+    every = [
+        tuple(itertools.chain(*combination)) for combination in itertools.product(*(p.combinations for p in parts))
+    ]
+    grouped = tuple(tuple(flat[p][0] for p in places) for flat in every)
+    shown = tuple(tuple(flat[p][1] for p in places) for flat in every)
+    return Groups(tuple(keys[i] for i in range(len(exprs))), grouped, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Keys that go together: which, and their possible combinations as (grouped, shown) pairs."""
+
+    members: tuple[int, ...]
+    keys: tuple[Key, ...]
+    combinations: Sequence[tuple[tuple[Cell, Cell], ...]]
+
+
+def _together(exprs: Sequence[Expr], relation: Relation) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of keys that depend on one public source; every other key alone."""
+    linked: dict[int, list[int]] = {}
+    for index, expr in enumerate(exprs):
+        source = _source_of(expr, relation)
+        if source:
+            linked.setdefault(source, []).append(index)
+        else:
+            yield (index,)
+    yield from (tuple(members) for members in linked.values())
+
+
+def _source_of(expr: Expr, relation: Relation) -> int:
+    """Return the public source that alone decides the key, 0 if none does."""
+    sources = {ref.source for ref in refs(expr)}
+    if len(sources) == 1 and evaluable(expr):
+        (source,) = sources
+        if source:
+            return source
+        return next(
+            (i for i, s in enumerate(relation.sources) if i and _equated(expr, i, relation) and s.join is Join.INNER), 0
+        )
+    return 0
+
+
+def _equated(expr: Expr, source: int, relation: Relation) -> bool:
+    return isinstance(expr, Ref) and _twin(expr, source, relation) is not None
+
+
+def _twin(ref: Ref, source: int, relation: Relation) -> Ref | None:
+    """Return the column of a public source that an inner join equates with `ref`."""
+    joined = relation.sources[source]
+    for condition in conjuncts(both(joined.on, relation.where)):
+        if isinstance(condition, Apply) and condition.op == "eq" and ref in condition.args:
+            other = condition.args[1] if condition.args[0] == ref else condition.args[0]
+            if isinstance(other, Ref) and other.source == source:
+                return other
+    return None
+
+
+def _part(
+    members: tuple[int, ...], exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows, limit: int
+) -> _Part:
+    source = _source_of(exprs[members[0]], relation)
+    if not source:
+        (index,) = members
+        key = key_of(exprs[index], env, limit)
+        return _Part(members, (key,), [(pair,) for pair in key.shown.items()])
+    chosen = [exprs[i] for i in members]
+    cells = dict.fromkeys(_public_cells(chosen, source, relation, env, rows))
+    keys = tuple(Key(e, e, {}) for e in chosen)
+    return _Part(members, keys, sorted((tuple((c, c) for c in row) for row in cells), key=_order))
+
+
+def _order(row: tuple[tuple[Cell, Cell], ...]) -> list[tuple[bool, str | float]]:
+    return [(shown is None, shown if isinstance(shown, str) else float(shown or 0)) for _, shown in row]
+
+
+def _public_cells(
+    exprs: Sequence[Expr], source: int, relation: Relation, env: Env, rows: PublicRows
+) -> Iterator[tuple[Cell, ...]]:
+    """Yield the keys' values for every public row that the conditions allow; for LEFT JOIN also for no row."""
+    joined = relation.sources[source]
+    twins = {ref: _twin(ref, source, relation) for e in exprs for ref in refs(e) if ref.source == 0}
+    inside = [ref for e in exprs for ref in refs(e) if ref.source == source]
+    columns = dict.fromkeys([*inside, *(t for t in twins.values() if t is not None)])
+    table = rows[joined.table.name]
+    conditions = conjuncts(relation.where)
+    for values in zip(*(table[ref.name] for ref in columns), strict=True):
+        row: dict[Ref, Value | None] = dict(zip(columns, values, strict=True))
+        row |= {ref: row[twin] for ref, twin in twins.items() if twin is not None}
+        known = all(env[ref].values is None or row[ref] in (env[ref].values or ()) for ref in twins)
+        if known and all(keeps(c, row) for c in conditions):
+            yield tuple(evaluate(e, row) for e in exprs)
+    if joined.join is Join.LEFT:
+        yield tuple(evaluate(e, dict.fromkeys(columns)) for e in exprs)

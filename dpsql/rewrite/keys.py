@@ -1,0 +1,195 @@
+"""Group keys whose possible values follow from public facts alone."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.errors import MissingBounds, Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.evaluate import evaluable, evaluate
+from dpsql.rewrite.expr import Apply, Const, Expr, Span, describe, refs
+from dpsql.rewrite.facts import Env, facts
+from dpsql.rewrite.function import integral
+from dpsql.rewrite.literal import simplest
+from dpsql.rewrite.ops_time import shift, span_micros, step, truncate
+
+Cell = Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One group key: the engine groups by `grouped`; a group is shown with the value that its own value stands for."""
+
+    expr: Expr
+    grouped: Expr
+    shown: Mapping[Cell, Cell]
+    """From the values of `grouped` to those of `expr`, in order, one to one."""
+
+
+def key_of(expr: Expr, env: Env, limit: int) -> Key:
+    """Return the key with its whole domain.
+
+    Raises:
+        MissingBounds: the values do not follow from the policy.
+        Unsupported: there are more than `limit`.
+    """
+    grouped, pairs = _peeled(expr, env, limit)
+    shown = dict(pairs)
+    if len(set(shown.values())) < len(shown):
+        grouped, shown = expr, {v: v for v in shown.values()}
+    ordered = dict(sorted(shown.items(), key=lambda pair: _order(pair[1])))
+    return Key(expr, grouped, ordered)
+
+
+def _order(cell: Cell) -> tuple[bool, Fraction | str]:
+    """Order values as PostgreSQL does by default, NULL last."""
+    return (cell is None, cell if isinstance(cell, str) else Fraction(cell or 0))
+
+
+def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell, Cell]]]:
+    """Return the innermost expression that decides the group, with its values and what they become."""
+    if isinstance(expr, Apply):
+        inner = _inner(expr)
+        if inner is not None and refs(inner):
+            grouped, pairs = _peeled(inner, env, limit)
+            return grouped, [(a, None if b is None else _outer(expr, b)) for a, b in pairs]
+    return expr, [(value, value) for value in domain(expr, env, limit)]
+
+
+def _inner(expr: Apply) -> Expr | None:
+    """Return the argument from which a constant step computes `expr` one to one, as in FLOOR(x / 2) * 2."""
+    if expr.op == "round" and isinstance(expr.option, str):
+        scaled = Apply("mul", (expr.args[0], Const(10 ** int(expr.option), expr.type)), expr.type)
+        return Apply("to_integer", (scaled,), SqlType.BIGINT)
+    if expr.op == "shift" or (expr.op in {"to_double", "neg"} and integral(expr.args[0])):
+        return expr.args[0]
+    if expr.op in {"add", "sub", "mul"} and not integral(expr):
+        a, b = expr.args
+        if isinstance(b, Const) and b.value:
+            return a
+        if isinstance(a, Const) and a.value and expr.op != "sub":
+            return b
+    return None
+
+
+def _outer(expr: Apply, value: Value) -> Value:
+    if expr.op == "shift":
+        assert isinstance(expr.option, Span)
+        return shift(int(value), expr.option)
+    number = Fraction(value)
+    if expr.op == "round":
+        return simplest(number / 10 ** int(str(expr.option)))
+    if expr.op == "to_double":
+        return simplest(number)
+    if expr.op == "neg":
+        return simplest(-number)
+    constant = next(arg.value for arg in expr.args if isinstance(arg, Const))
+    other = Fraction(constant or 0)
+    results = {"add": number + other, "sub": number - other, "mul": number * other}
+    return simplest(results[expr.op])
+
+
+def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
+    """Return every value that a public expression can have, NULL included where it can occur."""
+    known = facts(expr, env)
+    values = _values(expr, env, limit)
+    if len(values) > limit:
+        raise too_many(len(values), limit)
+    null: tuple[Cell, ...] = (None,) if known.nullable and None not in values else ()
+    return (*values, *null)
+
+
+def too_many(groups: int, limit: int) -> Unsupported:
+    """Return the error for more groups than the role may ask for."""
+    return Unsupported(
+        f"the statement has {groups:,} groups, the limit is {limit:,}",
+        hint="Group more coarsely, or restrict the keys in WHERE.",
+    )
+
+
+def _values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
+    known = facts(expr, env)
+    if known.values is not None:
+        return known.values
+    if isinstance(expr, Apply):
+        found = _function_values(expr, env, limit)
+        if found is not None:
+            return found
+    if known.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
+        return _whole_numbers(known.interval, limit)
+    raise unknown_domain(expr)
+
+
+def unknown_domain(expr: Expr) -> MissingBounds:
+    """Return the error for a key whose values do not follow from the policy."""
+    column = next(iter(refs(expr)), None)
+    name = column.name if column else describe(expr)
+    return MissingBounds(
+        f'the groups of {describe(expr)} are not known: column "{name}" has no declared domain for them',
+        hint=f'The owner of the data can declare `values: […]` (or, for whole numbers and times, `bounds`) for "{name}"; '
+        "or group by something coarser, such as floor(x / 10) or date_trunc('day', t).",
+    )
+
+
+def _whole_numbers(interval: Interval, limit: int) -> Sequence[Cell]:
+    low, high = -(-interval.low // 1), interval.high // 1
+    if high - low + 1 > limit:
+        raise too_many(int(high - low + 1), limit)
+    return range(int(low), int(high) + 1)
+
+
+def _function_values(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None:
+    match expr.op:
+        case "date_trunc":
+            return _units(str(expr.option), facts(expr.args[0], env).interval, limit)
+        case "shift_by":
+            return _moved(expr, env, limit)
+        case "case":
+            return _union([*expr.args[1:-1:2], expr.args[-1]], env, limit)
+        case "coalesce":
+            return _union(expr.args, env, limit)
+        case _:
+            return _enumerated(expr, env, limit)
+
+
+def _units(unit: str, interval: Interval | None, limit: int) -> Sequence[Cell] | None:
+    if interval is None:
+        return None
+    values, at = [], truncate(unit, int(interval.low))
+    while at <= interval.high:
+        values.append(at)
+        if len(values) > limit:
+            raise Unsupported(
+                f"date_trunc('{unit}', …) has more than {limit:,} groups, which is the limit",
+                hint="Truncate to a longer unit, or restrict the time in WHERE.",
+            )
+        at = step(unit, at)
+    return values
+
+
+def _moved(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
+    starts, steps = (domain(arg, env, limit) for arg in expr.args)
+    size = span_micros(expr.option)
+    if len(starts) * len(steps) > limit:
+        raise too_many(len(starts) * len(steps), limit)
+    pairs = itertools.product((s for s in starts if s is not None), (n for n in steps if n is not None))
+    return sorted({int(s) + int(n) * size for s, n in pairs})
+
+
+def _union(results: Sequence[Expr], env: Env, limit: int) -> Sequence[Cell]:
+    values = {v for result in results for v in domain(result, env, limit) if v is not None}
+    return sorted(values, key=_order)
+
+
+def _enumerated(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None:
+    """Evaluate a function of one column with few values for each of them."""
+    inside = refs(expr)
+    if len(inside) != 1 or not evaluable(expr):
+        return None
+    values = env[inside[0]].values
+    if values is None or len(values) > limit:
+        return None
+    results = {evaluate(expr, {inside[0]: v}) for v in values}
+    return sorted((r for r in results if r is not None), key=_order)

@@ -1,0 +1,87 @@
+"""What a condition says about the columns in it: smaller intervals, fewer values, no NULL.
+
+A row that stays satisfies every conjunct, so each may be used by itself. What is not understood says nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.declared import Declared
+from dpsql.rewrite.evaluate import evaluable, evaluate
+from dpsql.rewrite.expr import Apply, Const, Expr, Ref, conjuncts, refs
+from dpsql.rewrite.facts import Facts
+
+_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_FAR = Fraction(10) ** 400
+
+
+def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ref, Facts] | None:
+    """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can."""
+    env = {ref: declared.one(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
+    for conjunct in conjuncts(condition):
+        if isinstance(conjunct, Const) and conjunct.value is not True:
+            return None
+        if not _apply(conjunct, env):
+            return None
+    return env
+
+
+def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
+    """Narrow `env` by one conjunct; return False if nothing can satisfy it."""
+    inside = refs(conjunct)
+    if len(inside) != 1:
+        return True
+    (ref,) = inside
+    known = env[ref]
+    if known.values is not None and evaluable(conjunct):
+        values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
+        nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
+        env[ref] = Facts.of_values(values, nullable=nullable)
+        return bool(values) or nullable
+    bound = _bound(conjunct, ref)
+    if bound is None:
+        return True
+    interval = known.interval.meet(bound) if known.interval is not None else None
+    env[ref] = replace(known, nullable=False, interval=interval)
+    return known.interval is None or interval is not None
+
+
+def _bound(conjunct: Expr, ref: Ref) -> Interval | None:
+    """Return the interval in which a conjunct puts a column, None if it says nothing."""
+    if not isinstance(conjunct, Apply):
+        return None
+    if conjunct.op == "in" and conjunct.args[0] == ref:
+        numbers = [_number(arg) for arg in conjunct.args[1:]]
+        known = [n for n in numbers if n is not None]
+        return Interval(min(known), max(known)) if known and len(known) == len(numbers) else None
+    if conjunct.op not in _MIRROR:
+        return None
+    op, (a, b) = conjunct.op, conjunct.args
+    if b == ref:
+        op, a, b = _MIRROR[op], b, a
+    value = _number(b)
+    if a != ref or value is None:
+        return None
+    return _half(op, value, whole=ref.type.is_integer or ref.type in {SqlType.DATE, SqlType.TIMESTAMP})
+
+
+def _half(op: str, value: Fraction, *, whole: bool) -> Interval | None:
+    """Return the values that `x op value` allows; strict comparisons of whole numbers move by one step."""
+    step = 1 if whole and value.denominator == 1 else 0
+    match op:
+        case "lt" | "le":
+            return Interval(-_FAR, value - (step if op == "lt" else 0))
+        case "gt" | "ge":
+            return Interval(value + (step if op == "gt" else 0), _FAR)
+        case "eq":
+            return Interval(value, value)
+    return None
+
+
+def _number(expr: Expr) -> Fraction | None:
+    if not isinstance(expr, Const) or expr.value is None or isinstance(expr.value, str):
+        return None
+    return Fraction(expr.value)

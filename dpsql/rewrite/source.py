@@ -1,0 +1,33 @@
+"""The FROM and WHERE of the engine's statement: which rows a measurement reads."""
+
+from collections.abc import Sequence
+
+from dpsql.rewrite.emit import Emitter, quoted
+from dpsql.rewrite.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.relation import Join, Relation
+
+
+def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
+    """Return `FROM … WHERE …` of the rows of `relation` that satisfy `condition`.
+
+    A row without a privacy unit is nobody's and stays out (one NULL in a list would change everybody's rows), and so
+    does one without a value in a column that is used and not declared nullable.
+    """
+    where = both(relation.where, condition)
+    columns = refs(*used, where, *(source.on for source in relation.sources))
+    present = [
+        emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
+    ]
+    conditions = [f"{emitter.raw(unit)} IS NOT NULL", *present]
+    if where != TRUE:
+        conditions.append(emitter.sql(where))
+    return f"FROM {_joined(relation, emitter)} WHERE {' AND '.join(conditions)}"
+
+
+def _joined(relation: Relation, emitter: Emitter) -> str:
+    first, *rest = relation.sources
+    text = f"{quoted(first.table.name)} AS s0"
+    for index, source in enumerate(rest, 1):
+        word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
+        text += f" {word} {quoted(source.table.name)} AS s{index} ON {emitter.sql(source.on)}"
+    return text

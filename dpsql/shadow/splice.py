@@ -1,0 +1,54 @@
+"""Released values as a table that the shadow can read: literals of exactly the types that PostgreSQL gave the columns.
+
+Rows come in the order of the keys' domain, never in the engine's order, which would say something about data.
+"""
+
+from collections.abc import Sequence
+
+from dpsql.errors import InternalError
+
+Text = str | None
+"""A value as PostgreSQL reads it; None is NULL."""
+
+
+def table(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Text]]) -> str:
+    """Return a FROM item whose columns have these names and types."""
+    if len(columns) != len(types):
+        raise InternalError
+    if not columns:
+        return f"(SELECT FROM pg_catalog.generate_series(1, {len(rows)}))"
+    arrays = [_array([row[i] for row in rows], _element(type_)) for i, type_ in enumerate(types)]
+    outputs = [
+        name if _element(type_) == type_ else f"{name}::{type_} AS {name}"
+        for name, type_ in zip(columns, types, strict=True)
+    ]
+    return f"(SELECT {', '.join(outputs)} FROM ROWS FROM ({_unnested(arrays)}) AS _u({', '.join(columns)}))"
+
+
+def _unnested(arrays: Sequence[str]) -> str:
+    return ", ".join(f"pg_catalog.unnest({array})" for array in arrays)
+
+
+def _element(type_: str) -> str:
+    """Return the type to use inside an array: arrays do not nest there, and a length is cast to afterwards."""
+    if type_.endswith("[]"):
+        return "text"
+    return type_.split("(")[0] if type_.startswith(("numeric(", "character")) else type_
+
+
+def _array(values: Sequence[Text], type_: str) -> str:
+    return literal("{" + ",".join(map(_item, values)) + "}") + f"::{type_}[]"
+
+
+def _item(value: Text) -> str:
+    if value is None:
+        return "NULL"
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a string literal that reads the same whatever `standard_conforming_strings` is."""
+    quoted = text.replace("'", "''")
+    if "\\" not in text:
+        return f"'{quoted}'"
+    return "E'" + quoted.replace("\\", "\\\\") + "'"
