@@ -47,7 +47,7 @@ def per_key(delta: Fraction, keys: int) -> Fraction:
 def _least_excess(t: int, d: int, delta: Fraction) -> int:
     """Return the least m ≥ 1 whose tail is proven to be at most `delta`."""
     # Below δ and below 1/t², with room for the polynomials' growth and for the rounding of the bounds.
-    bits = 128 + math.ceil(1 / delta).bit_length() + 2 * t.bit_length() + 32 * d
+    bits = 128 + math.ceil(1 / delta).bit_length() + 2 * t.bit_length() + 16 * d
     tail = _Tail.of(t, d, bits)
     low, high = 0, t
     while not tail.is_at_most(delta, high):
@@ -106,5 +106,7 @@ def _differences(values: list[int]) -> list[int]:
 
 def _homogeneous(coefficients: list[int], p: int, q: int) -> int:
     """Return Σ cᵢ·p^i·q^(n−i), n the last index."""
-    n = len(coefficients) - 1
-    return sum(c * p**i * q ** (n - i) for i, c in enumerate(coefficients))
+    total, power = 0, 1
+    for coefficient in reversed(coefficients):
+        total, power = total * p + coefficient * power, power * q
+    return total
