@@ -16,10 +16,12 @@ _BLOCK = 2**20
 """How many coins are in memory at once."""
 
 
-def permute_and_flip(
-    entropy: Entropy, scores: NDArray[np.int64], epsilon: Fraction, sensitivity: int
-) -> NDArray[np.int64]:
-    """Return for each group (row of `scores`) the index of the chosen candidate (column).
+Scores = NDArray[np.int64] | NDArray[np.object_]
+"""Integers, as objects where 64 bits could not hold them: a row is a group, a column a candidate."""
+
+
+def permute_and_flip(entropy: Entropy, scores: Scores, epsilon: Fraction, sensitivity: int) -> NDArray[np.int64]:
+    """Return for each group the index of the chosen candidate.
 
     `sensitivity` is the most by which one unit moves any score; where groups share no rows it is the most by which it
     moves the scores of all its groups together, and every group has the full `epsilon`.
@@ -36,10 +38,11 @@ def permute_and_flip(
     return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
 
 
-def _choose(entropy: Entropy, scores: NDArray[np.int64], rate: Fraction) -> NDArray[np.int64]:
-    best = scores.max(axis=1, keepdims=True)
-    # Modulo 2^64 the difference of two 64-bit integers is exact as an unsigned one, where int64 would overflow.
-    behind = best.astype(np.uint64) - scores.astype(np.uint64)
+def _choose(entropy: Entropy, scores: Scores, rate: Fraction) -> NDArray[np.int64]:
+    behind = scores.max(axis=1, keepdims=True).astype(scores.dtype) - scores
+    if scores.dtype == np.int64:
+        # What passes 2^63 wrapped round, and modulo 2^64 is the exact difference.
+        behind = behind.astype(np.uint64)
     heads = coins(entropy, behind.ravel(), rate).reshape(scores.shape)
     rank = below_each(entropy, np.count_nonzero(heads, axis=1).astype(np.uint64)) + np.uint64(1)
     chosen: NDArray[np.int64] = (np.cumsum(heads, axis=1, dtype=np.uint64) == rank[:, None]).argmax(axis=1)

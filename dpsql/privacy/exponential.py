@@ -38,7 +38,7 @@ def coin(entropy: Entropy, x: Fraction) -> bool:
     return _decide(entropy, int.from_bytes(entropy(_WORD // 8), "little"), x)
 
 
-def coins(entropy: Entropy, counts: NDArray[np.uint64], rate: Fraction) -> NDArray[np.bool_]:
+def coins(entropy: Entropy, counts: NDArray[np.uint64] | NDArray[np.object_], rate: Fraction) -> NDArray[np.bool_]:
     """Return for every count independently true with probability exactly exp(−count · rate).
 
     A coin compares a uniform real number, of which 64 bits are drawn first, with the probability. Floating point
@@ -46,7 +46,7 @@ def coins(entropy: Entropy, counts: NDArray[np.uint64], rate: Fraction) -> NDArr
     (the product is off by three roundings; past 64 the probability itself is below 2^-92). About one coin in 2^38
     is nearer, and is decided in integers with as many further bits as it takes.
     """
-    if not _TINY < rate < _HUGE:
+    if counts.dtype == np.object_ or not _TINY < rate < _HUGE:
         return np.array([coin(entropy, int(count) * rate) for count in counts], dtype=np.bool_)
     drawn = words(entropy, counts.size)
     uniform = drawn.astype(np.float64) * 2.0**-_WORD
