@@ -1,0 +1,36 @@
+"""Answers on a terminal: a table of what a cursor holds."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import psycopg
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Cursor = psycopg.Cursor[tuple[object, ...]]
+
+
+def show_answer(console: Console, cursor: Cursor) -> None:
+    """Print every result of a cursor: rows as a table, anything else as the server's own word for it."""
+    while True:
+        if cursor.description is None:
+            console.print(Text(cursor.statusmessage or ""))
+        else:
+            names = [column.name for column in cursor.description]
+            console.print(_table(names, cursor.fetchall()))
+        if not cursor.nextset():
+            return
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    table = Table(
+        header_style="bold", caption=f"({len(rows)} {'row' if len(rows) == 1 else 'rows'})", caption_justify="left"
+    )
+    for at, name in enumerate(names):
+        numeric = all(isinstance(row[at], int | float | Decimal | None) for row in rows)
+        # Text, not str: names and values are not markup.
+        table.add_column(Text(name), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(Text("NULL", style="dim") if value is None else Text(str(value)) for value in row))
+    return table
