@@ -15,7 +15,6 @@ from dpsql.policy.config import DuckDbFile, Engine, PostgresServer
 from dpsql.policy.load.scalars import column_type
 
 _HEAD = """\
-# yaml-language-server: $schema=table.schema.json
 # Declare bounds and values from what you know about the world, never from a look at the data.
 table: {table}
 # Whose rows are these, and how many of one unit count at the most? Or "public: true", if everybody may see every row.

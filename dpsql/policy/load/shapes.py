@@ -194,7 +194,7 @@ class ConfigShape(Shape):
     refresh: Refresh = Period.NEVER
     """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
     listen: ListenShape = ListenShape()
-    """Where clients connect."""
+    """Where clients connect; 127.0.0.1:5439 unless given."""
     web: WebShape | None = None
     """Where the pages are; off unless given."""
     shadow: ShadowShape | None = None
