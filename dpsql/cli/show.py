@@ -18,12 +18,13 @@ def show_answer(console: Console, cursor: Cursor) -> None:
             console.print(Text(cursor.statusmessage or ""))
         else:
             names = [column.name for column in cursor.description]
-            console.print(_table(names, cursor.fetchall()))
+            console.print(table_of(names, cursor.fetchall()))
         if not cursor.nextset():
             return
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Lay rows out under their names; numbers stand right."""
     table = Table(
         header_style="bold", caption=f"({len(rows)} {'row' if len(rows) == 1 else 'rows'})", caption_justify="left"
     )

@@ -1,9 +1,12 @@
 """One run of the demo: the packaged configuration with fresh passwords, a fresh ledger and made-up data."""
 
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+
+import duckdb
 
 from dpsql.demo.generate import generate
 from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, SqliteFile, User
@@ -23,13 +26,13 @@ def demo_config(run: Path, passwords: Mapping[str, str], port: int) -> Config:
     """Return the configuration of a run whose ledger and shadow live in the directory `run`."""
     config = load(packaged_config())
     users = {name: User(name, role, str(Verifier.of(passwords[name]))) for name, role in USERS.items()}
-    (run / "ledger").mkdir(mode=0o700, exist_ok=True)
+    (run / "private").mkdir(mode=0o700, exist_ok=True)
     return replace(
         config,
         engine=DuckDbFile(_data(run)),
         listen=replace(config.listen, port=port),
         shadow=EmbeddedShadow(run / "shadow"),
-        ledger=SqliteFile(run / "ledger" / "ledger.db"),
+        ledger=SqliteFile(run / "private" / "ledger.db"),
         users=users,
     )
 
@@ -44,19 +47,12 @@ def packaged_config() -> Path:
 def _data(run: Path) -> Path:
     """Return the DuckDB file, made if there is none; kept from run to run where one may write."""
     kept = Path(".dpsql/demo/taxi.duckdb").absolute()
+    if os.access(kept, os.R_OK):
+        return kept
     try:
-        with kept.open("rb"):
-            return kept
-    except FileNotFoundError:
-        pass
-    except PermissionError:
-        return _made(run / "ledger" / kept.name)
-    try:
-        return _made(kept)
-    except PermissionError:
-        return _made(run / "ledger" / kept.name)
-
-
-def _made(file: Path) -> Path:
-    generate(file)
-    return file
+        generate(kept)
+    except (OSError, duckdb.IOException):
+        # Somebody else's directory, or one that is read-only.
+        kept = run / "private" / kept.name
+        generate(kept)
+    return kept
