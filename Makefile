@@ -1,13 +1,21 @@
 .POSIX:
+PYTHON = python3
 VENV = .venv
 PY = $(VENV)/bin/python
+PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 
-$(VENV)/ok: pyproject.toml
-	python3 -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,plots]'
+# What the product needs; then what its developers need as well.
+$(VENV)/run: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
 	touch $@
 
-demo: $(VENV)/ok
+$(VENV)/ok: $(VENV)/run
+	$(PIP) -e '.[dev,plots]'
+	touch $@
+
+demo: $(VENV)/run
 	$(VENV)/bin/dpsql demo
 
 check: $(VENV)/ok

@@ -33,6 +33,8 @@ def generate(path: Path, number: int = TRIPS) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _write(draft, number)
+        # The records are private: nobody else on this machine is to read them.
+        draft.chmod(0o600)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Period, Policy
 
 
 class EngineKind(StrEnum):
@@ -13,16 +13,6 @@ class EngineKind(StrEnum):
 
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
-
-
-class Refresh(StrEnum):
-    """When the epoch advances by itself (UTC; weeks start on Monday)."""
-
-    HOURLY = "hourly"
-    DAILY = "daily"
-    WEEKLY = "weekly"
-    MONTHLY = "monthly"
-    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +87,8 @@ class Config:
     users: Mapping[str, User]
     file: Path
     """The file that was read; the paths in it start from its directory."""
-    refresh: Refresh = Refresh.NEVER
+    refresh: Period = Period.NEVER
+    """When the epoch advances by itself."""
     web: Listen | None = None
     """Where the pages are; None: there are none."""
 

@@ -44,7 +44,7 @@ class Mistakes:
     def add(self, document: Positioned, path: Path, text: str) -> None:
         """Note a mistake at a place of a file."""
         place = f"{dotted(path)}: " if path else ""
-        self.found.append(Mistake(document.file, document.line(path), place + text))
+        self.found.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
         self._places.add((document.file, path))
 
     def add_file(self, file: str, text: str, line: int = 1) -> None:
@@ -74,6 +74,11 @@ def dotted(path: Path) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
+
+
+def _on_one_line(text: str) -> str:
+    """Write control characters, which keys and values may hold, as escapes: one mistake is one line."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

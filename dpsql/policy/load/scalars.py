@@ -10,12 +10,15 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import Period, SqlType, Value
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", re.ASCII)
+
+REFRESHES = {"daily": Period.DAY, "weekly": Period.WEEK, "monthly": Period.MONTH, "never": Period.NEVER}
+"""How often the epoch may advance."""
 
 _ALIASES = {
     "bool": SqlType.BOOLEAN,
@@ -92,6 +95,13 @@ def flag(text: str) -> bool:
             return False
         case _:
             raise ValueError("must be true or false")
+
+
+def refresh(text: str) -> Period:
+    """Read how often the epoch advances."""
+    if text not in REFRESHES:
+        raise ValueError(f"must be one of {', '.join(REFRESHES)}")
+    return REFRESHES[text]
 
 
 def identifier(text: str) -> str:

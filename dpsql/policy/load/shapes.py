@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from dpsql.policy.config import EngineKind, Refresh
+from dpsql.policy.config import EngineKind
 from dpsql.policy.load import scalars
 from dpsql.policy.model import Mechanism, NoiseLevel, Period, SqlType
 
@@ -41,6 +41,7 @@ Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
 Verifier = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
 Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]
+Refresh = Annotated[Period, _text(scalars.refresh), WithJsonSchema({"enum": list(scalars.REFRESHES)})]
 Scalar = Annotated[str, _text(str), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
@@ -190,10 +191,10 @@ class ConfigShape(Shape):
     """Where the records are."""
     schemas: Scalar | None = None
     """The directory of the schema files, one a table."""
-    refresh: Refresh = Refresh.NEVER
-    """When the epoch advances and answers are measured anew."""
+    refresh: Refresh = Period.NEVER
+    """When the epoch advances and answers are measured anew: daily, weekly, monthly or never (UTC)."""
     listen: ListenShape = ListenShape()
-    """Where clients connect."""
+    """Where clients connect; 127.0.0.1:5439 unless given."""
     web: WebShape | None = None
     """Where the pages are; off unless given."""
     shadow: ShadowShape | None = None

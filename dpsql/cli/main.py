@@ -1,0 +1,42 @@
+"""The command `dpsql`."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from dpsql.cli import budget, check, demo, explain, init, query, refresh, serve, user
+
+app = typer.Typer(
+    name="dpsql",
+    help="A SQL proxy with differential privacy that PostgreSQL clients connect to unchanged.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpsql {version('dpsql')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Run one of the commands below."""
+
+
+for _command in (
+    demo.demo,
+    serve.serve,
+    query.query,
+    explain.explain,
+    check.check,
+    init.init,
+    user.user,
+    budget.budget,
+    refresh.refresh,
+):
+    app.command()(_command)

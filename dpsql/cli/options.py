@@ -1,0 +1,18 @@
+"""The options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigFile = Annotated[
+    Path, typer.Option("--config", "-c", help="The configuration.", envvar="DPSQL_CONFIG", show_default=True)
+]
+DEFAULT_CONFIG = Path("config.yaml")
+RoleName = Annotated[str, typer.Option("--role", "-r", help="The role that asks and pays.")]
+Sql = Annotated[str, typer.Argument(help="One SQL statement; - reads it from standard input.")]
+
+
+def statement(sql: str) -> str:
+    """Return the statement that an argument stands for."""
+    return typer.get_text_stream("stdin").read() if sql == "-" else sql

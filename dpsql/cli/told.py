@@ -1,0 +1,43 @@
+"""The rim of the command line: errors become two lines and an exit code, never a traceback."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec
+
+import psycopg
+import typer
+
+from dpsql.errors import DpsqlError
+
+P = ParamSpec("P")
+
+REFUSED = 1
+"""The exit code when dpsql said no; a wrong use of the command line is 2."""
+
+
+def told(command: Callable[P, None]) -> Callable[P, None]:
+    """Let a command end with `ERROR SQLSTATE: message` and the hint on stderr."""
+
+    @functools.wraps(command)
+    def telling(*args: P.args, **options: P.kwargs) -> None:
+        try:
+            command(*args, **options)
+        except DpsqlError as error:
+            _tell(error.sqlstate, error.message, error.hint)
+        except psycopg.Error as error:
+            primary = error.diag.message_primary or str(error).strip() or type(error).__name__
+            _tell(error.sqlstate or "08000", primary, error.diag.message_hint)
+        except OSError as error:
+            _tell("58030", f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None)
+
+    return telling
+
+
+def _tell(sqlstate: str, message: str, hint: str | None) -> None:
+    """Write an error; a configuration's mistakes get a line each."""
+    first = f"ERROR {sqlstate}:"
+    sys.stderr.write(f"{first}\n{message}\n" if "\n" in message else f"{first} {message}\n")
+    if hint:
+        sys.stderr.write(f"HINT: {hint}\n")
+    raise typer.Exit(REFUSED)

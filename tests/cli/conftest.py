@@ -1,0 +1,15 @@
+"""A PostgreSQL server for tests of commands that talk to one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from dpsql.shadow.postgres import Postgres
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """An empty server."""
+    server = Postgres.start(tmp_path_factory.mktemp("postgres") / "server")
+    yield server
+    server.stop()

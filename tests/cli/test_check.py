@@ -1,0 +1,71 @@
+"""`dpsql check`."""
+
+from pathlib import Path
+
+import duckdb
+from typer.testing import CliRunner
+
+from dpsql.cli.main import app
+from tests.policy.fix_config import write_files
+
+RUN = CliRunner()
+TRIPS = "passenger_id INT, pickup_ts TIMESTAMP, day DATE, zone INT, payment TEXT, fare DECIMAL(10, 2), seats SMALLINT"
+
+
+def _make(path: Path, trips: str) -> None:
+    with duckdb.connect(path) as connection:
+        connection.execute(f"CREATE TABLE trips ({trips}); CREATE TABLE zones (zone_id INT, borough TEXT)")
+
+
+def test_without_an_engine_the_files_are_checked(tmp_path: Path) -> None:
+    """No database is needed to be told that the files are right."""
+    done = RUN.invoke(app, ["check", "--config", str(write_files(tmp_path))])
+    assert done.exit_code == 0
+    assert "2 tables, 1 roles, 1 users: no mistake" in done.stdout
+    assert "the engine was not compared: there is no DuckDB file" in done.stdout
+
+
+def test_mistakes_go_to_stderr_with_their_code(tmp_path: Path) -> None:
+    """One line a mistake, SQLSTATE F0000, exit code 1."""
+    path = write_files(tmp_path, {"config.yaml": ("port: 5439", "port: x")})
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f'ERROR F0000: {path}:5: listen.port: is "x"; it must be a port from 0 to 65535\n'
+        "HINT: 1 mistake in the configuration.\n"
+    )
+
+
+def test_the_engine_has_what_is_declared(tmp_path: Path) -> None:
+    """Where the engine can be reached, its catalogue is compared; narrower integers may be declared wider."""
+    path = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS.replace("zone INT", "zone SMALLINT"))
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert done.exit_code == 0
+    assert "the engine has every declared table and column" in done.stdout
+
+
+def test_the_engine_lacks_what_is_declared(tmp_path: Path) -> None:
+    """Each missing column and each other type is a line."""
+    path = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS.replace("fare DECIMAL(10, 2)", "fare DOUBLE").replace(", seats SMALLINT", ""))
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "ERROR F0000:\n"
+        'schemas/trips.yaml: column "fare" is declared numeric(10,2), the engine has double precision\n'
+        'schemas/trips.yaml: the engine\'s table "trips" has no column "seats"\n'
+        "HINT: Correct the schema files, or the tables.\n"
+    )
+
+
+def test_a_wrong_option_is_a_usage_error() -> None:
+    """Exit code 2 is for the command line itself."""
+    assert RUN.invoke(app, ["check", "--no-such-option"]).exit_code == 2
+
+
+def test_json_schemas_are_written(tmp_path: Path) -> None:
+    """No configuration is needed for them."""
+    done = RUN.invoke(app, ["check", "--json-schema", str(tmp_path)])
+    assert done.exit_code == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["config.schema.json", "table.schema.json"]

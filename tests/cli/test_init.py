@@ -1,0 +1,102 @@
+"""`dpsql init`: schema files from a catalogue."""
+
+from pathlib import Path
+
+import duckdb
+import psycopg
+import pytest
+from typer.testing import CliRunner
+
+from dpsql.cli.main import app
+from dpsql.policy.load.document import parse_document
+from dpsql.policy.load.mistakes import Mistakes
+from dpsql.shadow.postgres import OWNER, Postgres
+
+RUN = CliRunner()
+DDL = 'CREATE TABLE people ("full name" VARCHAR(20), "null" INTEGER, born DATE, pay NUMERIC(10, 2), seen TIMESTAMPTZ)'
+RECORD = "Ada Lovelace"
+
+
+@pytest.fixture
+def duckdb_file(tmp_path: Path) -> Path:
+    """A DuckDB file with one table and one record."""
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(DDL)
+        connection.execute("INSERT INTO people VALUES (?, 1, NULL, 2, NULL)", [RECORD])
+    return path
+
+
+def _expected(name_type: str) -> str:
+    return (
+        "columns:\n"
+        f'  "full name": {{type: {name_type}}}\n'
+        '  "null": {type: integer}\n'
+        "  born: {type: date}\n"
+        '  pay: {type: "numeric(10,2)"}\n'
+        '  # seen is left out: dpsql has no type for "timestamp with time zone"\n'
+    )
+
+
+def test_from_duckdb(duckdb_file: Path, tmp_path: Path) -> None:
+    """Names and types, quoted where YAML needs it; what has no type here is named."""
+    done = RUN.invoke(app, ["init", str(duckdb_file), "--directory", str(tmp_path / "new")])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "new" / "people.yaml").read_text()
+    assert text.endswith(_expected("text"))
+    assert RECORD not in text
+
+
+def test_from_postgres(postgres: Postgres, tmp_path: Path) -> None:
+    """The same from PostgreSQL, whose texts have lengths."""
+    with psycopg.connect(postgres.dsn("postgres")) as connection:
+        connection.execute(DDL.encode())
+        connection.execute("INSERT INTO people VALUES (%s, 1, NULL, 2, NULL)", [RECORD])
+    url = f"postgresql://{OWNER}@/postgres?host={postgres.address.directory}&port={postgres.address.port}"
+    done = RUN.invoke(app, ["init", url, "--directory", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "people.yaml").read_text()
+    assert text.endswith(_expected("character varying(20)"))
+    assert RECORD not in text
+
+
+def test_the_files_are_yaml_for_the_loader(duckdb_file: Path, tmp_path: Path) -> None:
+    """What is written can be read back."""
+    RUN.invoke(app, ["init", str(duckdb_file), "--directory", str(tmp_path)])
+    mistakes = Mistakes()
+    document = parse_document((tmp_path / "people.yaml").read_text(), "people.yaml", mistakes)
+    assert mistakes.found == []
+    assert document is not None
+    assert document.root["table"] == "people"
+
+
+def test_nothing_is_overwritten(duckdb_file: Path, tmp_path: Path) -> None:
+    """A file that exists is left alone, and none is written beside it."""
+    (tmp_path / "people.yaml").write_text("mine")
+    done = RUN.invoke(app, ["init", str(duckdb_file), "--directory", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "exists already" in done.stderr
+    assert (tmp_path / "people.yaml").read_text() == "mine"
+
+
+def test_a_table_that_is_not_there(duckdb_file: Path, tmp_path: Path) -> None:
+    """The hint says which there are."""
+    done = RUN.invoke(app, ["init", str(duckdb_file), "--table", "x", "--directory", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.stderr == "ERROR F0000: the database has no table x\nHINT: It has people.\n"
+
+
+def test_no_database(tmp_path: Path) -> None:
+    """A path that is no file is not created."""
+    done = RUN.invoke(app, ["init", str(tmp_path / "none.duckdb")])
+    assert done.exit_code == 1
+    assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_a_table_named_like_a_path(tmp_path: Path) -> None:
+    """A table's name can't lead out of the directory."""
+    with duckdb.connect(tmp_path / "x.duckdb") as connection:
+        connection.execute('CREATE TABLE "../up" (a INTEGER)')
+    done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path / "in")])
+    assert done.exit_code == 0
+    assert [file.name for file in (tmp_path / "in").iterdir()] == ["___up.yaml"]

@@ -1,0 +1,53 @@
+"""`dpsql budget` and `dpsql refresh`."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpsql.cli.accounts import open_ledger
+from dpsql.cli.main import app
+from dpsql.policy.load import load
+from dpsql.policy.model import Period, Privacy
+from dpsql.privacy.balance import Account
+from dpsql.privacy.budget import renewal
+from dpsql.privacy.ledger import Item
+from tests.policy.fix_config import write_files
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration whose only role has spent ε = 1/4; the terminal is wide."""
+    monkeypatch.setenv("COLUMNS", "120")
+    path = write_files(tmp_path)
+    loaded = load(path, {})
+    account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
+    with (
+        open_ledger(loaded) as ledger,
+        ledger.open_statement(account, "SELECT 1", [Item("key", Privacy(Fraction(1, 4)), "count")]) as statement,
+    ):
+        statement.store("key", b"release")
+    return path
+
+
+def test_budget_shows_what_is_spent_and_left(config: Path) -> None:
+    """For the role in its period, and for its unit kind."""
+    done = RUN.invoke(app, ["budget", "--config", str(config)])
+    assert done.exit_code == 0
+    rows = [line.strip("│ ").split("│") for line in done.stdout.splitlines() if line.startswith("│")]
+    renews = renewal(Period.WEEK, datetime.now(UTC))
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", str(renews)],
+        ["passenger", "ε 0.25", "ε 9.75, δ 1e-5"],
+    ]
+
+
+def test_refresh_begins_the_next_epoch(config: Path) -> None:
+    """Each call counts one further."""
+    first, second = (RUN.invoke(app, ["refresh", "--config", str(config)]).stdout for _ in range(2))
+    numbers = [int(line.split()[1]) for line in (first, second)]
+    assert numbers[1] == numbers[0] + 1

@@ -1,0 +1,42 @@
+"""Answers on a terminal."""
+
+import io
+from decimal import Decimal
+
+import pytest
+from rich.console import Console
+
+from dpsql.cli.quoting import quoted
+from dpsql.cli.show import table_of
+
+
+def test_a_table() -> None:
+    """Numbers stand right, NULL is named, and square brackets are no markup."""
+    console = Console(file=io.StringIO(), width=60)
+    console.print(table_of(["[red]kind", "n"], [("cash", 10), ("[b]x", Decimal("2.5")), (None, None)]))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line.strip() for line in lines if "│" in line] == [
+        "│ cash      │   10 │",
+        "│ [b]x      │  2.5 │",
+        "│ NULL      │ NULL │",
+    ]
+    assert "[red]kind" in lines[1]
+    assert lines[-1].strip() == "(3 rows)"
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("ana", "ana"),
+        ("Ana_2", "Ana_2"),
+        ("no", '"no"'),
+        ("NULL", '"NULL"'),
+        ("a b", '"a b"'),
+        ("1", '"1"'),
+        ('a"b', '"a\\"b"'),
+    ],
+)
+def test_names_are_quoted_where_yaml_needs_it(name: str, written: str) -> None:
+    """A plain name can only be read as itself."""
+    assert quoted(name) == written

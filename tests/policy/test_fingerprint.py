@@ -1,0 +1,58 @@
+"""The fingerprint changes with what a measurement means, and with nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from dpsql.policy.load import load
+from tests.policy.fix_config import load_changed, write_files
+
+TRIPS, ZONES = "schemas/trips.yaml", "schemas/zones.yaml"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (TRIPS, "150]", "151]"),
+        (TRIPS, "max_rows: 20", "max_rows: 21"),
+        (TRIPS, "nullable: true", "nullable: false"),
+        (TRIPS, "cash", "card"),
+        (TRIPS, "values: [1, 2]", "values: [2, 1]"),
+        (TRIPS, ", references: zones.zone_id", ""),
+        (TRIPS, "numeric(10, 2)", "numeric(10, 3)"),
+        (TRIPS, "smallint", "integer"),
+        (TRIPS, "seats:", "chairs:"),
+        (TRIPS, "  passenger: {column", "  rider: {column: passenger_id, max_rows: 20}\n  passenger: {column"),
+        (ZONES, "borough:", "part:"),
+    ],
+)
+def test_a_declaration_changes_it(tmp_path: Path, file: str, old: str, new: str) -> None:
+    """Whatever a clamp, a weight or a key depends on."""
+    before = load(write_files(tmp_path / "before"), {}).policy.fingerprint
+    assert load_changed(tmp_path / "after", file, old, new).policy.fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("config.yaml", "epsilon: 5,", "epsilon: 6,"),
+        ("config.yaml", "users:", "web: {port: 1}\nusers:"),
+        (TRIPS, "table: trips", "table: trips\ndescription: rides\nexpected_rows: 1_000"),
+        (TRIPS, "passenger_id: {type: integer}\n", "passenger_id: {type: int4, description: who}\n"),
+        (ZONES, "table: zones\npublic: true", "public: true\ntable: zones"),
+    ],
+)
+def test_the_rest_does_not(tmp_path: Path, file: str, old: str, new: str) -> None:
+    """Budgets, addresses, descriptions, expected rows, the order of keys."""
+    before = load(write_files(tmp_path / "before"), {}).policy.fingerprint
+    assert load_changed(tmp_path / "after", file, old, new).policy.fingerprint == before
+
+
+def test_the_order_of_columns_does_not(tmp_path: Path) -> None:
+    """Columns are known by name."""
+    before = load(write_files(tmp_path / "before"), {}).policy.fingerprint
+    path = write_files(tmp_path / "after")
+    zones = path.parent / ZONES
+    *head, first, second = zones.read_text().splitlines()
+    zones.write_text("\n".join([*head, second, first]))
+    assert load(path, {}).policy.fingerprint == before

@@ -1,0 +1,125 @@
+"""What a right configuration becomes: exact values."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.policy.config import DuckDbFile, EmbeddedShadow, Listen, PostgresServer, SqliteFile, User
+from dpsql.policy.interval import Interval
+from dpsql.policy.load import load
+from dpsql.policy.model import NoiseLevel, Period, Privacy, Reference, Role, RoleBudget, SqlType, UnitBound
+from tests.policy.fix_config import FILES, VERIFIER, load_changed, write_files
+
+ROOT = Path(__file__).parent.parent.parent
+DAY = 86_400_000_000
+
+
+def test_the_operational_part(tmp_path: Path) -> None:
+    """Paths start from the configuration's directory; what is not given has its documented value."""
+    config = load(write_files(tmp_path), {})
+    assert config.engine == DuckDbFile(tmp_path / "taxi.duckdb")
+    assert config.ledger == SqliteFile(tmp_path / "ledger.db")
+    assert config.shadow == EmbeddedShadow(tmp_path / ".dpsql/shadow")
+    assert config.listen == Listen("127.0.0.1", 5439)
+    assert config.web is None
+    assert config.refresh is Period.DAY
+    assert config.users == {"ana": User("ana", "owner", VERIFIER)}
+    assert config.base == tmp_path
+
+
+def test_a_role(tmp_path: Path) -> None:
+    """ε and δ are exact; a statement's δ is the budget's in proportion to ε."""
+    policy = load(write_files(tmp_path), {}).policy
+    assert policy.roles == {
+        "owner": Role(
+            name="owner",
+            protects="passenger",
+            budget=RoleBudget(Privacy(Fraction(5), Fraction(1, 10**6)), Period.WEEK),
+            per_query=Privacy(Fraction(1, 10), Fraction(1, 50 * 10**6)),
+            tables=frozenset({"trips"}),
+            noise=NoiseLevel.LOW,
+        )
+    }
+    assert policy.budgets == {"passenger": Privacy(Fraction(10), Fraction(1, 10**5))}
+
+
+def test_columns(tmp_path: Path) -> None:
+    """Bounds are exact and closed; dates are days, timestamps microseconds; a half-open end is one step lower."""
+    trips = load(write_files(tmp_path), {}).policy.tables["trips"]
+    columns = trips.columns
+    assert columns["fare"].bounds == Interval(Fraction(-1, 10), Fraction(150))
+    assert (columns["fare"].type, columns["fare"].declared) == (SqlType.NUMERIC, "numeric(10,2)")
+    assert columns["day"].bounds == Interval.of(17_956, 17_986)
+    assert columns["pickup_ts"].bounds == Interval.of(17_956 * DAY, 17_987 * DAY - 1)
+    assert columns["payment"].values == ("cash", "no")
+    assert columns["payment"].nullable
+    assert columns["seats"].values == (1, 2)
+    assert columns["zone"].references == Reference("zones", "zone_id")
+    assert trips.units == {"passenger": UnitBound("passenger_id", 20)}
+    assert trips.file == "schemas/trips.yaml"
+
+
+def test_a_public_table(tmp_path: Path) -> None:
+    """It has a key and no units; lengths of text are kept for the catalogue."""
+    zones = load(write_files(tmp_path), {}).policy.tables["zones"]
+    assert (zones.public, zones.key, zones.units) == (True, "zone_id", {})
+    assert zones.columns["borough"].declared == "character varying(20)"
+
+
+@pytest.mark.parametrize("word", ["no", "yes", "on", "1", "1.0", "2019-03-01", "~x", "0x1F"])
+def test_words_stay_words(tmp_path: Path, word: str) -> None:
+    """Text is what stands there: YAML 1.2, and never a number or a date on the way."""
+    config = load_changed(tmp_path, "schemas/trips.yaml", 'cash, "no"', word)
+    assert config.policy.tables["trips"].columns["payment"].values == (word,)
+
+
+def test_epsilon_does_not_pass_through_a_float(tmp_path: Path) -> None:
+    """More digits than a float has are kept."""
+    config = load_changed(tmp_path, "config.yaml", "epsilon: 0.1", "epsilon: 0.1000000000000000000001")
+    assert config.policy.roles["owner"].per_query.epsilon == Fraction(10**21 + 1, 10**22)
+
+
+def test_disclosure_risk_instead_of_epsilon(tmp_path: Path) -> None:
+    """The rule of choosing-epsilon gives ε = ln 3, rounded down, where the population is large."""
+    risk = "disclosure_risk: 0.33, population: 10000,"
+    config = load_changed(tmp_path, "config.yaml", "epsilon: 5,", risk)
+    assert config.policy.roles["owner"].budget.total.epsilon == Fraction("1.0986")
+
+
+def test_secrets_come_from_the_environment_and_from_files(tmp_path: Path) -> None:
+    """Both placeholders are filled in, and stay out of the representation."""
+    path = write_files(
+        tmp_path, {"config.yaml": ("kind: duckdb, database: taxi.duckdb", "kind: postgres, dsn: '${DSN}'")}
+    )
+    (tmp_path / "ledger.url").write_text("postgresql://me:hunter2@x/y\n")
+    path.write_text(path.read_text().replace("sqlite:///ledger.db", "'${file:ledger.url}'"))
+    config = load(path, {"DSN": "host=x password=hunter2"})
+    assert config.engine == PostgresServer("host=x password=hunter2")
+    assert config.ledger == PostgresServer("postgresql://me:hunter2@x/y")
+    assert "hunter2" not in repr(config)
+    assert VERIFIER not in repr(config)
+
+
+def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
+    """Editors on Windows write one."""
+    path = write_files(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load(path, {}).policy.dataset == "taxi"
+
+
+def test_aliases_repeat_a_value(tmp_path: Path) -> None:
+    """YAML's own way not to say a thing twice works."""
+    old = "bounds: [2019-03-01, 2019-04-01]}\n  day: {type: date, bounds: [2019-03-01, 2019-04-01]"
+    new = "bounds: &march [2019-03-01, 2019-04-01]}\n  day: {type: date, bounds: *march"
+    assert old in FILES["schemas/trips.yaml"]
+    columns = load_changed(tmp_path, "schemas/trips.yaml", old, new).policy.tables["trips"].columns
+    assert columns["day"].bounds == Interval.of(17_956, 17_986)
+
+
+def test_the_demo_configuration_is_right() -> None:
+    """The configuration at the top of the source tree loads, and every role can ask hundreds of questions."""
+    policy = load(ROOT / "config.yaml", {}).policy
+    assert set(policy.tables) == {"trips", "zones"}
+    assert set(policy.roles) == {"owner", "collaborator", "third_party"}
+    assert all(role.budget.total.epsilon >= 300 * role.per_query.epsilon for role in policy.roles.values())

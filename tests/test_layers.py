@@ -1,0 +1,184 @@
+"""The rooms and their arrows: who may import whom, and who may touch the world."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "dpsql"
+
+ORDER = (
+    frozenset({"cli"}),
+    frozenset({"demo", "plots", "web"}),
+    frozenset({"dpsql"}),
+    frozenset({"server"}),
+    frozenset({"wire"}),
+    frozenset({"gateway", "observe"}),
+    frozenset({"engines", "shadow"}),
+    frozenset({"privacy"}),
+    frozenset({"rewrite"}),
+    frozenset({"epsilon"}),
+    frozenset({"policy"}),
+    frozenset({"errors", "question"}),
+)
+"""From the top down: a room imports itself and what is below it, and none beside it."""
+
+ALLOWED: Mapping[str, Mapping[str, str]] = {
+    "secrets": {
+        "wire.scram": "salts and nonces of the log-in",
+        "wire.house": "the keys by which a session is cancelled, and the salts of unknown names",
+        "demo.setting": "the passwords of the demo's users",
+    },
+    "os.urandom": {
+        "privacy.entropy": "the bytes that all noise is made of",
+        "plots.gallery": "hands the noise its bytes, for pictures of made-up records",
+        "wire.scram": "salts and nonces of the log-in",
+    },
+    "ruamel": {"policy.load.document": "the only reader of YAML"},
+    "random": {},
+    "numpy.random": {
+        "demo.trips": "made-up trips, the same ones every time",
+        "plots.registry": "made-up patients, the same ones every time",
+        "plots.samples": "made-up values, the same ones every time",
+    },
+    "socket": {"wire.listener": "the only sockets"},
+    "socketserver": {},
+    "asyncio.start_server": {"wire.listener": "the only sockets"},
+    "asyncio.open_connection": {"wire.listener": "the only sockets"},
+    "asyncio.start_unix_server": {"wire.listener": "the only sockets"},
+    "asyncio.open_unix_connection": {"wire.listener": "the only sockets"},
+}
+"""What only named files may use, and why they may."""
+
+
+def _modules() -> dict[str, Path]:
+    """Return every file by its name below the package: `policy.load.document`; a package by its own."""
+    names = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        parts = file.relative_to(PACKAGE).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "dpsql"] = file
+    return names
+
+
+MODULES = _modules()
+TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Give the full names that a file imports, also inside functions; `from a import b` gives `a.b`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _inside(full: str) -> str | None:
+    """Return the file of ours that a full name comes from; None for other people's."""
+    if full.split(".", maxsplit=1)[0] != "dpsql":
+        return None
+    name = full.removeprefix("dpsql").removeprefix(".")
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or "dpsql"
+
+
+ARROWS = {
+    name: {target for full in _imported(tree) if (target := _inside(full))} - {name} for name, tree in TREES.items()
+}
+
+
+def _room(module: str) -> str:
+    return module.split(".", maxsplit=1)[0]
+
+
+def _level(module: str) -> int:
+    return next(level for level, rooms in enumerate(ORDER) if _room(module) in rooms)
+
+
+def _cycle(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Return a cycle; empty if there is none."""
+    done: set[str] = set()
+
+    def walk(name: str, trail: list[str]) -> list[str]:
+        if name in trail:
+            return [*trail[trail.index(name) :], name]
+        if name in done:
+            return []
+        for target in sorted(arrows.get(name, ())):
+            found = walk(target, [*trail, name])
+            if found:
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(arrows) if (found := walk(name, []))), [])
+
+
+def test_every_file_is_in_a_room() -> None:
+    """A new room has to be placed in the order."""
+    known = frozenset().union(*ORDER)
+    assert sorted({_room(module) for module in MODULES} - known) == []
+
+
+def test_files_form_no_cycle() -> None:
+    """No file imports itself through others."""
+    assert _cycle(ARROWS) == []
+
+
+def test_a_cycle_would_be_found() -> None:
+    """The search sees cycles, also those that it does not start in."""
+    assert _cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["b", "c", "b"]
+    assert _cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_arrows_point_down() -> None:
+    """A file imports from its own room or from a lower one."""
+    wrong = [
+        f"{name} imports {target}"
+        for name, targets in ARROWS.items()
+        for target in sorted(targets)
+        if _room(name) != _room(target) and _level(target) <= _level(name)
+    ]
+    assert wrong == []
+
+
+def _uses(tree: ast.Module, thing: str) -> bool:
+    """Say whether a file imports a thing, or reaches it as an attribute of a module."""
+    if any(f"{full}.".startswith(f"{thing}.") for full in _imported(tree)):
+        return True
+    aliases = _aliases(tree)
+    names = (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return any(
+        aliases.get(head, head) + dot + rest == thing for head, dot, rest in (name.partition(".") for name in names)
+    )
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    """Return what imported names stand for in a file: `np` for `numpy`."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("thing", ALLOWED)
+def test_only_named_files_touch_the_world(thing: str) -> None:
+    """Randomness, YAML and sockets are each in the files that are there for it."""
+    users = [name for name, tree in TREES.items() if _uses(tree, thing)]
+    assert sorted(set(users) - set(ALLOWED[thing])) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import os\nos.urandom(1)", "from os import urandom", "import os as o\n\ndef f():\n    return o.urandom"],
+)
+def test_a_use_would_be_found(text: str) -> None:
+    """Neither form of import hides one."""
+    assert _uses(ast.parse(text), "os.urandom")
+    assert not _uses(ast.parse("import os\nos.getpid()"), "os.urandom")
