@@ -135,11 +135,13 @@ class Gateway:
             return self._ready[key]
         deps, role = self._deps, self._deps.policy.roles[asker.role]
         world = World(role, deps.declared, deps.rows, deps.engine.unique_columns)
-        planner = Planner(deps.policy, world, deps.oracle(settings))
+        oracle = deps.oracle(settings)
+        planner = Planner(deps.policy, world, oracle)
         plan = planner.plan(asked, described, arguments)
         ready = self._shared(plan, _epsilon(settings, role.per_query.epsilon))
-        _make_room(self._ready)
-        self._ready[key] = ready
+        if not oracle.moving:
+            _make_room(self._ready)
+            self._ready[key] = ready
         return ready
 
     def _shared(self, plan: StatementPlan, epsilon: Fraction) -> Ready:
@@ -205,7 +207,8 @@ def _note(part: Part) -> str:
 
 
 def _account(policy: Policy, asker: Asker) -> Account:
-    raise NotImplementedError
+    role = policy.roles[asker.role]
+    return Account(asker.user, role, policy.budgets[role.protects])
 
 
 def _table(scope: Answered, release: Release | None, *, clamp: bool) -> str:

@@ -10,6 +10,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.dialect import render
 from dpsql.rewrite.parse import Statement, Wrap, parse
 from dpsql.rewrite.scopes import Kind, find, probe
+from dpsql.rewrite.simplify import simplify
 
 _QUERY = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(?:SELECT|WITH|TABLE|VALUES|DECLARE|COPY\s*\(|EXPLAIN)\b", re.I | re.S)
 _PROBE_ROWS = 1
@@ -31,6 +32,7 @@ def take_apart(text: str, policy: Policy) -> Asked | None:
     statement = parse(text)
     if statement is None:
         return _not_understood(text) if _QUERY.match(text) else None
+    simplify(statement.tree)
     try:
         found = find(statement.tree, policy)
     except DpsqlError as error:
@@ -72,12 +74,16 @@ def _is_column_probe(tree: exp.Query) -> bool:
     if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal):
         return str(limit.expression.name).isdigit() and int(limit.expression.name) <= _PROBE_ROWS
     where = tree.args.get("where")
-    return where is not None and any(_is_false(part) for part in where.this.flatten() or ()) if where else False
+    return where is not None and _is_false(where.this)
 
 
 def _is_false(node: exp.Expression) -> bool:
     if isinstance(node, exp.Boolean):
         return not node.this
+    if isinstance(node, exp.And):
+        return _is_false(node.this) or _is_false(node.expression)
+    if isinstance(node, exp.Paren):
+        return _is_false(node.this)
     literals = (node.this, node.args.get("expression"))
     return isinstance(node, exp.EQ) and all(isinstance(x, exp.Literal) for x in literals) and literals[0] != literals[1]
 

@@ -65,7 +65,7 @@ def _inner(expr: Apply) -> Expr | None:
         return Apply("to_integer", (scaled,), SqlType.BIGINT)
     if expr.op == "shift" or (expr.op in {"to_double", "neg"} and integral(expr.args[0])):
         return expr.args[0]
-    if expr.op in {"add", "sub", "mul"} and not integral(expr):
+    if expr.op in {"add", "sub", "mul"}:
         a, b = expr.args
         if isinstance(b, Const) and b.value:
             return a

@@ -13,30 +13,14 @@ from dpsql.policy.model import SqlType, Value
 class Oracle(Protocol):
     """A session in the shadow that evaluates expressions of allowed functions."""
 
+    moving: bool
+    """Whether anything that was asked changes by itself, as `now()` does: then the plan serves once."""
+
     def constant(self, expression: str) -> tuple[str | None, str]:
         """Return the value (as text) and the type's name of an expression without columns."""
 
     def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
         """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
-
-    def distinct(self, keys: Sequence[str], tables: str, where: str) -> tuple[tuple[str | None, ...], ...]:
-        """Return the distinct rows of the key expressions over public rows."""
-
-
-class Unavailable(Oracle):
-    """An oracle for statements that need none."""
-
-    def constant(self, expression: str) -> tuple[str | None, str]:
-        """Refuse: nothing can be asked."""
-        raise LookupError(expression)
-
-    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
-        """Refuse: nothing can be asked."""
-        raise LookupError(expression, values, type_)
-
-    def distinct(self, keys: Sequence[str], tables: str, where: str) -> tuple[tuple[str | None, ...], ...]:
-        """Refuse: nothing can be asked."""
-        raise LookupError(keys, tables, where)
 
 
 TYPES: Mapping[str, SqlType] = {

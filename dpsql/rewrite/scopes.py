@@ -65,7 +65,7 @@ def find(tree: exp.Query, policy: Policy) -> Found:
         Unsupported: private rows stand where they can't be followed.
     """
     scopes: list[Scope] = []
-    kind = _Finder(policy, scopes).query(tree, {})
+    kind = _Finder(policy, scopes, tree).query(tree, {})
     return Found(kind, tuple(scopes))
 
 
@@ -89,6 +89,7 @@ def probe(scope: Scope) -> str:
 class _Finder:
     policy: Policy
     scopes: list[Scope]
+    root: exp.Query
 
     def query(self, node: exp.Expression, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         with_ = node.args.get("with_")
@@ -153,7 +154,8 @@ class _Finder:
             )
         aggregates = _aggregates(node)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
-            _refuse_clauses(node, _ROW_CLAUSES)
+            if node is not self.root:  # rows are refused there, whatever else it says
+                _refuse_clauses(node, _ROW_CLAUSES)
             return Kind.ROWS
         _refuse_clauses(node, _SCOPE_CLAUSES)
         visible = {name: cte for name, (_, cte) in ctes.items()}
