@@ -1,0 +1,66 @@
+"""Makes the shadow's database from the policy, once for each policy: a stamp tells whether that was done."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import psycopg
+from psycopg import Connection
+from psycopg.sql import SQL, Identifier
+
+from dpsql.policy.model import Policy
+from dpsql.shadow import guard, role, schema
+from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.schema import Rows
+
+_EDITION = 1
+"""Counts the changes of what this room creates."""
+
+
+def ensure(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, *, epoch: str = "") -> bool:
+    """Make the database named as the data set, unless it was made from just this; say whether it was.
+
+    `users` maps each user to their role; `rows` is asked for the rows of each public table, at most once an epoch.
+
+    Raises:
+        ConfigError: for a user's name that can't be a role.
+    """
+    stamp = _stamp(policy, users, epoch)
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        if _stamped(server, connection, policy.dataset) == stamp:
+            return False
+        _drop_databases(connection)
+        role.create_roles(connection, users)
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(policy.dataset)))
+        role.close_databases(connection, policy.dataset)
+    with psycopg.connect(server.dsn(policy.dataset)) as connection:
+        guard.create_guard(connection, policy)
+        schema.create_tables(connection, policy, rows)
+        schema.describe_columns(connection, policy)
+        role.lock_down(connection, policy, users)
+        connection.execute("CREATE TABLE dpsql.stamp (stamp text)")
+        connection.execute("INSERT INTO dpsql.stamp VALUES (%s)", (stamp,))
+    return True
+
+
+def _stamp(policy: Policy, users: Mapping[str, str], epoch: str) -> str:
+    made_of = json.dumps([_EDITION, policy.fingerprint, sorted(users.items()), epoch])
+    return hashlib.sha256(made_of.encode()).hexdigest()
+
+
+def _stamped(server: Postgres, connection: Connection, database: str) -> str | None:
+    """Return the stamp of the database that is there; None if there is none, or it was left half made."""
+    if connection.execute("SELECT FROM pg_database WHERE datname = %s", (database,)).fetchone() is None:
+        return None
+    with psycopg.connect(server.dsn(database)) as inside:
+        if inside.execute("SELECT to_regclass('dpsql.stamp')").fetchone() == (None,):
+            return None
+        row = inside.execute("SELECT stamp FROM dpsql.stamp").fetchone()
+    return None if row is None else str(row[0])
+
+
+def _drop_databases(connection: Connection) -> None:
+    """Drop every database that a policy made before."""
+    found = connection.execute("SELECT datname FROM pg_database WHERE datname <> 'postgres' AND NOT datistemplate")
+    for (name,) in found.fetchall():
+        connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

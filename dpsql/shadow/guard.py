@@ -1,0 +1,96 @@
+"""The schema `dpsql` in the shadow: what refuses, what clients may look at, and what exists only to be described."""
+
+from psycopg import Connection
+from psycopg.sql import SQL, Literal
+
+from dpsql.policy.model import Policy
+
+REFUSAL = "refused by dpsql"
+"""The message that `dpsql.refuse` raises; the wire puts its own in the place of it."""
+
+_FUNCTIONS = f"""
+CREATE SCHEMA dpsql;
+
+CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = code, MESSAGE = '{REFUSAL}';
+END $$;
+
+CREATE FUNCTION dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '42501',
+    MESSAGE = format('rows of protected table "%s" cannot be read', name),
+    HINT = 'Ask for an aggregate (count, sum, avg, ...) in a plain SELECT statement.';
+END $$;
+
+-- Parameters reach the gateway as text that no setting of the session changes.
+CREATE FUNCTION dpsql.spell(value anyelement) RETURNS text LANGUAGE plpgsql STABLE
+  SET datestyle = 'ISO, YMD' SET intervalstyle = 'iso_8601' SET extra_float_digits = 1 SET bytea_output = 'hex' AS $$
+BEGIN
+  RETURN value::text;
+END $$;
+
+CREATE FUNCTION dpsql.margin(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '0A000',
+    MESSAGE = 'dpsql.margin is only defined for an aggregate over a protected table',
+    HINT = 'Write dpsql.margin(count(*)) in the statement that also selects count(*).';
+END $$;
+
+CREATE FUNCTION dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
+  SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value
+$$;
+CREATE AGGREGATE public.median(double precision)
+  (SFUNC = array_append, STYPE = double precision[], FINALFUNC = dpsql.median_of);
+
+CREATE FUNCTION dpsql.median_of(kept interval[]) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
+  SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value
+$$;
+CREATE AGGREGATE public.median(interval) (SFUNC = array_append, STYPE = interval[], FINALFUNC = dpsql.median_of);
+
+CREATE FUNCTION dpsql.median_of(kept timestamp[]) RETURNS timestamp LANGUAGE sql IMMUTABLE AS $$
+  SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value
+$$;
+CREATE AGGREGATE public.median(timestamp) (SFUNC = array_append, STYPE = timestamp[], FINALFUNC = dpsql.median_of);
+"""
+
+_TABLES = """
+CREATE TABLE dpsql.budget (
+  unit_kind text, period text, renews timestamp with time zone, epsilon_total numeric, epsilon_spent numeric,
+  epsilon_left numeric, delta_total numeric, delta_spent numeric, delta_left numeric, per_query_epsilon numeric);
+COMMENT ON TABLE dpsql.budget IS 'what your role may still spend';
+
+CREATE TABLE dpsql.charges (
+  charge_id bigint, made_at timestamp with time zone, user_name text, unit_kind text, epsilon numeric, delta numeric,
+  statement text);
+COMMENT ON TABLE dpsql.charges IS 'what your role has spent';
+
+CREATE TABLE dpsql.declared (
+  table_name text, place integer, column_name text, type text, lower_bound text, upper_bound text,
+  "values" text[], nullable boolean, description text);
+
+CREATE VIEW dpsql.columns AS
+  SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description
+    FROM dpsql.declared WHERE has_table_privilege('public.' || quote_ident(table_name), 'select')
+   ORDER BY table_name, place;
+COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns';
+"""
+
+_MASKED = """
+CREATE FUNCTION dpsql.masked() RETURNS boolean LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN pg_my_temp_schema() <> 0 AND EXISTS (
+    SELECT FROM pg_class WHERE relnamespace = pg_my_temp_schema() AND relname = ANY ({names}));
+END $$;
+"""
+
+
+def create_guard(connection: Connection, policy: Policy) -> None:
+    """Create the schema; the owner's connection, in the new database, before the tables."""
+    connection.execute(_FUNCTIONS)
+    connection.execute(_TABLES)
+    names = [table.name for table in policy.tables.values() if not table.public]
+    # Whether a temporary table of this session bears a protected table's name, and would be read in its stead.
+    connection.execute(SQL(_MASKED).format(names=Literal(names)))
+    connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")

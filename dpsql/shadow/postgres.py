@@ -1,0 +1,259 @@
+"""The shadow's PostgreSQL server: a child process with a private socket, kept in a directory that is only a cache.
+
+Start it from a thread that lives as long as the server is wanted: on Linux the kernel stops it with that thread.
+"""
+
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Self
+
+from dpsql.errors import ConfigError
+from dpsql.shadow import binaries as programs
+from dpsql.shadow import launch
+from dpsql.shadow.binaries import Account, Binaries
+
+OWNER = "dpsql_owner"
+"""The superuser of the shadow; no client can be it."""
+
+_LOG = logging.getLogger("dpsql.shadow")
+_PORT = 5432
+_SOCKET_LIMIT = 90  # of the 104 to 108 bytes that a socket's path may have
+_MEMORY = 2 * 1024**3  # address space of one session
+_PATIENCE = 30.0  # seconds to start or to stop
+_POLL = 0.005
+_READY_LINE = 7  # of postmaster.pid
+
+_SETTINGS = """
+listen_addresses = ''
+unix_socket_directories = '{sockets}'
+unix_socket_permissions = 0700
+max_connections = {connections}
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+max_prepared_transactions = 0
+shared_buffers = 32MB
+wal_buffers = 1MB
+min_wal_size = 32MB
+max_wal_size = 64MB
+temp_file_limit = 1GB
+autovacuum = off
+jit = off
+max_parallel_workers = 0
+max_parallel_workers_per_gather = 0
+logging_collector = off
+log_min_messages = fatal
+log_min_error_statement = panic
+track_activities = off
+track_counts = off
+timezone = 'UTC'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowAddress:
+    """Where the shadow listens: a directory of sockets, and the port in the socket's name."""
+
+    directory: str
+    port: int = _PORT
+
+    @property
+    def path(self) -> str:
+        """Return the socket's own path."""
+        return f"{self.directory}/.s.PGSQL.{self.port}"
+
+
+class Postgres:
+    """A running server; `stop` it, or let it stop with us."""
+
+    def __init__(self, child: subprocess.Popen[bytes], sockets: Path, lock: IO[str]) -> None:
+        self._child = child
+        self._lock = lock
+        self.address = ShadowAddress(str(sockets))
+
+    @classmethod
+    def start(cls, directory: Path, *, connections: int = 300) -> Self:
+        """Start the server whose files are (or will be) in `directory`.
+
+        Raises:
+            ConfigError: when there is no PostgreSQL, another dpsql uses the directory, or the server does not start.
+        """
+        account = Account.for_server()
+        home = _home(directory, account)
+        lock = _lock(home)
+        installed = programs.executable_for(account, programs.find(), home)
+        data, sockets = home / "data", _socket_directory(home, account)
+        _stop_stale(data)
+        _initialise(installed, data, account)
+        settings = _SETTINGS.format(sockets=sockets, connections=connections)
+        (data / "postgresql.auto.conf").write_text(settings)
+        (data / "pg_hba.conf").write_text("local all all trust\n")
+        child = _launch(installed, data, account, home / "log")
+        server = cls(child, sockets, lock)
+        server._wait_until_ready(data / "postmaster.pid", home / "log")
+        return server
+
+    @property
+    def pid(self) -> int:
+        """Return the server's process id."""
+        return self._child.pid
+
+    @property
+    def alive(self) -> bool:
+        """Say whether the server still runs."""
+        return self._child.poll() is None
+
+    def dsn(self, database: str) -> str:
+        """Return how its owner connects."""
+        return f"host='{self.address.directory}' port={self.address.port} user={OWNER} dbname='{database}'"
+
+    def stop(self) -> None:
+        """Stop it, at first in order; return when it is gone."""
+        if self.alive:
+            self._child.send_signal(signal.SIGINT)
+            try:
+                self._child.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._child.send_signal(signal.SIGQUIT)
+                self._child.wait(_PATIENCE)
+        self._lock.close()
+
+    def _wait_until_ready(self, pid_file: Path, log: Path) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            if not self.alive:
+                break
+            if _is_ready(pid_file, self.pid):
+                return
+            time.sleep(_POLL)
+        self.stop()
+        _LOG.error("the shadow did not start: %s", log.read_text(errors="replace")[-2000:])
+        raise ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
+
+
+def _home(directory: Path, account: Account | None) -> Path:
+    """Return where the server's files go: `directory`, or a place that `account` can reach in its stead."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if account is None:
+        return directory.resolve()
+    if not programs.reachable(directory.parent):
+        name = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
+        directory = Path("/var/cache/dpsql") / name
+        directory.mkdir(parents=True, exist_ok=True)
+    os.chown(directory, account.uid, account.gid)
+    directory.chmod(0o700)
+    return directory.resolve()
+
+
+def _lock(home: Path) -> IO[str]:
+    lock = (home / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise ConfigError(
+            f"another dpsql uses the shadow directory {home}", hint="Stop it, or name another directory."
+        ) from None
+    return lock
+
+
+def _socket_directory(home: Path, account: Account | None) -> Path:
+    """Return an empty directory that only the server's account enters, with a path short enough for a socket."""
+    sockets = home / "sockets"
+    if len(os.fsencode(sockets)) > _SOCKET_LIMIT:
+        sockets = Path(tempfile.mkdtemp(prefix="dpsql-", dir="/tmp"))  # noqa: S108 # TMPDIR may be too long as well
+    else:
+        shutil.rmtree(sockets, ignore_errors=True)
+        sockets.mkdir(mode=0o700)
+    if account is not None:
+        os.chown(sockets, account.uid, account.gid)
+    return sockets
+
+
+def _initialise(installed: Binaries, data: Path, account: Account | None) -> None:
+    """Make the cluster, unless one of this version is there."""
+    version = data / "PG_VERSION"
+    if version.exists() and version.read_text().strip() == str(installed.major):
+        return
+    shutil.rmtree(data, ignore_errors=True)
+    for locale in ("C.UTF-8", "C"):
+        if _initdb(installed, data, account, locale):
+            return
+    raise ConfigError("the shadow's directory could not be initialised", hint=f"See whether {data.parent} is writable.")
+
+
+def _initdb(installed: Binaries, data: Path, account: Account | None, locale: str) -> bool:
+    command = [installed.directory / "initdb", "-D", data, "-U", OWNER, "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    done = subprocess.run(  # noqa: S603
+        [*command, f"--locale={locale}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        user=None if account is None else account.uid,
+        group=None if account is None else account.gid,
+        extra_groups=None if account is None else [],
+    )
+    if done.returncode != 0:
+        _LOG.warning("initdb with locale %s: %s", locale, done.stderr[-1000:])
+        shutil.rmtree(data, ignore_errors=True)
+    return done.returncode == 0
+
+
+def _launch(installed: Binaries, data: Path, account: Account | None, log: Path) -> subprocess.Popen[bytes]:
+    who = (-1, -1) if account is None else (account.uid, account.gid)
+    first = [sys.executable, "-I", "-S", launch.__file__, *map(str, (*who, os.getpid(), _MEMORY))]
+    with log.open("w") as output:
+        return subprocess.Popen(  # noqa: S603
+            [*first, str(installed.directory / "postgres"), "-D", str(data)],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def _is_ready(pid_file: Path, pid: int) -> bool:
+    try:
+        lines = pid_file.read_text().splitlines()
+    except FileNotFoundError:
+        return False
+    return len(lines) > _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE].strip() == "ready"
+
+
+def _stop_stale(data: Path) -> None:
+    """Stop a server that outlived its dpsql (we hold the directory's lock, so it is nobody else's)."""
+    try:
+        pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
+    except (FileNotFoundError, ValueError):
+        return
+    deadline = time.monotonic() + _PATIENCE
+    while _serves(pid, data):
+        os.kill(pid, signal.SIGINT if time.monotonic() < deadline else signal.SIGKILL)
+        time.sleep(_POLL * 10)
+    (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _serves(pid: int, data: Path) -> bool:
+    """Say whether process `pid` is a server of the directory `data`: the number may be another's by now."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+    except OSError:
+        if sys.platform == "linux":
+            return False
+        shown = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], check=False, capture_output=True, text=True)  # noqa: S603, S607
+        command = shown.stdout
+    return "postgres" in command and str(data) in command

@@ -1,0 +1,92 @@
+"""The roles that clients have in the shadow: one a user, allowed to read and to keep temporary tables, nothing else.
+
+PostgreSQL grants much to PUBLIC. What could sleep, lock, notify, read files or other sessions, or run code is taken away by
+name; `tests/shadow/test_role.py` tries each.
+"""
+
+from collections.abc import Mapping
+
+from psycopg import Connection
+from psycopg.sql import SQL, Identifier
+
+from dpsql.errors import ConfigError
+from dpsql.policy.model import Policy, Role
+from dpsql.shadow.postgres import OWNER
+
+CLIENTS = "dpsql_clients"
+"""The role that every user is a member of."""
+
+_DENIED_PATTERN = (
+    "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
+    "|pg_stat_get_activity|pg_stat_get_progress|pg_stat_get_wal|pg_stat_get_subscription|pg_cancel_backend"
+    "|pg_terminate_backend|pg_logical|pg_replication|pg_create_|pg_drop_|pg_export_snapshot|pg_log_|pg_lock_status"
+    "|pg_blocking_pids|pg_safe_snapshot|pg_isolation_test|pg_prepared_xact|pg_switch|pg_backup|pg_promote|pg_reload"
+    "|pg_rotate|pg_current_logfile|pg_hba_file|pg_ident_file|pg_show_all_file|pg_get_backend_memory|pg_get_shmem"
+    "|pg_control|pg_import_system|pg_stat_reset|pg_stat_force|pg_stat_clear|query_to_xml|table_to_xml|schema_to_xml"
+    "|database_to_xml|cursor_to_xml)"
+)
+_DENIED_NAMES = ("loread", "lowrite")
+_ALLOWED_NAMES = ("pg_advisory_unlock_all", "pg_stat_get_backend_idset")
+"""Drivers call the first on every release of a connection; it can only give up what nobody can take."""
+
+_REVOKE = """
+DO $$ DECLARE found regprocedure; BEGIN
+  FOR found IN SELECT oid::regprocedure FROM pg_catalog.pg_proc
+     WHERE pronamespace = 'pg_catalog'::regnamespace AND (proname ~ {pattern} OR proname = ANY ({names}))
+       AND proname <> ALL ({allowed})
+  LOOP EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', found); END LOOP;
+END $$
+"""
+
+
+def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
+    """Make the cluster's roles exactly these users', whoever was there before; connected to any of its databases.
+
+    Raises:
+        ConfigError: for a user's name that can't be a role.
+    """
+    for (name,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper").fetchall():
+        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+    connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(CLIENTS)))
+    connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(CLIENTS)))
+    for user in users:
+        if user.startswith("pg_") or user in (OWNER, CLIENTS, "public", "none", ""):
+            raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
+        connection.execute(
+            SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE IN ROLE {}").format(
+                Identifier(user), Identifier(CLIENTS)
+            )
+        )
+        connection.execute(SQL("ALTER ROLE {} SET statement_timeout = '5min'").format(Identifier(user)))
+
+
+def close_databases(connection: Connection, database: str) -> None:
+    """Let clients into `database` only, and make nothing but temporary tables there."""
+    for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
+        connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
+    connection.execute(
+        SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(Identifier(database), Identifier(CLIENTS))
+    )
+
+
+def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
+    """Take away what PUBLIC has and grant each user what their role may read; in the new database, at the end."""
+    pattern, names, allowed = _DENIED_PATTERN, list(_DENIED_NAMES), list(_ALLOWED_NAMES)
+    connection.execute(SQL(_REVOKE).format(pattern=pattern, names=names, allowed=allowed))
+    connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
+    clients = Identifier(CLIENTS)
+    for statement in (
+        "REVOKE ALL ON SCHEMA public FROM PUBLIC",
+        "GRANT USAGE ON SCHEMA public, dpsql TO {}",
+        "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.columns TO {}",
+    ):
+        connection.execute(SQL(statement).format(clients))
+    for table in policy.tables.values():
+        for user, role in users.items():
+            if table.public or _may_use(policy.roles[role], table.name):
+                name = Identifier("public", table.name)
+                connection.execute(SQL("GRANT SELECT ON {} TO {}").format(name, Identifier(user)))
+
+
+def _may_use(role: Role, table: str) -> bool:
+    return role.tables is None or table in role.tables

@@ -1,0 +1,140 @@
+"""The declared tables as PostgreSQL's own: types, keys, comments; a dummy row and a tripwire for those that are protected.
+
+The tripwire is a row-security policy that raises. It holds because each protected table has a row to try it on, and because
+no function counts as leakproof, so that nothing is tried before it.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+
+from psycopg import Connection
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
+
+from dpsql.policy.model import Column, Policy, SqlType, Table
+
+Row = tuple[object, ...]
+Rows = Callable[[Table], Iterable[Row]]
+"""How the rows of a public table are read, in the order of its declared columns."""
+
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 # PostgreSQL's timestamps have no zone either
+
+_DUMMY: dict[SqlType, str] = {
+    SqlType.BOOLEAN: "false",
+    SqlType.SMALLINT: "0",
+    SqlType.INTEGER: "0",
+    SqlType.BIGINT: "0",
+    SqlType.NUMERIC: "0",
+    SqlType.REAL: "0",
+    SqlType.DOUBLE: "0",
+    SqlType.TEXT: "",
+    SqlType.DATE: "epoch",
+    SqlType.TIMESTAMP: "epoch",
+}
+
+
+def create_tables(connection: Connection, policy: Policy, rows: Rows) -> None:
+    """Create every declared table, public ones with their rows; the owner's connection, in the new database."""
+    public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
+    for table in public_first:
+        connection.execute(_create(table, policy))
+        _comment(connection, table)
+    # Replica mode skips the triggers of foreign keys: the dummy row points nowhere.
+    connection.execute("SET session_replication_role = replica")
+    for table in public_first:
+        if table.public:
+            _fill(connection, table, rows(table))
+        else:
+            _guard(connection, table)
+    connection.execute("RESET session_replication_role")
+
+
+def describe_columns(connection: Connection, policy: Policy) -> None:
+    """Fill `dpsql.declared`, behind the view `dpsql.columns`, from the policy."""
+    with connection.cursor().copy("COPY dpsql.declared FROM STDIN") as copy:
+        for table in policy.tables.values():
+            for place, column in enumerate(table.columns.values(), start=1):
+                copy.write_row(_declared(table, place, column))
+
+
+def _create(table: Table, policy: Policy) -> Composed:
+    parts = list(_definitions(table, policy))
+    return SQL("CREATE TABLE public.{} ({})").format(Identifier(table.name), SQL(", ").join(parts))
+
+
+def _definitions(table: Table, policy: Policy) -> Iterator[Composable]:
+    for column in table.columns.values():
+        # The declared spelling was checked against SqlType where the policy was read.
+        kind = SQL(column.declared)  # type: ignore[arg-type]
+        required = SQL("" if column.nullable or table.public else " NOT NULL")
+        yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
+    if table.key is not None:
+        yield SQL("PRIMARY KEY ({})").format(Identifier(table.key))
+    for column in table.columns.values():
+        target = column.references
+        if target is not None and target.table in policy.tables and policy.tables[target.table].key == target.column:
+            yield SQL("FOREIGN KEY ({}) REFERENCES public.{} ({})").format(
+                Identifier(column.name), Identifier(target.table), Identifier(target.column)
+            )
+
+
+def _comment(connection: Connection, table: Table) -> None:
+    name = Identifier("public", table.name)
+    if table.description:
+        connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(table.description)))
+    for column in table.columns.values():
+        if column.description:
+            where = Identifier("public", table.name, column.name)
+            connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description)))
+
+
+def _fill(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+    columns = SQL(", ").join(map(Identifier, table.columns))
+    name = Identifier("public", table.name)
+    with connection.cursor().copy(SQL("COPY {} ({}) FROM STDIN").format(name, columns)) as copy:
+        for row in rows:
+            copy.write_row(row)
+    connection.execute(SQL("ANALYZE {}").format(name))
+
+
+def _guard(connection: Connection, table: Table) -> None:
+    """Put the dummy row in, then the policy that no row passes."""
+    name = Identifier("public", table.name)
+    values = [None if column.nullable else _DUMMY[column.type] for column in table.columns.values()]
+    connection.execute(SQL("INSERT INTO {} VALUES ({})").format(name, SQL(", ").join(map(Literal, values))))
+    connection.execute(SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY").format(name))
+    connection.execute(
+        SQL("CREATE POLICY dpsql ON {} USING (dpsql.tripwire({}))").format(name, Literal(table.name))
+    )
+
+
+def _declared(table: Table, place: int, column: Column) -> Row:
+    low, high = (None, None) if column.bounds is None else (column.bounds.low, column.bounds.high)
+    return (
+        table.name,
+        place,
+        column.name,
+        column.declared,
+        None if low is None else _spell(low, column.type),
+        None if high is None else _spell(high, column.type),
+        None if column.values is None else [_spell(value, column.type) for value in column.values],
+        column.nullable,
+        column.description,
+    )
+
+
+def _spell(value: bool | int | Fraction | str, kind: SqlType) -> str:
+    """Write a bound or a value as PostgreSQL would show it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case int() | Fraction() if kind is SqlType.DATE:
+            return str((_EPOCH + dt.timedelta(days=int(value))).date())
+        case int() | Fraction() if kind is SqlType.TIMESTAMP:
+            return str(_EPOCH + dt.timedelta(microseconds=int(value)))
+        case int():
+            return str(value)
+        case Fraction():
+            return str(value) if value.denominator == 1 else f"{float(value):.15g}"
