@@ -1,0 +1,89 @@
+"""The oracle that planning asks: one session in the shadow with a client's rights, for constants and public values."""
+
+import re
+import threading
+from collections.abc import Sequence
+
+import psycopg
+from psycopg import sql
+
+from dpsql.errors import InternalError, SyntaxFailed, Unsupported
+from dpsql.policy.model import SqlType, Value
+from dpsql.question import Settings
+from dpsql.rewrite.literal import format_value
+from dpsql.shadow.role import CLIENTS
+
+_MOVING = re.compile(r"\b(now|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE)
+_OPTIONS = f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog"
+
+
+class OracleSession:
+    """A session that any thread may use, one question at a time; it comes back after the shadow was restarted."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
+
+    def ask(self, settings: Settings, question: sql.Composable, values: Sequence[object] = ()) -> list[tuple[str | None, ...]]:
+        """Return the rows of a SELECT over public values.
+
+        Raises:
+            SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
+        """
+        with self._lock:
+            try:
+                return self._ask(settings, question, values)
+            except psycopg.OperationalError as error:
+                if isinstance(error, psycopg.errors.QueryCanceled):
+                    raise Unsupported("a constant of this statement takes too long to evaluate") from None
+                self.close()
+                return self._ask(settings, question, values)
+            except psycopg.Error as error:
+                raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
+
+    def _ask(self, settings: Settings, question: sql.Composable, values: Sequence[object]) -> list[tuple[str | None, ...]]:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS)
+        zone = sql.SQL("SELECT set_config('TimeZone', {}, false)").format(settings.time_zone)
+        self._connection.execute(zone)
+        return self._connection.execute(question, values or None).fetchall()
+
+    def close(self) -> None:
+        """End the session."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class ShadowOracle:
+    """An `Oracle` for one statement of one client's session."""
+
+    def __init__(self, session: OracleSession, settings: Settings) -> None:
+        self._session, self._settings = session, settings
+        self.moving = False
+
+    def constant(self, expression: str) -> tuple[str | None, str]:
+        """Return the value and the type of a constant expression."""
+        self.moving = self.moving or _MOVING.search(expression) is not None
+        question = sql.SQL("SELECT v::text, pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(_text(expression))
+        ((value, type_),) = self._session.ask(self._settings, question)
+        if type_ is None:
+            raise InternalError
+        return value, type_
+
+    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+        """Return the values and the type of an expression in `x` over public values."""
+        question = sql.SQL(
+            "SELECT v::text, pg_typeof(v)::text FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
+        ).format(_text(expression), [format_value(v, type_) for v in values], sql.SQL(type_.value))
+        rows = self._session.ask(self._settings, question)
+        types = {t for _, t in rows}
+        if len(types) > 1:
+            raise InternalError
+        return tuple(value for value, _ in rows), str(types.pop()) if types else "text"
+
+
+def _text(expression: str) -> sql.SQL:
+    """Return text that was rendered from a tree of allowed functions."""
+    return sql.SQL(expression.replace("{", "{{").replace("}", "}}"))  # type: ignore[arg-type]  # not a literal in the source
