@@ -54,7 +54,8 @@ def _line(column: str, kind: str) -> str:
     try:
         return f"  {quoted(column)}: {{type: {_flow(column_type(kind)[1])}}}\n"
     except ValueError:
-        return f"  # {quoted(column)} is left out: dpsql has no type for {quoted(kind)}\n"
+        # Without its parameters: an enumeration's labels may be values.
+        return f"  # {quoted(column)} is left out: dpsql has no type for {quoted(kind.partition('(')[0])}\n"
 
 
 def _flow(declared: str) -> str:

@@ -93,6 +93,15 @@ def test_no_database(tmp_path: Path) -> None:
     assert not (tmp_path / "none.duckdb").exists()
 
 
+def test_labels_of_an_enumeration_are_not_written(tmp_path: Path) -> None:
+    """They may be values."""
+    with duckdb.connect(tmp_path / "x.duckdb") as connection:
+        connection.execute("CREATE TABLE t (a INTEGER, mood ENUM ('gloomy', 'merry'))")
+    RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path)])
+    lines = (tmp_path / "t.yaml").read_text().splitlines()
+    assert lines[-1] == "  # mood is left out: dpsql has no type for enum"
+
+
 def test_a_table_named_like_a_path(tmp_path: Path) -> None:
     """A table's name can't lead out of the directory."""
     with duckdb.connect(tmp_path / "x.duckdb") as connection:
