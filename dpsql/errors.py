@@ -9,6 +9,9 @@
     ├── BudgetExhausted   53400  says when it renews
     ├── AuthFailed        28P01  one text for every cause
     ├── ProtocolError     08P01  malformed frames
+    ├── UnknownDatabase   3D000  the client asks for another data set
+    ├── TooManyClients    53300  a limit of connections is reached
+    ├── ShuttingDown      57P01  dpsql stops
     ├── QueryCanceled     57014  a cancel request or the deadline
     ├── EngineFailed      58000  after data was read: fixed text
     └── InternalError     XX000  an invariant of our own broke: fixed text
@@ -61,6 +64,18 @@ class BudgetExhausted(DpsqlError, sqlstate="53400"):
 
 class ProtocolError(DpsqlError, sqlstate="08P01"):
     """The client sent bytes that are not the protocol."""
+
+
+class UnknownDatabase(DpsqlError, sqlstate="3D000"):
+    """The client asked for a database that is not served."""
+
+
+class TooManyClients(DpsqlError, sqlstate="53300"):
+    """A limit of connections is reached."""
+
+
+class ShuttingDown(DpsqlError, sqlstate="57P01"):
+    """dpsql stops, and this connection with it."""
 
 
 class _FixedError(DpsqlError, sqlstate="XX000"):

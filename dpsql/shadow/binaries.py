@@ -83,8 +83,8 @@ def executable_for(account: Account | None, binaries: Binaries, home: Path) -> B
 
 def reachable(path: Path) -> bool:
     """Say whether an account without privileges may pass through all directories to `path`, and use it."""
-    real = path.resolve()
-    return all(step.stat().st_mode & 0o001 for step in (real, *real.parents))
+    ways = (path.absolute(), path.resolve())
+    return all(step.stat().st_mode & 0o001 for way in ways for step in (way, *way.parents))
 
 
 def _copy(source: Path, target: Path) -> None:

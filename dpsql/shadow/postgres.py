@@ -128,6 +128,7 @@ class Postgres:
             except subprocess.TimeoutExpired:
                 self._child.send_signal(signal.SIGQUIT)
                 self._child.wait(_PATIENCE)
+        shutil.rmtree(self.address.directory, ignore_errors=True)
         self._lock.close()
 
     def _wait_until_ready(self, pid_file: Path, log: Path) -> None:
@@ -173,7 +174,7 @@ def _socket_directory(home: Path, account: Account | None) -> Path:
     """Return an empty directory that only the server's account enters, with a path short enough for a socket."""
     sockets = home / "sockets"
     if len(os.fsencode(sockets)) > _SOCKET_LIMIT:
-        sockets = Path(tempfile.mkdtemp(prefix="dpsql-", dir="/tmp"))  # noqa: S108 # TMPDIR may be too long as well
+        sockets = Path(tempfile.mkdtemp(prefix="dpsql-", dir="/tmp"))  # TMPDIR may be too long as well
     else:
         shutil.rmtree(sockets, ignore_errors=True)
         sockets.mkdir(mode=0o700)
@@ -195,7 +196,7 @@ def _initialise(installed: Binaries, data: Path, account: Account | None) -> Non
 
 
 def _initdb(installed: Binaries, data: Path, account: Account | None, locale: str) -> bool:
-    command = [installed.directory / "initdb", "-D", data, "-U", OWNER, "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    command = [str(installed.directory / "initdb"), "-D", str(data), "-U", OWNER, "--auth=trust", "--encoding=UTF8", "--no-sync"]
     done = subprocess.run(  # noqa: S603
         [*command, f"--locale={locale}"],
         check=False,

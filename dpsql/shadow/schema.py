@@ -1,7 +1,7 @@
 """The declared tables as PostgreSQL's own: types, keys, comments; a dummy row and a tripwire for those that are protected.
 
-The tripwire is a row-security policy that raises. It holds because each protected table has a row to try it on, and because
-no function counts as leakproof, so that nothing is tried before it.
+The tripwire is a row-security policy that raises. It holds because each protected table has a row to try it on, no function
+counts as leakproof, and none is cheaper, so that nothing else is tried on that row first.
 """
 
 import datetime as dt
@@ -65,7 +65,7 @@ def _create(table: Table, policy: Policy) -> Composed:
 def _definitions(table: Table, policy: Policy) -> Iterator[Composable]:
     for column in table.columns.values():
         # The declared spelling was checked against SqlType where the policy was read.
-        kind = SQL(column.declared)  # type: ignore[arg-type]
+        kind = SQL(column.declared)
         required = SQL("" if column.nullable or table.public else " NOT NULL")
         yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
     if table.key is not None:
@@ -103,9 +103,7 @@ def _guard(connection: Connection, table: Table) -> None:
     values = [None if column.nullable else _DUMMY[column.type] for column in table.columns.values()]
     connection.execute(SQL("INSERT INTO {} VALUES ({})").format(name, SQL(", ").join(map(Literal, values))))
     connection.execute(SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY").format(name))
-    connection.execute(
-        SQL("CREATE POLICY dpsql ON {} USING (dpsql.tripwire({}))").format(name, Literal(table.name))
-    )
+    connection.execute(SQL("CREATE POLICY dpsql ON {} USING (dpsql.tripwire({}))").format(name, Literal(table.name)))
 
 
 def _declared(table: Table, place: int, column: Column) -> Row:

@@ -1,0 +1,229 @@
+"""From a private statement to the one that the shadow runs in its place: describe, ask the gateway, compare.
+
+Nothing of this runs in a failed transaction: the first thing sent to the shadow is then an error already.
+"""
+
+import asyncio
+import logging
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
+from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.wire import frames
+from dpsql.wire.backend import Backend, ShadowRefusedError
+from dpsql.wire.frames import describe, parameter_oids, row_description
+from dpsql.wire.replies import Kind, Message
+from dpsql.wire.statement import ExecuteNamed
+from dpsql.wire.types import TypeNames
+
+_LOG = logging.getLogger("dpsql.wire")
+
+_PROBE = b"_dpsql_probe"
+_OWN = b"_dpsql_own"
+EXPLAIN = "EXPLAIN "
+"""What is put before an EXECUTE to have its arguments checked and nothing run."""
+_ANSWER = b"_dpsql_answer"
+
+_FACTS = (
+    "pg_catalog.current_setting('dpsql.epsilon', true)",
+    "pg_catalog.current_setting('TimeZone')",
+    "pg_catalog.current_setting('search_path')",
+    "pg_catalog.current_setting('standard_conforming_strings')",
+    "pg_catalog.current_setting('array_nulls')",
+    "dpsql.masked()",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A private statement about to run."""
+
+    question: Question
+    text: str
+    """The client's own statement, which describes the answer."""
+    oids: tuple[int, ...]
+    """The types of its parameters."""
+    values: bytes
+    """The parameters as a Bind message has them, up to the result formats."""
+    portal: bytes | None = None
+    """The client's portal, which then describes the answer in the place of `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the shadow shall run instead, and the columns that it must have."""
+
+    text: str
+    columns: tuple[Field, ...]
+
+
+class Asking:
+    """Asks the gateway on behalf of one session."""
+
+    def __init__(self, answers: Answers, asker: Asker, workers: Executor, types: TypeNames) -> None:
+        self._answers = answers
+        self._asker = asker
+        self._workers = workers
+        self._types = types
+        self._cancellation: Cancellation | None = None
+
+    @property
+    def cancellation(self) -> Cancellation | None:
+        """Return what interrupts the gateway; None when it does not work for this session."""
+        return self._cancellation
+
+    async def parameter_types(self, backend: Backend, text: bytes, declared: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the types of a statement's parameters, as the shadow infers them.
+
+        Raises:
+            ShadowRefusedError: when the shadow can't parse it.
+        """
+        replies = await backend.ask(*_described(text, declared))
+        return next(parameter_oids(body) for kind, body in replies if kind == b"t")
+
+    async def answer(self, backend: Backend, asked: Asked, codec: str) -> Answer:
+        """Return what the shadow shall run.
+
+        Raises:
+            ShadowRefusedError: whatever PostgreSQL finds wrong with the statement, position included.
+            DpsqlError: what the gateway says instead of an answer.
+        """
+        replies = await self._describe(backend, asked, codec)
+        descriptions = [row_description(b, codec) if k == b"T" else () for k, b in replies if k in (b"T", b"n")]
+        facts = next(frames.data_row(body) for kind, body in replies if kind == b"D")
+        settings, arguments = _settings(facts, codec), facts[len(_FACTS) :]
+        spelled = [await self._spell(backend, fields) for fields in descriptions]
+        described = tuple(spelled[-len(asked.question.probes) :]) if asked.question.probes else ()
+        types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
+        texts = (None if value is None else value.decode(codec) for value in arguments)
+        bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
+        text = await self._on_worker(asked.question, described, bound, settings)
+        return Answer(text, spelled[0])
+
+    async def install(
+        self, backend: Backend, answer: Answer, asked: Asked, rest: bytes, portal: bytes, codec: str
+    ) -> None:
+        """Parse the answer in the shadow, compare its columns with the original's, and bind it to `portal`.
+
+        Raises:
+            ShadowRefusedError: when PostgreSQL does not take it.
+            InternalError: when the columns differ; a client that reads binary rows would misread them.
+        """
+        replies = await backend.ask(
+            (Kind.CLOSE, frames.close(b"S", _ANSWER)),
+            (Kind.PARSE, frames.parse(_ANSWER, answer.text.encode(codec), asked.oids)),
+            (Kind.DESCRIBE, describe(b"S", _ANSWER)),
+            (Kind.CLOSE, frames.close(b"P", portal)),
+            (Kind.BIND, frames.bind(portal, _ANSWER, rest)),
+            (Kind.CLOSE, frames.close(b"S", _ANSWER)),
+        )
+        columns = next((row_description(body, codec) for kind, body in replies if kind == b"T"), ())
+        if [(c.name, c.oid) for c in columns] != [(c.name, c.oid) for c in answer.columns]:
+            _LOG.error("the answer has the columns %s instead of %s", columns, answer.columns)
+            raise InternalError
+
+    async def arguments(self, backend: Backend, named: ExecuteNamed, codec: str) -> tuple[str | None, ...]:
+        """Evaluate the arguments of `EXECUTE name (…)`, once, as text of the parameters' types.
+
+        Raises:
+            ShadowRefusedError: what PostgreSQL finds wrong with them.
+        """
+        replies = await backend.ask((Kind.DESCRIBE, describe(b"S", named.name.encode(codec))))
+        oids = next(parameter_oids(body) for kind, body in replies if kind == b"t")
+        types = await self._types.spell(backend, tuple((oid, -1) for oid in oids))
+        calls = (f"dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
+        names = ", ".join(f"a{place}" for place, _ in enumerate(types))
+        select = f"SELECT {', '.join(calls)} FROM (SELECT {named.arguments}) AS a ({names})" if types else "SELECT"
+        replies = await backend.ask(*_ran((EXPLAIN + named.text).encode(codec)), *_ran(select.encode(codec)))
+        row = [frames.data_row(body) for kind, body in replies if kind == b"D"][-1]
+        return tuple(None if value is None else value.decode(codec) for value in row)
+
+    async def _describe(self, backend: Backend, asked: Asked, codec: str) -> tuple[Message, ...]:
+        """Describe the original, then each probe, and read the settings and the parameters, in one round trip."""
+        messages: list[tuple[Kind, bytes]] = []
+        if asked.portal is not None:
+            messages.append((Kind.DESCRIBE, describe(b"P", asked.portal)))
+        elif asked.question.probes[:1] != (asked.text,):
+            messages += _described(asked.text.encode(codec), asked.oids)
+        for probe in asked.question.probes:
+            messages += _described(probe.encode(codec), asked.oids)
+        messages.append((Kind.CLOSE, frames.close(b"S", _PROBE)))
+        parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
+        select = f"SELECT {', '.join((*_FACTS, *parameters))}"
+        messages += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
+        return await backend.ask(*messages)
+
+    async def _spell(self, backend: Backend, fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
+        return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
+
+    async def _on_worker(
+        self,
+        question: Question,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+    ) -> str:
+        """Let the gateway answer on a thread; whatever else than a DpsqlError it raises is logged, not told."""
+        cancellation = self._cancellation = Cancellation()
+        ask = partial(self._answers.answer, question, described, arguments, settings, self._asker, cancellation)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._workers, ask)
+        except DpsqlError:
+            raise
+        except Exception as failed:
+            _LOG.exception("the gateway failed")
+            raise InternalError from failed
+        finally:
+            self._cancellation = None
+
+
+def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[Kind, bytes], ...]:
+    """Close what an error may have left, then parse and describe."""
+    return (
+        (Kind.CLOSE, frames.close(b"S", _PROBE)),
+        (Kind.PARSE, frames.parse(_PROBE, text, oids)),
+        (Kind.DESCRIBE, describe(b"S", _PROBE)),
+    )
+
+
+def _ran(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> tuple[tuple[Kind, bytes], ...]:
+    """Parse, bind and execute under a name of our own, and leave nothing behind."""
+    return (
+        (Kind.CLOSE, frames.close(b"S", _OWN)),
+        (Kind.PARSE, frames.parse(_OWN, text, oids)),
+        (Kind.BIND, frames.bind(_OWN, _OWN, rest)),
+        (Kind.EXECUTE, frames.execute(_OWN)),
+        (Kind.CLOSE, frames.close(b"P", _OWN)),
+        (Kind.CLOSE, frames.close(b"S", _OWN)),
+    )
+
+
+def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
+    """Read the settings.
+
+    Raises:
+        DpsqlError: when the session reads names or literals differently from the gateway.
+    """
+    epsilon, zone, path, strings, nulls, masked = (
+        "" if fact is None else fact.decode(codec) for fact in facts[: len(_FACTS)]
+    )
+    if (strings, nulls) != ("on", "on"):
+        raise Unsupported("private statements need standard_conforming_strings and array_nulls", hint="Set both to on.")
+    if masked != "f":
+        raise AccessDenied(
+            "a temporary table bears the name of a protected table", hint="Drop it, or give it another name."
+        )
+    return Settings(epsilon or None, zone, path)
+
+
+def failed_probe(asked: Asked, refused: ShadowRefusedError) -> str | None:
+    """Return the statement that an error of `answer` is about, None where it is the client's own."""
+    before = sum(kind in (b"T", b"n") for kind, _ in refused.replies)
+    own = asked.portal is not None or asked.question.probes[:1] != (asked.text,)
+    if before < own:
+        return None
+    place = before - own
+    return asked.question.probes[place] if place < len(asked.question.probes) else ""

@@ -1,0 +1,172 @@
+"""One client's connection from the first byte to the last; whatever goes wrong, the client hears it in the protocol."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
+from dpsql.question import Cancellation
+from dpsql.wire import frames, greeting
+from dpsql.wire.asking import Asking
+from dpsql.wire.backend import Backend, ShadowLostError, ShadowRefusedError
+from dpsql.wire.desk import Desk
+from dpsql.wire.frames import Frames, message, text, uint32
+from dpsql.wire.greeting import Cancel, Start
+from dpsql.wire.house import House, Key
+from dpsql.wire.pipe import Pipe
+from dpsql.wire.session import Session
+
+_LOG = logging.getLogger("dpsql.wire")
+_OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
+_NO = ("", "false", "off", "no", "0")
+
+
+class Connection:
+    """A guest of the house."""
+
+    def __init__(self, house: House, pipe: Pipe) -> None:
+        self._house = house
+        self._pipe = pipe
+        self._incoming = Frames(pipe.read)
+        self._backend: Backend | None = None
+        self._session: Session | None = None
+        self._asking: Asking | None = None
+        self._leaving = False
+        pipe.on_lost = self._client_lost
+
+    @property
+    def working(self) -> Cancellation | None:
+        """Return what interrupts the gateway; None when it does not work for this connection."""
+        return None if self._asking is None else self._asking.cancellation
+
+    @property
+    def shadow_key(self) -> bytes | None:
+        """Return what cancels the session in the shadow; None when there is none."""
+        return None if self._backend is None else self._backend.key or None
+
+    async def run(self) -> None:
+        """Serve the client; never raises."""
+        try:
+            await self._serve()
+        except (EOFError, TimeoutError):
+            pass
+        except ShadowRefusedError as refused:
+            self._pipe.write(message(b"E", refused.body))
+        except DpsqlError as failed:
+            self._tell(failed)
+        except ShadowLostError:
+            _LOG.warning("a session in the shadow was lost")
+            self._tell(InternalError())
+        except OSError as failed:
+            _LOG.info("a connection broke: %s", failed)
+        except Exception:
+            _LOG.exception("a session failed")
+            self._tell(InternalError())
+        finally:
+            self._pipe.close()
+            if self._backend is not None:
+                self._backend.close()
+
+    def leave(self) -> None:
+        """End the connection as soon as nothing runs in it."""
+        self._leaving = True
+        if self._backend is None or (self._backend.replies.is_settled and self._backend.replies.status == b"I"):
+            self._say_goodbye()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._pipe.abort()
+
+    async def _serve(self) -> None:
+        async with asyncio.timeout(self._house.limits.patience):
+            opened = await greeting.open_with(self._pipe, self._incoming, self._house.tls, self._house.limits)
+            if isinstance(opened, Cancel):
+                await self._house.cancel(opened.process, opened.key)
+                return
+            user = await self._log_in(opened)
+        with self._house.seat(user, self) as (process, key):
+            options = self._options(opened, user)
+            greeted = await self._greet(user, options, process, key)
+            if await self._incoming.first() == b"X":
+                return
+            await self._enter(user, options, greeted)
+            assert self._session is not None  # noqa: S101 # `_enter` made it
+            await self._session.run(self._incoming)
+
+    async def _log_in(self, start: Start) -> str:
+        """Check who it is and what is wanted; return the user."""
+        user = start.options.get("user", "")
+        if not user:
+            raise ProtocolError("no user name in the startup packet")
+        self._pipe.write(greeting.negotiation(start))
+        await greeting.log_in(self._pipe, self._incoming, self._house.verifier(user), self._house.limits)
+        if user not in self._house.users:
+            raise AuthFailed
+        database = start.options.get("database") or user
+        if database != self._house.database:
+            raise UnknownDatabase(f'database "{database}" does not exist')
+        if start.options.get("replication", "").lower() not in _NO:
+            raise ProtocolError("replication is not supported")
+        return user
+
+    def _options(self, start: Start, user: str) -> dict[str, str]:
+        """Return the start options for the shadow."""
+        kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
+        return {"user": user, "database": self._house.database, **kept}
+
+    async def _greet(self, user: str, options: Mapping[str, str], process: int, key: bytes) -> dict[str, str]:
+        """Tell the client that it is in; return the parameters that it was told."""
+        known: Key = (user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
+        parameters = self._house.greeting(known)
+        if parameters is None:
+            await self._enter(user, options, {})
+            assert self._backend is not None  # noqa: S101 # `_enter` made it
+            parameters = dict(self._backend.replies.parameters)
+            self._house.remember_greeting(known, parameters)
+        told = parameters | {"application_name": options.get("application_name", "")}
+        statuses = b"".join(_status(name, value) for name, value in told.items())
+        self._pipe.write(statuses + message(b"K", uint32(process), key) + message(b"Z", b"I"))
+        return told
+
+    async def _enter(self, user: str, options: Mapping[str, str], greeted: Mapping[str, str]) -> None:
+        """Begin the session in the shadow, if it has not begun, and tell the client what is not as it was greeted."""
+        if self._backend is not None:
+            return
+        backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
+        try:
+            await self._house.open_shadow(backend)
+        except OSError as failed:
+            raise ShadowLostError("the shadow can't be reached") from failed
+        self._backend = backend
+        await backend.start(dict(options))
+        self._pipe.on_full, self._pipe.on_free = backend.pause, backend.resume
+        house, asker = self._house, self._house.asker(user)
+        self._asking = Asking(house.answers, asker, house.workers, house.types)
+        desk = Desk(backend, self._asking, house.answers, asker, self._pipe.write)
+        self._session = Session(desk, house.limits)
+        if greeted:
+            changed = {k: v for k, v in backend.replies.parameters.items() if greeted.get(k) != v}
+            self._pipe.write(b"".join(_status(name, value) for name, value in changed.items()))
+
+    def _ready(self, in_transaction: bool) -> None:
+        if self._session is not None:
+            self._session.ready(in_transaction)
+
+    def _client_lost(self) -> None:
+        working = self.working
+        if working is not None:
+            asyncio.get_running_loop().run_in_executor(None, working.cancel)
+
+    def _shadow_lost(self) -> None:
+        self._pipe.close()
+
+    def _say_goodbye(self) -> None:
+        self._tell(ShuttingDown("terminating connection because dpsql stops"))
+        self._pipe.close()
+
+    def _tell(self, failed: DpsqlError) -> None:
+        self._pipe.write(frames.error(failed, "FATAL"))
+
+
+def _status(name: str, value: str) -> bytes:
+    return message(b"S", text(name), text(value))

@@ -1,0 +1,125 @@
+"""A client's connection: what came and was not read yet, and a brake in each direction."""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+_ENOUGH = 256 * 1024
+"""Bytes that may wait to be read before nothing more is taken from the network."""
+
+
+class Pipe(asyncio.Protocol):
+    """Bytes from and to one client."""
+
+    def __init__(self, accepted: "Callable[[Pipe], None]") -> None:
+        """`accepted` is called once, when the connection is there."""
+        self.on_lost: Callable[[], None] = _nothing
+        self.on_full: Callable[[], None] = _nothing
+        """Called when the client does not read what is written."""
+        self.on_free: Callable[[], None] = _nothing
+        self._accepted = accepted
+        self._transport: asyncio.Transport | None = None
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._stopped = False
+        self._reader: asyncio.Future[None] | None = None
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
+        self._transport = cast(asyncio.Transport, transport)
+        self._accepted(self)
+
+    def data_received(self, data: bytes) -> None:  # noqa: D102
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > _ENOUGH and self._transport is not None:
+            self._stopped = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:  # noqa: D102
+        self._ended = True
+        self._wake()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: D102
+        self._transport = None
+        self._ended = True
+        self._wake()
+        self.on_lost()
+
+    def pause_writing(self) -> None:  # noqa: D102
+        self.on_full()
+
+    def resume_writing(self) -> None:  # noqa: D102
+        self.on_free()
+
+    # What the listener and the session call.
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether nothing waits to be read."""
+        return not self._pieces
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Say whether TLS is spoken."""
+        return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
+
+    async def read(self) -> bytes:
+        """Return what has come, as soon as anything has; b"" when nothing more will."""
+        while not self._pieces:
+            if self._ended:
+                return b""
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        if self._stopped and self._transport is not None:
+            self._stopped = False
+            self._transport.resume_reading()
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send `data`; into the void when the client has gone."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    async def encrypt(self, context: ssl.SSLContext, patience: float) -> None:
+        """Speak TLS from now on.
+
+        Raises:
+            OSError: when the client does not (`ssl.SSLError` is one).
+        """
+        if self._transport is None:
+            raise ConnectionResetError
+        loop = asyncio.get_running_loop()
+        self._transport = await loop.start_tls(
+            self._transport, self, context, server_side=True, ssl_handshake_timeout=patience
+        )
+        if self._transport is None:
+            raise ConnectionResetError
+
+    def close(self) -> None:
+        """Send what is written and hang up."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _wake(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None and not reader.done():
+            reader.set_result(None)
+
+
+def _nothing() -> None:
+    """Do nothing: nobody listens yet."""

@@ -1,0 +1,165 @@
+"""SCRAM-SHA-256 (RFC 5802, RFC 7677) from the server's side, with verifiers as PostgreSQL stores them.
+
+Who has no verifier is led through the same steps and fails at the last, so that names can't be tried out.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stringprep
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Self
+
+from dpsql.errors import AuthFailed
+
+MECHANISM = "SCRAM-SHA-256"
+_ITERATIONS = 4096
+_SALT = 16
+_KEY = 32
+_VERIFIER = re.compile(r"SCRAM-SHA-256\$([1-9][0-9]*):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
+_FIRST = re.compile(r"(?P<header>[ny],[^,]*,)(?P<bare>(?:m=[^,]*,)?n=[^,]*,r=(?P<nonce>[!-+\--~]+)(?:,.*)?)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """What checks a password without revealing it."""
+
+    iterations: int
+    salt: bytes
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, password: str, *, iterations: int = _ITERATIONS) -> Self:
+        """Make one for `password`, with a new salt."""
+        salt = os.urandom(_SALT)
+        salted = hashlib.pbkdf2_hmac("sha256", _normalise(password), salt, iterations)
+        client_key = _mac(salted, b"Client Key")
+        return cls(iterations, salt, hashlib.sha256(client_key).digest(), _mac(salted, b"Server Key"))
+
+    @classmethod
+    def parse(cls, written: str) -> Self:
+        """Read PostgreSQL's spelling, as in `pg_authid.rolpassword`.
+
+        Raises:
+            ValueError: when it is not one.
+        """
+        match = _VERIFIER.fullmatch(written)
+        if match is None:
+            raise ValueError("not a SCRAM-SHA-256 verifier")
+        salt, stored, server = (base64.b64decode(part, validate=True) for part in match.groups()[1:])
+        if len(stored) != _KEY or len(server) != _KEY:
+            raise ValueError("not a SCRAM-SHA-256 verifier")
+        return cls(int(match[1]), salt, stored, server)
+
+    @classmethod
+    def of_nobody(cls, name: str, secret: bytes) -> Self:
+        """Return one that no password matches, the same for a name each time (`secret` is the server's)."""
+        salt = _mac(secret, b"salt:" + name.encode())[:_SALT]
+        return cls(_ITERATIONS, salt, os.urandom(_KEY), os.urandom(_KEY))
+
+    def __str__(self) -> str:
+        return f"{MECHANISM}${self.iterations}:{_b64(self.salt)}${_b64(self.stored_key)}:{_b64(self.server_key)}"
+
+
+class Exchange:
+    """One log-in: `challenge` answers the client's first message, `conclude` its last."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+        self._header = ""
+        self._bare = ""
+        self._nonce = ""
+        self._challenge = ""
+
+    def challenge(self, first: bytes) -> bytes:
+        """Return the server's first message.
+
+        Raises:
+            AuthFailed: when the client's is not one, or asks for channel binding, which was not offered.
+        """
+        match = _FIRST.fullmatch(_ascii_or_utf8(first))
+        if match is None or match["bare"].startswith("m="):
+            raise AuthFailed
+        self._header, self._bare = match["header"], match["bare"]
+        self._nonce = match["nonce"] + secrets.token_urlsafe(18)
+        self._challenge = f"r={self._nonce},s={_b64(self._verifier.salt)},i={self._verifier.iterations}"
+        return self._challenge.encode()
+
+    def conclude(self, last: bytes) -> bytes:
+        """Return the server's last message.
+
+        Raises:
+            AuthFailed: when the client does not know the password.
+        """
+        without_proof, comma, proof = _ascii_or_utf8(last).rpartition(",p=")
+        expected = f"c={_b64(self._header.encode())},r={self._nonce}"
+        signed = ",".join((self._bare, self._challenge, without_proof)).encode()
+        key = _xor(_unb64(proof), _mac(self._verifier.stored_key, signed))
+        proven = hmac.compare_digest(hashlib.sha256(key).digest(), self._verifier.stored_key)
+        if not comma or without_proof != expected or not proven:
+            raise AuthFailed
+        return b"v=" + _b64(_mac(self._verifier.server_key, signed)).encode()
+
+
+def _normalise(password: str) -> bytes:
+    """Prepare a password as clients do (RFC 4013), or leave it as it is where that is not allowed, as they also do."""
+    mapped = "".join(
+        " " if stringprep.in_table_c12(char) else char for char in password if not stringprep.in_table_b1(char)
+    )
+    prepared = unicodedata.normalize("NFKC", mapped)
+    return (password if _is_prohibited(prepared) else prepared).encode()
+
+
+def _is_prohibited(prepared: str) -> bool:
+    tables = (
+        stringprep.in_table_c12,
+        stringprep.in_table_c21_c22,
+        stringprep.in_table_c3,
+        stringprep.in_table_c4,
+        stringprep.in_table_c5,
+        stringprep.in_table_c6,
+        stringprep.in_table_c7,
+        stringprep.in_table_c8,
+        stringprep.in_table_c9,
+        stringprep.in_table_a1,
+    )
+    right_to_left = any(map(stringprep.in_table_d1, prepared))
+    mixed = right_to_left and (
+        any(map(stringprep.in_table_d2, prepared))
+        or not (stringprep.in_table_d1(prepared[0]) and stringprep.in_table_d1(prepared[-1]))
+    )
+    return not prepared or mixed or any(table(char) for char in prepared for table in tables)
+
+
+def _mac(key: bytes, signed: bytes) -> bytes:
+    return hmac.digest(key, signed, "sha256")
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    if len(left) != len(right):
+        raise AuthFailed
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))
+
+
+def _b64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def _unb64(written: str) -> bytes:
+    try:
+        return base64.b64decode(written, validate=True)
+    except (binascii.Error, ValueError):
+        raise AuthFailed from None
+
+
+def _ascii_or_utf8(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise AuthFailed from None

@@ -1,0 +1,171 @@
+"""A client's session after log-in: each message goes to the shadow, or is asked of the gateway first.
+
+No sockets: frames come in through `Frames`, bytes leave through the desk's `Backend` and the function it writes with.
+"""
+
+from typing import assert_never
+
+from dpsql.errors import ProtocolError, Unsupported
+from dpsql.wire import frames, simple
+from dpsql.wire.desk import Desk
+from dpsql.wire.frames import Frame, Frames, Limits
+from dpsql.wire.names import Portal, Prepared
+from dpsql.wire.refusal import refuse, unplaced
+from dpsql.wire.replies import Kind, Owed
+from dpsql.wire.running import Run
+from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private
+
+_STATEMENTS = b"QP"
+
+
+class Session:
+    """The messages of one client."""
+
+    def __init__(self, desk: Desk, limits: Limits) -> None:
+        self._desk = desk
+        self._backend = desk.backend
+        self._names = desk.names
+        self._limits = limits
+
+    async def run(self, incoming: Frames) -> None:
+        """Serve until the client says good-bye.
+
+        Raises:
+            EOFError: when it goes without.
+            ProtocolError: when it sends what is not the protocol.
+            ShadowLostError: when the shadow goes.
+        """
+        while True:
+            frame = await incoming.next(self._limit)
+            if frame.kind == b"X":
+                return
+            await self._take(frame)
+            await self._backend.drain()
+
+    def ready(self, in_transaction: bool) -> None:
+        """Hear of a ReadyForQuery."""
+        self._names.ready(in_transaction, settled=self._backend.replies.is_settled)
+
+    def _limit(self, kind: bytes) -> int:
+        return self._limits.statement if kind in _STATEMENTS else self._limits.message
+
+    async def _take(self, frame: Frame) -> None:
+        """Deal with one message, unless the shadow would not look at it."""
+        replies = self._backend.replies
+        if replies.skipping and frame.kind != b"S":
+            return
+        if replies.copying and frame.kind not in (b"c", b"f"):
+            self._backend.send(frame.raw)
+            return
+        await self._take_kind(frame)
+
+    async def _take_kind(self, frame: Frame) -> None:
+        match frame.kind:
+            case b"Q":
+                await self._query(frame)
+            case b"P":
+                self._parse(frame)
+            case b"B":
+                self._bind(frame)
+            case b"E":
+                await self._execute(frame)
+            case b"D":
+                self._backend.send(frame.raw, Owed(Kind.DESCRIBE))
+            case b"C":
+                self._close(frame)
+            case b"S":
+                self._backend.send(frame.raw, Owed(Kind.SYNC))
+            case b"H" | b"d":
+                self._backend.send(frame.raw)
+            case b"c" | b"f":
+                self._backend.replies.copying = False
+                self._backend.send(frame.raw)
+            case b"F":
+                await simple.refuse_alone(self._desk, Unsupported("function calls by message are not supported"))
+            case _:
+                raise ProtocolError("unexpected message")
+
+    async def _query(self, frame: Frame) -> None:
+        text = self._desk.text(frame.body.removesuffix(b"\0"))
+        parts = None if text is None else simple.parts(self._desk, text)
+        if parts is None:
+            self._backend.send(frame.raw, Owed(Kind.QUERY))
+        else:
+            await simple.run(self._desk, parts, self._codec())
+
+    def _parse(self, frame: Frame) -> None:
+        name, statement, rest = frames.strings(frame.body, 2)
+        text = self._desk.text(statement)
+        found = None if text is None else self._desk.inspect(text)
+        prepared = None if found is None or text is None else Prepared(text, frames.parameter_oids(rest), found)
+        if prepared is not None:
+            self._names.expect_statement(name)
+        self._backend.send(frame.raw, Owed(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
+
+    def _bind(self, frame: Frame) -> None:
+        portal, statement, rest = frames.strings(frame.body, 2)
+        if self._names.may_be_statement(statement):
+            self._names.expect_portal(portal)
+        elif not self._names.may_be_portal(portal):
+            self._backend.send(frame.raw, Owed(Kind.BIND))
+            return
+        self._backend.send(frame.raw, Owed(Kind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest)))
+
+    def _close(self, frame: Frame) -> None:
+        what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
+        self._backend.send(frame.raw, Owed(Kind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
+
+    async def _execute(self, frame: Frame) -> None:
+        name, _ = frames.strings(frame.body, 1)
+        if not self._names.may_be_portal(name):
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            return
+        await self._backend.settle()
+        replies = self._backend.replies
+        if replies.skipping:
+            return
+        if replies.copying:
+            self._backend.send(frame.raw)
+            return
+        # Only the first execution is ours: afterwards the portal holds the answer, or what needed none.
+        portal = self._names.portals.pop(name, None)
+        if portal is None:
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+        else:
+            await self._execute_ours(frame, name, portal)
+
+    async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal) -> None:
+        match portal.prepared.statement:
+            case Private() as private:
+                await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0))
+            case Prepare() as prepare:
+                self._desk.run_prepare(frame.raw, prepare, self._codec())
+            case ExecuteNamed() as execute:
+                await self._execute_named(frame, name, portal, execute)
+            case Denied(failed):
+                refuse(self._backend, failed)
+            case _ as never:
+                assert_never(never)
+
+    async def _execute_named(self, frame: Frame, name: bytes, portal: Portal, execute: ExecuteNamed) -> None:
+        codec = self._codec()
+        named = self._desk.named(execute, codec)
+        if named is None:
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            return
+        arguments = await self._desk.runner.arguments(execute, codec, 0)
+        if arguments is None:
+            return
+        values = frames.bind_texts(arguments, codec).removesuffix(b"\0\0")
+        formats = portal.rest[len(frames.bind_parameters(portal.rest)[0]) :]
+        await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None))
+
+    async def _answer(self, frame: Frame, run: Run) -> None:
+        if await self._desk.runner.install(run, self._codec()):
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE, error=unplaced))
+
+    def _codec(self) -> str:
+        codec = self._desk.codec
+        if codec is None:
+            raise ProtocolError("the client's encoding changed within a statement")
+        return codec

@@ -1,0 +1,113 @@
+"""Simple queries with statements of ours in them, run as the extended protocol would.
+
+All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked when the
+statements before it have taken effect. What the client has not asked for (ParseComplete and the like) is hidden from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from dpsql.errors import DpsqlError
+from dpsql.wire import frames
+from dpsql.wire.desk import Desk
+from dpsql.wire.names import Prepared
+from dpsql.wire.refusal import moved, refuse, unplaced
+from dpsql.wire.replies import Kind, Owed
+from dpsql.wire.running import Run
+from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private, Statement
+
+_NOTHING = bytes(6)  # no parameters, all results as text
+_NO_COPY = frames.message(b"f", frames.text("COPY FROM STDIN needs a message of its own"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One statement of a simple query."""
+
+    text: str
+    start: int
+    """Where it begins in the query, in characters."""
+    statement: Statement | None
+
+
+def parts(desk: Desk, text: str) -> tuple[Part, ...] | None:
+    """Return the statements of a query; None if all of them are the shadow's alone."""
+    spans = [(start, text[start:end]) for start, end in desk.spans(text)]
+    found = tuple(Part(part, start, desk.inspect(part)) for start, part in spans if part.strip(" \t\r\n\f;"))
+    return None if all(part.statement is None for part in found) else found
+
+
+async def run(desk: Desk, found: tuple[Part, ...], codec: str) -> None:
+    """Run the statements of one message; those after a failure are left out."""
+    backend = desk.backend
+    await backend.settle()
+    backend.send(frames.close(b"S", b""), Owed(Kind.CLOSE, hide=b"3"))
+    for part in found:
+        await _run_part(desk, part, codec)
+        await backend.settle()
+        if backend.replies.copying:
+            backend.replies.copying = False
+            backend.send(_NO_COPY)
+            await backend.settle()
+        if backend.replies.skipping:
+            break
+    backend.send(frames.SYNC, Owed(Kind.SYNC))
+
+
+async def refuse_alone(desk: Desk, failed: DpsqlError) -> None:
+    """Answer a message that is a transaction of its own with an error."""
+    await desk.backend.settle()
+    refuse(desk.backend, failed)
+    desk.backend.send(frames.SYNC, Owed(Kind.SYNC))
+
+
+async def _run_part(desk: Desk, part: Part, codec: str) -> None:
+    match part.statement:
+        case None:
+            _bind(desk, part, codec)
+            desk.backend.send(frames.execute(b""), Owed(Kind.EXECUTE, hide=b"I", error=_moving(part)))
+        case Prepare() as prepare:
+            _bind(desk, part, codec)
+            desk.run_prepare(frames.execute(b""), prepare, codec)
+        case Private() as private:
+            prepared = Prepared(part.text, (), private, oids=())
+            await _answer(desk, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
+        case ExecuteNamed() as execute:
+            await _execute_named(desk, part, execute, codec)
+        case Denied(failed):
+            refuse(desk.backend, failed)
+        case _ as never:
+            assert_never(never)
+
+
+def _bind(desk: Desk, part: Part, codec: str) -> None:
+    """Parse, bind and describe a statement that the shadow runs as it is."""
+    error = _moving(part)
+    parse = frames.parse(b"", part.text.encode(codec))
+    desk.backend.send(parse, Owed(Kind.PARSE, hide=b"1", error=error))
+    desk.backend.send(frames.bind(b"", b"", _NOTHING), Owed(Kind.BIND, hide=b"2", error=error))
+    desk.backend.send(frames.describe(b"P", b""), Owed(Kind.DESCRIBE, hide=b"n", error=error))
+
+
+async def _answer(desk: Desk, asked: Run, codec: str) -> None:
+    if await desk.runner.install(asked, codec):
+        desk.backend.send(frames.describe(b"P", b""), Owed(Kind.DESCRIBE, hide=b"n"))
+        desk.backend.send(frames.execute(b""), Owed(Kind.EXECUTE, error=unplaced))
+
+
+async def _execute_named(desk: Desk, part: Part, execute: ExecuteNamed, codec: str) -> None:
+    named = desk.named(execute, codec)
+    if named is None:
+        _bind(desk, part, codec)
+        desk.backend.send(frames.execute(b""), Owed(Kind.EXECUTE, error=_moving(part)))
+        return
+    arguments = await desk.runner.arguments(execute, codec, part.start)
+    if arguments is not None:
+        rest = frames.bind_texts(arguments, codec)
+        await _answer(desk, Run(*named, b"", rest, bound=False, offset=None), codec)
+
+
+def _moving(part: Part) -> Callable[[bytes], bytes]:
+    """Return what moves an error's position from the statement to the whole query."""
+    return lambda body: moved(body, part.start) if part.start else body

@@ -1,0 +1,24 @@
+"""The shadow's fixtures, and a way to connect to it as a client's role."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from dpsql.shadow.postgres import Postgres
+from tests.fix_shadow import shadow, shadow_directory  # noqa: F401
+
+
+@pytest.fixture
+def connect(shadow: Postgres) -> Iterator[Callable[[str], psycopg.Connection]]:  # noqa: F811
+    """Give a function that connects as a role, in autocommit."""
+    opened: list[psycopg.Connection] = []
+
+    def connect(user: str) -> psycopg.Connection:
+        dsn = f"host={shadow.address.directory} port={shadow.address.port} user={user} dbname=taxi"
+        opened.append(psycopg.connect(dsn, autocommit=True))
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()

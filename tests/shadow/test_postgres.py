@@ -1,0 +1,116 @@
+"""The server as a child: it starts, goes with its parent, and never meets another of its kind."""
+
+import os
+import select
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dpsql.errors import ConfigError
+from dpsql.shadow import binaries
+from dpsql.shadow.build import ensure
+from dpsql.shadow.postgres import Postgres
+from tests.fix_shadow import POLICY, USERS, zone_rows
+
+START = """
+import sys, time
+from pathlib import Path
+from dpsql.shadow.postgres import Postgres
+print(Postgres.start(Path(sys.argv[1])).pid, flush=True)
+sys.stdin.read()
+"""
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
+
+
+def started_elsewhere(directory: Path) -> tuple[subprocess.Popen[str], int]:
+    """Start the server in another process; return that process and the server's id."""
+    command = [sys.executable, "-c", START, str(directory)]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)  # noqa: S603
+    assert parent.stdout is not None
+    return parent, int(parent.stdout.readline())
+
+
+def kill(parent: subprocess.Popen[str]) -> None:
+    """Kill a process so that it can't do anything about it."""
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+
+
+@linux
+def test_server_stops_when_its_parent_is_killed(shadow_directory: Path) -> None:
+    """After kill -9 of dpsql no PostgreSQL is left."""
+    parent, server = started_elsewhere(shadow_directory / "killed")
+    watched = os.pidfd_open(server)
+    kill(parent)
+    assert select.select([watched], [], [], 20)[0] == [watched]
+    os.close(watched)
+
+
+def test_server_starts_again_after_a_kill(shadow_directory: Path) -> None:
+    """What a killed dpsql left behind does not stop the next one, even when the server is killed as well."""
+    parent, server = started_elsewhere(shadow_directory / "again")
+    os.kill(server, signal.SIGKILL)
+    kill(parent)
+    second = Postgres.start(shadow_directory / "again")
+    assert second.alive
+    second.stop()
+    assert not second.alive
+
+
+def test_two_can_not_share_a_directory(shadow: Postgres, shadow_directory: Path) -> None:
+    """A second dpsql on the same directory is told so, and the first goes on."""
+    with pytest.raises(ConfigError, match="another dpsql"):
+        Postgres.start(shadow_directory / "shadow")
+    assert shadow.alive
+
+
+def test_socket_is_private(shadow: Postgres) -> None:
+    """Only the server's own account and root get to the socket, and there is no other way in."""
+    assert stat.S_IMODE(Path(shadow.address.directory).stat().st_mode) == 0o700
+    with psycopg.connect(shadow.dsn("postgres")) as connection:
+        assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes accounts")
+def test_root_does_not_run_the_server(shadow: Postgres) -> None:
+    """The server's account is not root's."""
+    assert Path(f"/proc/{shadow.pid}").stat().st_uid != 0
+
+
+def test_long_path_gets_a_short_socket(shadow_directory: Path) -> None:
+    """A socket's path has about a hundred bytes; the directory may have more."""
+    server = Postgres.start(shadow_directory / ("long" * 30) / "shadow")
+    with psycopg.connect(server.dsn("postgres")) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    server.stop()
+    assert not Path(server.address.directory).exists()
+
+
+def test_same_policy_is_built_once(shadow: Postgres) -> None:
+    """The stamp tells that nothing is to do, and that something is."""
+    assert not ensure(shadow, POLICY, USERS, zone_rows)
+
+
+def test_copied_programs_start(tmp_path: Path) -> None:
+    """An account that can't reach the programs gets a copy that works."""
+    account = binaries.Account(os.getuid() or 65534, os.getgid() or 65534)
+    found = binaries.find()
+    hidden = binaries.Binaries(_unreachable(tmp_path, found.directory), found.major)
+    copied = binaries.executable_for(account, hidden, tmp_path)
+    assert copied.directory == tmp_path / f"postgresql-{found.major}" / "bin"
+    assert subprocess.run([copied.directory / "postgres", "-V"], check=False, capture_output=True).returncode == 0  # noqa: S603
+
+
+def _unreachable(tmp_path: Path, directory: Path) -> Path:
+    """Return a path to the same programs through a directory that others may not enter."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    for name in ("bin", "lib", "share"):
+        (home / name).symlink_to(directory.parent / name)
+    return home / "bin"

@@ -1,0 +1,105 @@
+"""What a client's role may not do, each tried."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+Connect = Callable[[str], psycopg.Connection]
+
+DENIED = [
+    "select pg_sleep(1)",
+    "select pg_sleep_for('1 s')",
+    "select pg_advisory_lock(1)",
+    "select pg_advisory_xact_lock(1)",
+    "select pg_try_advisory_lock(1)",
+    "select pg_notify('x', 'y')",
+    "select pg_notification_queue_usage()",
+    "select query from pg_stat_activity",
+    "select pg_stat_get_backend_activity(1)",
+    "select * from pg_locks",
+    "select pg_blocking_pids(1)",
+    "select pg_cancel_backend(1)",
+    "select pg_terminate_backend(pg_backend_pid())",
+    "set temp_file_limit = -1",
+    "set session authorization dpsql_owner",
+    "set role dpsql_owner",
+    "do $$begin end$$",
+    "create function pg_temp.f() returns int language sql as 'select 1'",
+    "create function pg_temp.f() returns int language plpgsql as 'begin return 1; end'",
+    "create function pg_temp.g() returns int language sql return 1",
+    "create table x (a int)",
+    "create schema s",
+    "create database d",
+    "create role r",
+    "select lo_create(0)",
+    "select lo_from_bytea(0, 'x')",
+    "select pg_read_file('/etc/passwd')",
+    "select pg_read_binary_file('/etc/passwd')",
+    "select pg_stat_file('.')",
+    "select pg_ls_dir('.')",
+    "select * from pg_ls_waldir()",
+    "copy zones to '/tmp/x'",
+    "copy (select 1) to program 'id'",
+    "load 'plpgsql'",
+    "select current_setting('data_directory')",
+    "select * from pg_authid",
+    "select * from pg_hba_file_rules",
+    "select * from pg_file_settings",
+    "comment on table trips is 'x'",
+    "begin; lock table zones in access exclusive mode",
+    "select pg_export_snapshot()",
+    "select pg_switch_wal()",
+    "select pg_reload_conf()",
+    "alter system set fsync = on",
+    "begin; prepare transaction 'x'",
+    "truncate zones",
+    "insert into zones values (99, 'x')",
+    "set session_replication_role = replica",
+    "set log_statement = 'all'",
+    "select pg_stat_reset()",
+    "select pg_logical_emit_message(false, 'a', 'b')",
+    "select pg_log_backend_memory_contexts(1)",
+    "select query_to_xml('select 1', true, true, '')",
+    "select table_to_xml('trips', true, true, '')",
+    "select * from dpsql.declared",
+    "select * from dpsql.stamp",
+    "alter table trips disable row level security",
+    "drop policy dpsql on trips",
+    "create or replace function dpsql.tripwire(t text) returns bool language plpgsql as 'begin return true; end'",
+]
+
+
+@pytest.mark.parametrize("statement", DENIED)
+def test_role_is_denied(connect: Connect, statement: str) -> None:
+    """It fails, and not because the statement is misspelt."""
+    with pytest.raises(psycopg.Error) as caught:
+        connect("ana").execute(statement.encode())
+    assert caught.value.sqlstate in ("42501", "0A000", "55000", "25001", "2F003")
+
+
+def test_what_only_warns_does_nothing(connect: Connect) -> None:
+    """PostgreSQL answers these with a warning and leaves the tables alone."""
+    connection = connect("ana")
+    connection.execute("analyze trips")
+    connection.execute("grant select on secrets to gus")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connect("gus").execute("select from secrets limit 0")
+    assert connection.execute("select 1 from pg_stats where tablename = 'trips'").fetchall() == []
+
+
+def test_role_reads_and_keeps_temporary_tables(connect: Connect) -> None:
+    """What tools need works."""
+    connection = connect("ana")
+    connection.execute("create temp table kept as select * from zones")
+    assert connection.execute("select count(*) from kept").fetchone() == (10,)
+    connection.execute("select pg_advisory_unlock_all()")
+    connection.execute("discard all")
+
+
+def test_other_databases_are_closed(connect: Connect) -> None:
+    """A client's role gets into the data set's database only."""
+    directory = connect("ana").info.host
+    for database in ("postgres", "template1"):
+        with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+            psycopg.connect(f"host={directory} user=ana dbname={database}")

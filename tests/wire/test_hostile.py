@@ -1,0 +1,135 @@
+"""Bytes that no driver sends: the client hears an error and is hung up on, and everybody else goes on."""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from dpsql.wire.listener import Listener
+from tests.wire.raw import Raw
+
+Connect = Callable[..., psycopg.Connection]
+
+def packet(body: bytes, code: int = 0x30000) -> bytes:
+    """Return a start packet."""
+    return struct.pack("!II", len(body) + 8, code) + body
+
+
+def talk(listener: Listener, *parts: bytes) -> bytes:
+    """Send `parts` and read until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=10) as raw:
+        for part in parts:
+            raw.sendall(part)
+        received = b""
+        while piece := raw.recv(65536):
+            received += piece
+    return received
+
+
+USER = packet(b"user\0ana\0database\0taxi\0\0")
+
+MALFORMED = [
+    b"GET / HTTP/1.1\r\nHost: example\r\n\r\n",
+    struct.pack("!II", 4, 0x30000),
+    struct.pack("!II", 2**31, 0x30000),
+    packet(b"", 0x20000),
+    packet(b"user\0ana"),
+    packet(b"user\0ana\0odd\0\0"),
+    packet(b"user\0\xff\xfe\0\0"),
+    packet(b"\0"),
+    USER + b"Q\0\0\0\x0dselect 1\0",
+    USER + b"p\0\0\0\x03",
+    USER + b"p\xff\xff\xff\xff",
+    USER + b"p\0\0\0\x08abcd",
+    USER + b"p\0\0\0\x17SCRAM-SHA-256\0\0\0\0\1x",
+    USER + b"p\0\0\0\x1eSCRAM-SHA-256-PLUS\0\0\0\0\1x\0\0",
+]
+
+
+@pytest.mark.parametrize("sent", MALFORMED)
+def test_malformed_start_gets_an_error_and_a_closed_socket(listener: Listener, sent: bytes) -> None:
+    """The last that the client hears is an ErrorResponse."""
+    received = talk(listener, sent)
+    assert b"SFATAL\0" in received
+    assert b"C08P01\0" in received or b"C28P01\0" in received
+
+
+def test_silent_half_of_a_start_is_hung_up_on(listener: Listener) -> None:
+    """Who does not log in within the time limit is let go."""
+    assert talk(listener, USER[:5]) == b""
+
+
+@pytest.mark.parametrize("sent", [b"!\0\0\0\4", b"Q\0\0\0\3", b"Q\x7f\xff\xff\xff", b"P\0\0\0\5x", b"B\0\0\0\6a\0", b"E\0\0\0\4"])
+def test_malformed_message_ends_the_session(connect: Connect, sent: bytes) -> None:
+    """After log-in a malformed message gets 08P01 and a closed socket."""
+    with Raw(connect()) as raw:
+        raw.send(sent)
+        received = raw.rest()
+    assert b"SFATAL\0" in received
+    assert b"C08P01\0" in received
+
+
+def test_wrong_password_and_unknown_user_are_told_alike(listener: Listener) -> None:
+    """Nobody learns by trying which users exist."""
+
+    def refused(user: str, password: str) -> tuple[str | None, str]:
+        dsn = f"host=127.0.0.1 port={listener.port} user={user} password={password} dbname=taxi sslmode=disable"
+        with pytest.raises(psycopg.OperationalError) as caught:
+            psycopg.connect(dsn)
+        return caught.value.sqlstate, str(caught.value)
+
+    assert refused("ana", "wrong") == refused("nobody-here", "pw")
+
+
+def test_unknown_user_gets_the_same_salt_each_time(listener: Listener) -> None:
+    """A salt that changes would tell that the user does not exist."""
+    first = b"SCRAM-SHA-256\0" + struct.pack("!I", 11) + b"n,,n=,r=abc"
+    hello = b"p" + struct.pack("!I", len(first) + 4) + first
+
+    def salt() -> bytes:
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=10) as raw:
+            raw.sendall(packet(b"user\0mallory\0\0") + hello)
+            received = b""
+            while b",s=" not in received or b",i=" not in received:
+                received += raw.recv(65536)
+        return received.split(b",s=")[1].split(b",")[0]
+
+    assert salt() == salt()
+
+
+def test_other_database_is_unknown(listener: Listener) -> None:
+    """Only the data set is served."""
+    with pytest.raises(psycopg.OperationalError, match='database "postgres" does not exist'):
+        psycopg.connect(f"host=127.0.0.1 port={listener.port} user=ana password=pw dbname=postgres sslmode=disable")
+
+
+def test_large_values_pass_in_both_directions(connect: Connect) -> None:
+    """Ten megabytes come back as they were sent."""
+    value = "x" * 10_000_000
+    assert connect().execute("select %s::text", (value,)).fetchone() == (value,)
+
+
+def test_many_rows_pass(connect: Connect) -> None:
+    """A large result arrives whole."""
+    rows = connect().execute("select n, repeat('x', 100) from generate_series(1, 100000) n").fetchall()
+    assert (len(rows), rows[-1][0]) == (100_000, 100_000)
+
+
+def test_storm_of_connections_is_served(listener: Listener) -> None:
+    """Two hundred clients that connect at once and ask are all answered."""
+    dsn = f"host=127.0.0.1 port={listener.port} user=ana password=pw dbname=taxi sslmode=disable"
+    got: list[object] = []
+
+    def ask() -> None:
+        with psycopg.connect(dsn) as connection:
+            got.append(connection.execute("select count(*) from zones").fetchone())
+
+    threads = [threading.Thread(target=ask) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == [(10,)] * 200
