@@ -1,12 +1,17 @@
 """How much of the data one privacy unit can be: C rows' worth, enforced in the engine's own statement.
 
-Mass scaling: a unit with m rows in the measured relation gives each of them the integer weight floor(W·C / max(m, C)),
-so its weights add up to at most C·W whatever it does, and to exactly m·W when m ≤ C (mechanisms: "mass scaling"; the
-weights depend on the unit's own rows only). The weights come by an INNER JOIN: a row without a weight is left out, so a
-mistake loses rows and never counts one too many. Both scans stand in one statement and see one snapshot.
+*Mass scaling* (for sums and quantiles): a unit with m rows in the measured relation gives each of them the integer weight
+floor(W·C / max(m, C)), so its weights add up to at most C·W whatever it does, and to exactly m·W when m ≤ C; they depend on
+the unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows
+and never counts one too many. Both scans stand in one statement and see one snapshot.
+
+*Selection* (where keys or distinct values are released, of which a weighted unit could touch any number): the first C rows
+of each unit in an order that is total over everything that the measurement reads.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from dpsql.rewrite.expr import Ref
 from dpsql.rewrite.function import Dialect
@@ -15,30 +20,45 @@ WEIGHT = 2**16
 """W: at most one row in W of a unit's mass is lost to rounding down while m ≤ W."""
 
 
+class Form(Enum):
+    """What keeps a unit to its bound."""
+
+    WHOLE = "the engine enforces one row per unit"
+    MASS = "mass scaling"
+    SELECTION = "selection of rows"
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Whose rows they are, and how many rows' worth one unit may have."""
+    """Whose rows they are, how many rows' worth one unit may have, and what enforces it."""
 
     unit: Ref
     rows: int
     """C."""
-    unique: bool
-    """Whether the engine itself enforces one row per unit, so that nothing has to be weighed."""
+    form: Form
 
     @property
     def weight(self) -> int:
         """Return W, the weight of a row of a unit that keeps to its bound."""
-        if self.unique:
-            return 1
-        return max(WEIGHT, 1 << (16 * self.rows - 1).bit_length())
+        return max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()) if self.form is Form.MASS else 1
 
     @property
     def mass(self) -> int:
         """Return the most that one unit's weights can add up to."""
-        return self.weight * (1 if self.unique else self.rows)
+        return self.weight * self.rows
 
     def weights(self, unit: str, from_where: str, dialect: Dialect) -> str:
         """Return the CTE `h (hu, w)` of every unit's weight."""
         divide = "//" if dialect is Dialect.DUCKDB else "/"
         weight = f"CAST({self.mass} {divide} greatest(count(*), {self.rows}) AS BIGINT)"
         return f"h AS MATERIALIZED (SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1)"
+
+
+def selected(rows: str, columns: Sequence[str], most: int) -> str:
+    """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
+
+    Rows that are alike in every column contribute alike, so it does not matter which of them stays.
+    """
+    order = ", ".join((f"md5(concat_ws('|', {', '.join(('u', *columns))}))", *columns)) if columns else "u"
+    ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"
+    return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {most}"

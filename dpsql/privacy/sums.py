@@ -9,23 +9,33 @@ rest. So noise with P(z) ∝ exp(−max|zᵢ| / t) per group, t = ⌈sensitivity
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 
+from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Mechanism, SqlType
-from dpsql.privacy.bounding import Bound
+from dpsql.privacy.bounding import Bound, Form
 from dpsql.privacy.feature import Feature, Scaled, Shape
+from dpsql.privacy.select import Reading
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import TRUE, Expr
-from dpsql.rewrite.function import Dialect, integral
+from dpsql.rewrite.function import integral
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.relation import Relation
-from dpsql.rewrite.source import from_where
 
 _FINE = 2**10
 """The lattice of one value, [−S, S], unless whole numbers ask for a multiple."""
 _FINEST = 2**14
 _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT})
+
+
+class Distinct(Enum):
+    """What is counted: rows, or each unit once a group, or each value once a group."""
+
+    ROWS = "rows"
+    UNITS = "units"
+    VALUES = "values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,11 @@ class Sums:
     bound: Bound
     epsilon: Fraction
     mechanism: Mechanism
+    delta: Fraction = Fraction(0)
+    """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
+    distinct: Distinct = Distinct.ROWS
+    value: Expr | None = None
+    """For `Distinct.VALUES`, what is counted once."""
 
     @property
     def lattice(self) -> int:
@@ -95,16 +110,41 @@ class Sums:
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
-        used = [key.grouped for key in self.groups.keys]
-        used += [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
-        body = from_where(self.relation, self.where, used, self.bound.unit, emitter)
+        match self.distinct:
+            case Distinct.ROWS:
+                return self._of_rows(emitter)
+            case Distinct.UNITS:
+                return self._of_units(emitter)
+            case Distinct.VALUES:
+                return self._of_values(emitter)
+
+    def _of_rows(self, emitter: Emitter) -> str:
+        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
+        reading = Reading.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
         values = _Values(emitter, self.lattice)
-        sums = [_summed(column, values, weighted=not self.bound.unique) for column in self.columns()]
-        inner = [f"{emitter.sql(key.grouped)} AS k{i}" for i, key in enumerate(self.groups.keys)]
-        inner += [f"{text} AS {name}" for text, name in values.named.items()]
-        outer = [_code(f"k{i}", key.grouped, emitter) for i, key in enumerate(self.groups.keys)]
-        outer += [_text(text, emitter.dialect) for text in sums]
-        return _assembled(self.bound, emitter, body, inner, outer, len(self.groups.keys))
+        weighted = self.bound.form is Form.MASS
+        sums = [_summed(column, values, weighted=weighted) for column in self.columns()]
+        rows = reading.rows(f"{text} AS {name}" for text, name in values.named.items())
+        return reading.grouped(rows, sums, values.named.values())
+
+    def _of_units(self, emitter: Emitter) -> str:
+        """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
+        reading = Reading.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter)
+        pairs = reading.rows((), distinct=True)
+        if self.bound.form is not Form.MASS:
+            return reading.grouped(pairs, ["count(*)"], ())
+        weights = self.bound.weights("u", "FROM r", emitter.dialect)
+        select = f"SELECT {reading.outputs(['sum(w)'])} FROM r JOIN h ON u = hu{reading.group_by}"
+        return f"WITH r AS MATERIALIZED ({pairs}), {weights} {select}"
+
+    def _of_values(self, emitter: Emitter) -> str:
+        """Count each value once a group, after keeping at most C pairs of group and value for each unit."""
+        value = self.value
+        if value is None:
+            raise InternalError
+        reading = Reading.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
+        rows = reading.rows([f"{emitter.sql(value)} AS x"], distinct=True)
+        return reading.grouped(rows, ["count(DISTINCT x)"], ["x"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,33 +217,3 @@ def _summed(column: Column, values: _Values, *, weighted: bool) -> str:
     factors = [*(["w"] if weighted else []), *(values.factor(scaled) for scaled in column.factors)]
     text = f"sum({' * '.join(factors)})" if factors else "count(*)"
     return text if column.where == TRUE else f"{text} FILTER (WHERE {values.condition(column.where)})"
-
-
-def _code(name: str, key: Expr, emitter: Emitter) -> str:
-    """Return a key in a form that every engine returns alike: an integer or a text."""
-    duck = emitter.dialect is Dialect.DUCKDB
-    match key.type:
-        case SqlType.TEXT:
-            return name
-        case SqlType.DATE:
-            return f"CAST({name} - DATE '1970-01-01' AS BIGINT)"
-        case SqlType.TIMESTAMP:
-            return f"epoch_us({name})" if duck else f"CAST(extract(epoch FROM {name}) * 1000000 AS BIGINT)"
-        case SqlType.BOOLEAN:
-            return f"CAST(CAST({name} AS INTEGER) AS BIGINT)"
-        case _:
-            return f"CAST({name} AS BIGINT)"
-
-
-def _text(sum_: str, dialect: Dialect) -> str:
-    return f"CAST({sum_} AS VARCHAR)" if dialect is Dialect.DUCKDB else f"({sum_})::text"
-
-
-def _assembled(bound: Bound, emitter: Emitter, body: str, inner: list[str], outer: list[str], keys: int) -> str:
-    unit = emitter.raw(bound.unit)
-    grouping = f" GROUP BY {', '.join(f'k{i}' for i in range(keys))}" if keys else ""
-    if bound.unique:
-        return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner) or '1 AS one'} {body}) AS r{grouping}"
-    weights = bound.weights(unit, body, emitter.dialect)
-    rows = f"SELECT {', '.join([f'{unit} AS u', *inner])} {body}"
-    return f"WITH {weights} SELECT {', '.join(outer)} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"

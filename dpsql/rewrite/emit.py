@@ -9,7 +9,6 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref
-from dpsql.rewrite.facts import Facts
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.literal import format_value
@@ -82,6 +81,16 @@ class Emitter:
             return f"'{text}'::float8"
         text = text if "e" in text else text + "e0"
         return f"({text})" if value < 0 else text
+
+    def as_number(self, text: str, type_: SqlType) -> str:
+        """Return dates as days and timestamps as microseconds since 1970; anything else as it is."""
+        if type_ is SqlType.DATE:
+            return f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
+        if type_ is SqlType.TIMESTAMP and self.dialect is Dialect.DUCKDB:
+            return f"epoch_us({text})"
+        if type_ is SqlType.TIMESTAMP:
+            return f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
+        return text
 
     def is_nan(self, text: str) -> str:
         """Return the test for NaN."""
@@ -178,8 +187,3 @@ def _exact(number: Fraction) -> Fraction | int:
 def _integer(number: Fraction) -> str:
     assert number.denominator == 1
     return f"({number.numerator})"
-
-
-def never_null(known: Facts) -> bool:
-    """Say whether an expression always has a value."""
-    return not known.nullable

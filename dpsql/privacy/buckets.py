@@ -1,0 +1,114 @@
+"""The measurement of order statistics: one statement counts rows per bucket, buckets are then chosen privately.
+
+Claim: adding or removing one unit moves all counts of a group's histogram, and all groups' together, by at most
+`bound.mass` (a row is in one group and one bucket, and carries its weight). The selection mechanisms of `quantile.py` take
+it from there; with more than three points the histogram itself is released with discrete Laplace noise of scale mass/ε
+(Dwork, McSherry, Nissim, Smith 2006), and every point is read off it.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.policy.model import SqlType
+from dpsql.privacy.bounding import Bound, Form
+from dpsql.privacy.feature import Scaled
+from dpsql.privacy.select import Reading
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.expr import Expr
+from dpsql.rewrite.function import integral
+from dpsql.rewrite.groups import Groups
+from dpsql.rewrite.relation import Relation
+
+_BUCKETS = 1024
+_CELLS = 2**22
+"""The most cells of a histogram over all groups; with more groups the buckets become wider."""
+_FEW = 3
+"""Up to so many points share ε between them; more are read off one noisy histogram."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Order statistics of one expression over the groups of a relation: points in [0, 1]; 0 and 1 are the extremes."""
+
+    relation: Relation
+    where: Expr
+    groups: Groups
+    x: Scaled
+    points: tuple[Fraction, ...]
+    extremes: bool
+    """Whether the points 0 and 1 mean MIN and MAX, which have a mechanism of their own."""
+    bound: Bound
+    epsilon: Fraction
+
+    @property
+    def number(self) -> int:
+        """Return k, the number of buckets."""
+        return bucket_count(self.x, len(self.groups.grouped))
+
+    @property
+    def whole(self) -> bool:
+        """Say whether each bucket is one value."""
+        return _whole(self.x) and self.number == self.x.interval.width + 1
+
+    @property
+    def noisy(self) -> bool:
+        """Say whether the points are read off one noisy histogram."""
+        return len(self.points) > _FEW and not self.extremes
+
+    @property
+    def scale(self) -> Fraction:
+        """Return the scale of the histogram's noise."""
+        return Fraction(self.bound.mass) / self.epsilon
+
+    def value(self, index: int) -> Fraction:
+        """Return the public point that stands for a bucket: its only value, or its middle."""
+        low = self.x.interval.low
+        if self.whole:
+            return low + index
+        middle = low + self.x.interval.width * (2 * index + 1) / (2 * self.number)
+        return Fraction(math.floor(middle)) if _whole(self.x) else middle
+
+    def sql(self, emitter: Emitter) -> str:
+        """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
+        reading = Reading.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
+        rows = reading.rows([f"{self._bucket(emitter)} AS b"])
+        weight = "sum(w)" if self.bound.form is Form.MASS else "count(*)"
+        return reading.grouped(rows, [weight], ["b"], "b")
+
+    def _bucket(self, emitter: Emitter) -> str:
+        """Return a row's bucket, 0 … k − 1, NULL where x is NULL; range tests come before the cast, so it can't fail."""
+        expr, interval, last = self.x.expr, self.x.interval, self.number - 1
+        x, low, high = _numeric(expr, emitter), _bound(interval.low, expr, emitter), _bound(interval.high, expr, emitter)
+        if self.whole:
+            inside = f"CAST({x} - {low} AS INTEGER)"
+        else:
+            factor = emitter.double(Fraction(self.number) / interval.width)
+            span = emitter.cast(f"({x} - {low})", SqlType.DOUBLE)
+            inside = f"least(CAST(floor({span} * {factor}) AS INTEGER), {last})"
+        return f"(CASE WHEN {x} <= {low} THEN 0 WHEN {x} < {high} THEN {inside} WHEN {x} IS NOT NULL THEN {last} END)"
+
+
+def bucket_count(x: Scaled, groups: int) -> int:
+    """Return how many buckets a histogram has: as fine as the type, up to 1,024, fewer with very many groups."""
+    most = max(min(_BUCKETS, _CELLS // max(groups, 1)), 2)
+    width = x.interval.width
+    if _whole(x) and width < most:
+        return int(width) + 1
+    return most if width else 1
+
+
+def _whole(x: Scaled) -> bool:
+    return integral(x.expr) or x.expr.type in {SqlType.DATE, SqlType.TIMESTAMP}
+
+
+def _numeric(expr: Expr, emitter: Emitter) -> str:
+    """Return the expression as a number: days and microseconds for times."""
+    return emitter.as_number(emitter.sql(expr), expr.type)
+
+
+def _bound(end: Fraction, expr: Expr, emitter: Emitter) -> str:
+    if expr.type.is_temporal or expr.type.is_integer:
+        return f"({math.floor(end)})"
+    return emitter.double(end)
+

@@ -1,0 +1,82 @@
+"""The engine's statement of a measurement: rows of the relation, bounded, grouped and summed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from dpsql.policy.model import SqlType
+from dpsql.privacy.bounding import Bound, Form, selected
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.expr import Expr
+from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.keys import Key
+from dpsql.rewrite.relation import Relation
+from dpsql.rewrite.source import from_where
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows a measurement reads, by which keys, with each unit kept to its bound."""
+
+    keys: tuple[Key, ...]
+    bound: Bound
+    emitter: Emitter
+    from_where: str
+
+    @classmethod
+    def of(
+        cls, relation: Relation, where: Expr, keys: tuple[Key, ...], used: Sequence[Expr], bound: Bound, emitter: Emitter
+    ) -> Self:
+        """Build from a relation and all expressions that will be read from it."""
+        columns = [*(key.grouped for key in keys), *used]
+        return cls(keys, bound, emitter, from_where(relation, where, columns, bound.unit, emitter))
+
+    @property
+    def unit(self) -> str:
+        """Return the unit's column."""
+        return self.emitter.raw(self.bound.unit)
+
+    @property
+    def group_by(self) -> str:
+        """Return the GROUP BY clause over the keys."""
+        return f" GROUP BY {', '.join(self._names())}" if self.keys else ""
+
+    def rows(self, values: Iterable[str], *, distinct: bool = False) -> str:
+        """Return the SELECT of the unit `u`, the keys `k0` … and `values`."""
+        keys = [f"{self.emitter.sql(key.grouped)} AS k{i}" for i, key in enumerate(self.keys)]
+        return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join([f'{self.unit} AS u', *keys, *values])} {self.from_where}"
+
+    def grouped(self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str) -> str:
+        """Return the statement that bounds the rows and sums them by the keys (and by the columns `also`)."""
+        by = [*self._names(), *also]
+        grouping = f" GROUP BY {', '.join(by)}" if by else ""
+        outputs = self.outputs(sums, *also)
+        match self.bound.form:
+            case Form.WHOLE:
+                return f"SELECT {outputs} FROM ({rows}) AS r{grouping}"
+            case Form.MASS:
+                weights = self.bound.weights(self.unit, self.from_where, self.emitter.dialect)
+                return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
+            case Form.SELECTION:
+                kept = selected(rows, [*self._names(), *values], self.bound.rows)
+                return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
+
+    def outputs(self, sums: Sequence[str], *also: str) -> str:
+        """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
+        codes = [_code(f"k{i}", key.grouped, self.emitter) for i, key in enumerate(self.keys)]
+        return ", ".join([*codes, *also, *(_text(text, self.emitter.dialect) for text in sums)])
+
+    def _names(self) -> list[str]:
+        return [f"k{i}" for i in range(len(self.keys))]
+
+
+def _code(name: str, key: Expr, emitter: Emitter) -> str:
+    """Return a key as an integer or a text."""
+    if key.type is SqlType.TEXT:
+        return name
+    number = f"CAST({name} AS INTEGER)" if key.type is SqlType.BOOLEAN else emitter.as_number(name, key.type)
+    return number if key.type.is_temporal else f"CAST({number} AS BIGINT)"
+
+
+def _text(sum_: str, dialect: Dialect) -> str:
+    return f"CAST({sum_} AS VARCHAR)" if dialect is Dialect.DUCKDB else f"({sum_})::text"
