@@ -7,6 +7,7 @@ import itertools
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.statistic import Floats, Statistic, evaluate
@@ -18,43 +19,45 @@ LIMIT = 300_000
 
 def world_answers(universe: Universe, statistic: Statistic) -> Floats:
     """Return the answer in every world, in the order of `itertools.combinations`: the last person is missing first."""
-    _afford(universe.worlds)
-    return evaluate(statistic, _subsets(universe.values, universe.released))
+    return evaluate(statistic, universe.values[_choices(universe.people, universe.released)])
 
 
 def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
     """Return Δf: the most that adding or removing k people changes the answer of a release."""
     universe.require(statistic)
-    k = universe.distance
-    return max(_removal(universe, statistic, size) for size in (universe.released, universe.released + k))
+    return max(_removal(universe, statistic, size) for size in (0, universe.distance))
 
 
 def world_sensitivity(universe: Universe, statistic: Statistic) -> float:
-    """Return Δv: the most that exchanging k people changes the answer of a release."""
+    """Return Δv: the most that exchanging k people changes the answer of a release.
+
+    Every sample is written as a common part of m − k people and k of the others; for each common part the answers of
+    all its samples are compared.
+    """
     universe.require(statistic)
-    n, k, common = universe.people, universe.distance, universe.released - universe.distance
-    _afford(math.comb(n, common) * math.comb(n - common, k))
-    return max(_exchange(universe, statistic, chosen) for chosen in itertools.combinations(range(n), common))
+    n, k, shared = universe.people, universe.distance, universe.released - universe.distance
+    _afford(math.comb(n, shared) * math.comb(n - shared, k))
+    # the complement of the i-th subset in this order is the i-th largest of its size
+    common, others = _choices(n, shared), _choices(n, n - shared)[::-1]
+    joined = others[:, _choices(n - shared, k)]
+    kept = np.broadcast_to(common[:, None, :], (*joined.shape[:2], shared))
+    answers = evaluate(statistic, universe.values[np.concatenate([kept, joined], axis=2)])
+    return float(np.ptp(answers, axis=1).max())
 
 
-def _removal(universe: Universe, statistic: Statistic, size: int) -> float:
-    """Return the most that taking k people from a subset of `size` changes its answer."""
-    kept = size - universe.distance
+def _removal(universe: Universe, statistic: Statistic, added: int) -> float:
+    """Return the most that taking k people from a release with so many people added changes its answer."""
+    size, kept = universe.released + added, universe.released + added - universe.distance
     _afford(math.comb(universe.people, size) * math.comb(size, kept))
-    before = _subsets(universe.values, size)
-    after = np.stack([evaluate(statistic, _subsets(subset, kept)) for subset in before])
+    before = universe.values[_choices(universe.people, size)]
+    after = evaluate(statistic, before[:, _choices(size, kept)])
     return float(np.abs(after - evaluate(statistic, before)[:, None]).max())
 
 
-def _exchange(universe: Universe, statistic: Statistic, chosen: tuple[int, ...]) -> float:
-    """Return the range of the answer when the `chosen` people stay and any k others join them."""
-    joined = _subsets(np.delete(universe.values, chosen), universe.distance)
-    shared = np.broadcast_to(universe.values[list(chosen)], (len(joined), len(chosen)))
-    return float(np.ptp(evaluate(statistic, np.concatenate([shared, joined], axis=1))))
-
-
-def _subsets(values: Floats, size: int) -> Floats:
-    return np.array(list(itertools.combinations(values.tolist(), size)), dtype=np.float64)
+def _choices(people: int, size: int) -> NDArray[np.int64]:
+    """Return all subsets of so many people by their places."""
+    _afford(math.comb(people, size))
+    return np.array(list(itertools.combinations(range(people), size)), dtype=np.int64)
 
 
 def _afford(subsets: int) -> None:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rule import round_down
+from dpsql.epsilon.rounding import down_to_digits
 
 
 class Level(StrEnum):
@@ -89,4 +89,4 @@ def search_epsilon(error_at: Callable[[Fraction], float], target: Fraction, cap:
             below = middle
         else:
             above = middle
-    return max(round_down(below), min(LEAST, cap))
+    return max(down_to_digits(below, 6), min(LEAST, cap))

@@ -8,11 +8,11 @@ large n the first alone would allow an ε at which membership is nearly certain.
 What is returned is a budget: an exact fraction, never above the bound.
 """
 
-import math
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.rounding import down_to_step
 
 MEMBERSHIP = Fraction(3, 4)
 """The largest acceptable answer to a 50/50 membership question, where the owner names none: ε ≤ ln 3."""
@@ -20,7 +20,7 @@ MEMBERSHIP = Fraction(3, 4)
 EXCHANGE = 2
 """How many steps between neighbours (add or remove one person) exchanging one person takes."""
 
-_PLACES = Decimal("0.0001")
+_STEP = Fraction(1, 10_000)
 _EXACT = Context(prec=60, rounding=ROUND_FLOOR)
 
 
@@ -39,7 +39,7 @@ def singling_out_epsilon(population: int, risk: Fraction, steps: int = EXCHANGE)
         raise BadInput(f"a population of {population} is too small: at least 2 people are needed")
     _check_probability("risk", risk)
     if risk * population <= 1:
-        raise BadInput(f"a risk of {float(risk):g} is not above 1/{population}, the chance of a blind guess")
+        raise BadInput(f"a risk of {float(risk):g} is not above 1/{population}: that is a blind guess")
     return _log_below((population - 1) * risk / (1 - risk), steps)
 
 
@@ -47,24 +47,19 @@ def membership_epsilon(membership: Fraction) -> Fraction:
     """Return the largest ε at which a 50/50 membership question is answered with at most this certainty."""
     _check_probability("membership", membership)
     if membership * 2 <= 1:
-        raise BadInput(f"a membership risk of {float(membership):g} is not above 0.5, the chance of a blind guess")
+        raise BadInput(f"a membership risk of {float(membership):g} is not above 1/2: that is a blind guess")
     return _log_below(membership / (1 - membership), 1)
-
-
-def round_down(value: Fraction, places: Decimal = _PLACES) -> Fraction:
-    """Return the largest multiple of `places` that is not above `value`."""
-    step = Fraction(places)
-    return math.floor(value / step) * step
 
 
 def _log_below(number: Fraction, divisor: int) -> Fraction:
     """Return ln(number)/divisor, rounded down.
 
-    `Decimal.ln` is correctly rounded to 60 digits; two units in its last place are given away before rounding to four places.
+    `Decimal.ln` is correctly rounded to 60 digits; two units in its last place are given away before
+    rounding to four places.
     """
     quotient = _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
     below = _EXACT.next_minus(_EXACT.next_minus(_EXACT.ln(quotient)))
-    epsilon = round_down(Fraction(below) / divisor)
+    epsilon = down_to_step(Fraction(below) / divisor, _STEP)
     if epsilon <= 0:
         raise BadInput("the risk is so near a blind guess that no ε of four decimals meets it")
     return epsilon

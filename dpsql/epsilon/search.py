@@ -56,4 +56,4 @@ def _check(prior: Fraction, requirement: Fraction) -> None:
     if not 0 < requirement < 1:
         raise BadInput(f"a risk of {float(requirement):g} is not between 0 and 1")
     if requirement < prior:
-        raise BadInput(f"a risk of {float(requirement):g} is less than the {float(prior):.3g} of a blind guess")
+        raise BadInput(f"a risk of {float(requirement):g} is below the {float(prior):.3g} of a blind guess")

@@ -1,6 +1,7 @@
 """Closed forms for variance and standard deviation when one person is missing, in O(n log n).
 
-The values are centred first, so that sums of squares do not cancel.
+Values are centred at the median, which is never further from the mean than one standard deviation, and who is left out
+is never subtracted from a sum that includes them: so an outlier takes no digits away from the others.
 """
 
 import numpy as np
@@ -12,46 +13,54 @@ from dpsql.epsilon.universe import Universe
 
 def leave_one_out(values: Floats, statistic: Statistic) -> Floats:
     """Return the answer without person i, for every i."""
-    centred = values - values.mean()
-    total, squares = centred.sum() - centred, (centred**2).sum() - centred**2
-    return _finish(_variance(total, squares, len(values) - 1, statistic.lost), statistic)
+    centred = values - np.median(values)
+    return _answers(_without_each(centred), _without_each(centred**2), len(values) - 1, statistic)
 
 
 def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
     """Return Δf for one person: either the missing one joins, or a second one leaves.
 
     When i is missing, the variance without j as well is a concave parabola in j's value. So j at either end of the
-    values, or next to the parabola's vertex, changes the answer most; equal values and i itself are why two
-    candidates on each side are tried.
+    values, or next to the parabola's vertex, changes the answer most; i itself is why two candidates are tried on
+    each side.
     """
-    if universe.missing != 1:
-        raise BadInput("the sensitivity of variances has a closed form for one missing person only")
-    ranked = np.sort(universe.values - universe.values.mean())
-    n = len(ranked)
-    without_one = leave_one_out(ranked, statistic)
-    everybody = _finish(_variance(ranked.sum(), (ranked**2).sum(), n, statistic.lost), statistic)
-    best = float(np.abs(everybody - without_one).max())
-    total, squares = ranked.sum() - ranked, (ranked**2).sum() - ranked**2
-    near = np.searchsorted(ranked, total / (n - 1))
-    me = np.arange(n)
-    for candidate in (0 * me, 0 * me + 1, 0 * me + n - 2, 0 * me + n - 1, near - 2, near - 1, near, near + 1):
-        other = np.clip(candidate, 0, n - 1)
-        value = ranked[other]
-        without_two = _finish(_variance(total - value, squares - value**2, n - 2, statistic.lost), statistic)
-        best = max(best, float(np.abs(without_two - without_one)[other != me].max(initial=0.0)))
+    _require_one(universe)
+    ranked = np.sort(universe.values)
+    centred, n = ranked - np.median(ranked), len(ranked)
+    one_less = leave_one_out(ranked, statistic)
+    everybody = _answers(centred.sum(), (centred**2).sum(), n, statistic)
+    best = float(np.abs(everybody - one_less).max())
+    for end in (0, 1, n - 2, n - 1):
+        two_less = leave_one_out(np.delete(ranked, end), statistic)
+        best = max(best, float(np.abs(two_less - np.delete(one_less, end)).max()))
+    total, squares, me = _without_each(centred), _without_each(centred**2), np.arange(n)
+    near = np.searchsorted(centred, total / (n - 1))
+    for offset in (-2, -1, 0, 1):
+        other = np.clip(near + offset, 0, n - 1)
+        value = centred[other]
+        two_less = _answers(total - value, squares - value**2, n - 2, statistic)
+        best = max(best, float(np.abs(two_less - one_less)[other != me].max(initial=0.0)))
     return best
 
 
 def world_sensitivity(universe: Universe, statistic: Statistic) -> float:
     """Return Δv for exchanging one person: the range of the leave-one-out answers."""
-    if universe.missing != 1:
-        raise BadInput("the sensitivity of variances has a closed form for one missing person only")
+    _require_one(universe)
     return float(np.ptp(leave_one_out(universe.values, statistic)))
 
 
-def _variance(total: Floats, squares: Floats, size: int, lost: int) -> Floats:
-    return np.maximum(squares - total**2 / size, 0.0) / (size - lost)
+def _require_one(universe: Universe) -> None:
+    if universe.missing != 1:
+        raise BadInput("the sensitivity of variances has a closed form for one missing person only")
 
 
-def _finish(variance: Floats, statistic: Statistic) -> Floats:
-    return np.sqrt(variance) if statistic.kind is Kind.DEVIATION else variance
+def _without_each(values: Floats) -> Floats:
+    """Return the sum of all but the i-th value, for every i."""
+    before = np.append(0.0, np.cumsum(values)[:-1])
+    after = np.append(np.cumsum(values[::-1])[-2::-1], 0.0)
+    return np.asarray(before + after)
+
+
+def _answers(total: Floats, squares: Floats, size: int, statistic: Statistic) -> Floats:
+    variance = np.maximum(squares - total**2 / size, 0.0) / (size - statistic.lost)
+    return np.asarray(np.sqrt(variance) if statistic.kind is Kind.DEVIATION else variance)

@@ -86,7 +86,7 @@ def _table(shifted: np.ndarray[tuple[int], np.dtype[np.int64]], k: int) -> Float
 
 def _without(table: Floats, value: int) -> Floats:
     """Return the numbers of (k − 1)-subsets by sum that avoid one person of this value."""
-    avoiding = np.zeros_like(table[0])
+    avoiding: Floats = np.zeros_like(table[0])
     avoiding[0] = 1.0
     for chosen in range(1, len(table) - 1):
         through = np.zeros_like(avoiding)
@@ -107,4 +107,5 @@ def _blurred(counts: Floats, rate: float) -> Floats:
     for index, count in enumerate(counts[::-1].tolist()):
         carried = carried * decay + count
         falling[index] = carried
-    return np.asarray(rising + falling[::-1] - counts)
+    both: Floats = rising + falling[::-1] - counts
+    return both
