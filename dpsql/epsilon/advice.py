@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.epsilon.belief import Belief, belief_after, renewals
-from dpsql.epsilon.levels import Level, Output, expected_error, level_epsilon, rows_per_group
+from dpsql.epsilon.levels import Output, expected_error, level_epsilon, rows_per_group
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.epsilon.rule import total_epsilon
+from dpsql.policy.model import NoiseLevel
 
 PERIODS = (1, 2, 3, 6, 12)
 """How many periods the renewal table looks ahead."""
@@ -54,7 +55,7 @@ class Example:
 class Affordable:
     """How many questions of a noise level the total pays for."""
 
-    level: Level
+    level: NoiseLevel
     epsilon: Fraction
     questions: int
 
@@ -89,7 +90,7 @@ def advise(wish: Wish) -> Advice:
         beliefs=tuple((name, belief_after(min(per_query * count, total), wish.people)) for name, count in spans),
         renewals=tuple(zip(PERIODS, renewals(total, wish.people, PERIODS), strict=True)),
         examples=_examples(wish, per_query),
-        affordable=tuple(_affordable(wish, total, level) for level in Level),
+        affordable=tuple(_affordable(wish, total, level) for level in NoiseLevel),
     )
 
 
@@ -110,7 +111,7 @@ def _examples(wish: Wish, epsilon: Fraction) -> tuple[Example, ...]:
     )
 
 
-def _affordable(wish: Wish, total: Fraction, level: Level) -> Affordable:
+def _affordable(wish: Wish, total: Fraction, level: NoiseLevel) -> Affordable:
     rows = rows_per_group(wish.rows, wish.groups)
     epsilon = level_epsilon(level, [Output.COUNT], contribution=wish.max_rows, rows=rows, cap=total)
     return Affordable(level, epsilon, int(total / epsilon))

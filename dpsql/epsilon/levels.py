@@ -13,17 +13,13 @@ from fractions import Fraction
 
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
+from dpsql.policy.model import NoiseLevel
 
-
-class Level(StrEnum):
-    """How much noise a role's answers should have; owner, collaborator and third party are the usual holders."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-
-
-TARGETS = {Level.LOW: Fraction(25, 1000), Level.MEDIUM: Fraction(75, 1000), Level.HIGH: Fraction(150, 1000)}
+TARGETS = {
+    NoiseLevel.LOW: Fraction(25, 1000),
+    NoiseLevel.MEDIUM: Fraction(75, 1000),
+    NoiseLevel.HIGH: Fraction(150, 1000),
+}
 """The expected relative error that a level asks for: the middles of 0–5 %, 5–10 % and 10–20 %."""
 
 
@@ -53,17 +49,18 @@ def rows_per_group(expected_rows: int, groups: int) -> Fraction:
 
 
 def level_epsilon(
-    level: Level, outputs: Iterable[Output], *, contribution: int, rows: Fraction, cap: Fraction
+    level: NoiseLevel, outputs: Iterable[Output], *, contribution: int, rows: Fraction, cap: Fraction | None
 ) -> Fraction:
     """Return the ε of a statement: enough for its most demanding output, never more than `cap`.
 
     `contribution` is C, the most rows of one person that count; `rows` is what a group is expected to have; `cap` is
-    the role's ε for one statement, or what is left of its budget if that is less.
+    the role's ε for one statement, or what is left of its budget if that is less (None only where nobody will pay).
     """
     if contribution < 1 or rows <= 0:
         raise BadInput(f"a contribution of {contribution} and {float(rows):g} expected rows: both must be positive")
     factor = max((_FACTORS[output] for output in outputs), default=1)
-    return min(factor * contribution / (TARGETS[level] * rows), cap)
+    wanted = factor * contribution / (TARGETS[level] * rows)
+    return wanted if cap is None else min(wanted, cap)
 
 
 def expected_error(output: Output, epsilon: Fraction, *, contribution: int, rows: Fraction) -> float:

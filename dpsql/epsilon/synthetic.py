@@ -10,9 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.epsilon.levels import TARGETS, Level, search_epsilon
+from dpsql.epsilon.levels import TARGETS, search_epsilon
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.statistic import Floats
+from dpsql.policy.model import NoiseLevel
 
 Bounds = tuple[Fraction, Fraction]
 Domain = Sequence[object]
@@ -36,7 +37,7 @@ def level_epsilon_of_query(
     error: Callable[[Rows, Fraction], float],
     declared: Mapping[str, Bounds | Domain],
     *,
-    level: Level,
+    level: NoiseLevel,
     expected_rows: int,
     cap: Fraction,
 ) -> Fraction:

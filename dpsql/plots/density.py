@@ -4,6 +4,7 @@ Negative counts weigh nothing. The kernel is Gaussian and reflected at the decla
 follows from the noisy counts themselves (Silverman's rule, 1.06·σ·n^(−1/5)).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -63,7 +64,7 @@ def silverman(counts: Iterable[float], low: float, high: float) -> float:
     centres, total = _centres(len(weights), low, high), max(float(weights.sum()), 1.0)
     mean = float(weights @ centres) / total
     deviation = float(np.sqrt(weights @ (centres - mean) ** 2 / total))
-    return max(1.06 * deviation * total**-0.2, (high - low) / len(weights) / 2)
+    return max(1.06 * deviation * math.pow(total, -0.2), (high - low) / len(weights) / 2)
 
 
 def distance(one: Density, other: Density) -> float:

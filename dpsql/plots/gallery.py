@@ -16,11 +16,12 @@ import plotly.graph_objects as go
 import typer
 from plotly.subplots import make_subplots
 
-from dpsql.epsilon.levels import TARGETS, Level, Output, level_epsilon, rows_per_group
+from dpsql.epsilon.levels import TARGETS, Output, level_epsilon, rows_per_group
 from dpsql.plots.answer import Answer
 from dpsql.plots.charts import box, dressed, histogram, versus
 from dpsql.plots.page import Picture, write
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
+from dpsql.policy.model import NoiseLevel
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.noise import discrete_laplace
 
@@ -46,15 +47,15 @@ def gallery(entropy: Entropy) -> tuple[Picture, ...]:
 
 def age_histogram(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return the histogram of the ages at high noise."""
-    epsilon = _epsilon(Level.HIGH, Output.COUNT, BUCKETS)
+    epsilon = _epsilon(NoiseLevel.HIGH, Output.COUNT, BUCKETS)
     rows = _noisy_rows(_age_counts(reports), epsilon, entropy)
     figure = histogram(Answer(("age", "reports", "reports_margin"), rows), title="Age, high noise")
-    return Picture(figure, _caption("Counts of 13 age groups.", {Level.HIGH: epsilon}))
+    return Picture(figure, _caption("Counts of 13 age groups.", {NoiseLevel.HIGH: epsilon}))
 
 
 def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return histograms of age by PI-RADS score at three levels."""
-    charged = {level: _epsilon(level, Output.COUNT, BUCKETS * len(SCORES)) for level in Level}
+    charged = {level: _epsilon(level, Output.COUNT, BUCKETS * len(SCORES)) for level in NoiseLevel}
     panels = {}
     for level, epsilon in charged.items():
         rows = [
@@ -70,7 +71,7 @@ def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
 
 def score_by_mean_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return the mean age of each PI-RADS score, with noise on the x axis, at three levels."""
-    charged = {level: _epsilon(level, Output.AVG, len(SCORES)) for level in Level}
+    charged = {level: _epsilon(level, Output.AVG, len(SCORES)) for level in NoiseLevel}
     panels = {}
     for level, epsilon in charged.items():
         rows = tuple(
@@ -80,12 +81,13 @@ def score_by_mean_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
         answer = Answer(("mean_age", "margin", "score"), rows)
         panels[level] = versus(answer, x="mean_age", y="score", margin="margin", noised="x")
     figure = _side_by_side(panels, "PI-RADS score by mean age", "mean age", "score")
+    figure.update_xaxes(range=AGES).update_yaxes(dtick=1)
     return Picture(figure, _caption("Means of 5 scores; the bars hold about 95 %.", charged))
 
 
 def prostatitis_by_median_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return box plots of age by prostatitis at three levels, read off one noisy histogram a category."""
-    charged = {level: _epsilon(level, Output.COUNT, BUCKETS * len(PROSTATITIS)) for level in Level}
+    charged = {level: _epsilon(level, Output.COUNT, BUCKETS * len(PROSTATITIS)) for level in NoiseLevel}
     panels = {}
     for level, epsilon in charged.items():
         rows = []
@@ -97,7 +99,7 @@ def prostatitis_by_median_age(reports: Sequence[Report], entropy: Entropy) -> Pi
     return Picture(figure, _caption("Quantiles of age from noisy counts of 13 age groups by 5 categories.", charged))
 
 
-def _epsilon(level: Level, output: Output, groups: int) -> Fraction:
+def _epsilon(level: NoiseLevel, output: Output, groups: int) -> Fraction:
     rows = rows_per_group(REPORTS, groups)
     return level_epsilon(level, [output], contribution=1, rows=rows, cap=Fraction(10))
 
@@ -145,7 +147,7 @@ def _quantiles(counts: Sequence[int]) -> tuple[float, ...]:
     return tuple(np.interp(np.array(_QUANTILES) * below[-1], below, edges).tolist())
 
 
-def _side_by_side(panels: dict[Level, go.Figure], title: str, x_title: str, y_title: str) -> go.Figure:
+def _side_by_side(panels: dict[NoiseLevel, go.Figure], title: str, x_title: str, y_title: str) -> go.Figure:
     joined = make_subplots(cols=len(panels), shared_yaxes=True, subplot_titles=[f"{level} noise" for level in panels])
     for place, panel in enumerate(panels.values(), start=1):
         for trace in panel.data:
@@ -154,7 +156,7 @@ def _side_by_side(panels: dict[Level, go.Figure], title: str, x_title: str, y_ti
     return joined.update_xaxes(title=x_title)
 
 
-def _caption(text: str, charged: dict[Level, Fraction]) -> str:
+def _caption(text: str, charged: dict[NoiseLevel, Fraction]) -> str:
     lines = [
         f"{level}: ε = {float(epsilon):.3g}, noise scale {float(1 / epsilon):.3g} reports,"
         f" about {float(100 * TARGETS[level]):g} % of a group"

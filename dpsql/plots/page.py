@@ -14,7 +14,16 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; p
 figure { margin: 2rem 0; border: 1px solid #d8dbe0; border-radius: 6px; padding: .5rem; background: #fff }
 figcaption { padding: .25rem .5rem; color: #444b55 }
 """
-_OPTIONS = {"displaylogo": False, "responsive": True}
+_OPTIONS = {
+    "displaylogo": False,
+    "responsive": True,
+    # the library's own button would upload the picture's numbers to its maker
+    "modeBarButtonsToRemove": ["sendChartToCloud"],
+}
+_NO_NETWORK = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
+)
+"""A content security policy under which a browser fetches and sends nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,7 @@ def page(pictures: Sequence[Picture], title: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_NO_NETWORK}">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script></head>\n"
         f"<body><h1>{escape(title)}</h1>\n{figures}\n</body></html>\n"
     )

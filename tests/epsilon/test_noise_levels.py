@@ -7,7 +7,6 @@ import pytest
 
 from dpsql.epsilon.levels import (
     TARGETS,
-    Level,
     Output,
     expected_error,
     level_epsilon,
@@ -16,6 +15,7 @@ from dpsql.epsilon.levels import (
 )
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.synthetic import Rows, level_epsilon_of_query, synthetic_rows
+from dpsql.policy.model import NoiseLevel
 
 AMPLE = Fraction(1000)
 REGISTRY = Fraction(920)
@@ -24,34 +24,34 @@ REGISTRY = Fraction(920)
 @pytest.mark.parametrize(("level", "target"), [("low", 0.025), ("medium", 0.075), ("high", 0.15)])
 def test_targets_are_the_middles_of_the_three_levels(level: str, target: float) -> None:
     """0–5, 5–10 and 10–20 %."""
-    assert float(TARGETS[Level(level)]) == target
+    assert float(TARGETS[NoiseLevel(level)]) == target
 
 
 @pytest.mark.parametrize(("level", "epsilon"), [("low", ".0435"), ("medium", ".0145"), ("high", ".0072")])
 @pytest.mark.parametrize("output", [Output.COUNT, Output.SUM, Output.AVG])
 def test_levels_of_the_registry(level: str, epsilon: str, output: Output) -> None:
     """With 920 rows and one row a person: .0435 / .0145 / .0072."""
-    found = level_epsilon(Level(level), [output], contribution=1, rows=REGISTRY, cap=AMPLE)
+    found = level_epsilon(NoiseLevel(level), [output], contribution=1, rows=REGISTRY, cap=AMPLE)
     assert float(found) == pytest.approx(float(epsilon), abs=5e-5)
 
 
 def test_variance_takes_four_times_the_epsilon() -> None:
     """And a statement takes what its most demanding output needs."""
-    count = level_epsilon(Level.LOW, [Output.COUNT], contribution=3, rows=Fraction(500), cap=AMPLE)
-    both = level_epsilon(Level.LOW, [Output.COUNT, Output.VARIANCE], contribution=3, rows=Fraction(500), cap=AMPLE)
+    count = level_epsilon(NoiseLevel.LOW, [Output.COUNT], contribution=3, rows=Fraction(500), cap=AMPLE)
+    both = level_epsilon(NoiseLevel.LOW, [Output.COUNT, Output.VARIANCE], contribution=3, rows=Fraction(500), cap=AMPLE)
     assert (count, both) == (Fraction(3, 1) / (Fraction(1, 40) * 500), 4 * count)
 
 
 def test_level_is_never_more_than_the_cap() -> None:
     """Small groups would need more than the role may pay for one statement."""
-    assert level_epsilon(Level.LOW, [Output.AVG], contribution=1, rows=Fraction(2), cap=Fraction(1, 5)) == Fraction(
-        1, 5
-    )
+    assert level_epsilon(
+        NoiseLevel.LOW, [Output.AVG], contribution=1, rows=Fraction(2), cap=Fraction(1, 5)
+    ) == Fraction(1, 5)
 
 
 def test_expected_error_inverts_the_level() -> None:
     """At a level's ε the expected error is the level's target."""
-    for level in Level:
+    for level in NoiseLevel:
         for output in Output:
             epsilon = level_epsilon(level, [output], contribution=7, rows=Fraction(300), cap=AMPLE)
             error = expected_error(output, epsilon, contribution=7, rows=Fraction(300))
@@ -106,7 +106,7 @@ def test_level_of_an_arbitrary_query_by_synthetic_rows() -> None:
         return float(1 / epsilon) / int(kept.sum())
 
     found = level_epsilon_of_query(
-        error, {"age": (Fraction(0), Fraction(120))}, level=Level.HIGH, expected_rows=1200, cap=AMPLE
+        error, {"age": (Fraction(0), Fraction(120))}, level=NoiseLevel.HIGH, expected_rows=1200, cap=AMPLE
     )
     assert float(found) == pytest.approx(1 / 90, rel=0.01)
 
