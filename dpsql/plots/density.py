@@ -1,7 +1,7 @@
 """A density curve from noisy bucket counts: post-processing, so it costs nothing and reveals nothing more.
 
-Negative counts weigh nothing. The kernel is Gaussian and reflected at the declared edges, so no mass is lost; its width
-follows from the noisy counts themselves (Silverman's rule, 1.06·σ·n^(−1/5)).
+Negative counts weigh nothing in the curve. The kernel is Gaussian and reflected at the declared edges, so no mass is
+lost; its width follows from the noisy counts themselves (Silverman's rule, 1.06·σ·n^(−1/5)).
 """
 
 import math
@@ -42,10 +42,11 @@ def density(
     Raises:
         ValueError: no buckets, or an empty range.
     """
-    weights = _weights(counts)
-    if not len(weights) or not low < high:
+    noisy = np.array(list(counts), dtype=np.float64)
+    if not len(noisy) or not low < high:
         raise ValueError("a density needs at least one bucket and a range")
-    width = bandwidth or silverman(weights, low, high)
+    width = bandwidth or silverman(noisy, low, high)
+    weights = np.maximum(noisy, 0.0)
     x = np.linspace(low, high, POINTS)
     kernel = _kernel(x, _centres(len(weights), low, high), low, high, width)
     total = weights.sum() or 1.0
@@ -59,22 +60,28 @@ def density(
 
 
 def silverman(counts: Iterable[float], low: float, high: float) -> float:
-    """Return the bandwidth that the counts suggest; at least half a bucket, so that one full bucket is a curve."""
-    weights = _weights(counts)
-    centres, total = _centres(len(weights), low, high), max(float(weights.sum()), 1.0)
-    mean = float(weights @ centres) / total
-    deviation = float(np.sqrt(weights @ (centres - mean) ** 2 / total))
-    return max(1.06 * deviation * math.pow(total, -0.2), (high - low) / len(weights) / 2)
+    """Return the bandwidth that the counts suggest; at least half a bucket, so that one full bucket is a curve.
+
+    n and σ are computed with the negative counts, whose noise then cancels; where too much noise leaves no variance,
+    without them.
+    """
+    noisy = np.array(list(counts), dtype=np.float64)
+    least = (high - low) / len(noisy) / 2
+    for weights in (noisy, np.maximum(noisy, 0.0)):
+        total = float(weights.sum())
+        if total < 1:
+            continue
+        place = _centres(len(weights), low, high)
+        variance = float(weights @ (place - weights @ place / total) ** 2) / total
+        if variance > 0:
+            return max(1.06 * math.sqrt(variance) * math.pow(total, -0.2), least)
+    return least
 
 
 def distance(one: Density, other: Density) -> float:
     """Return the L1 distance of two curves over the same range: 0 if they are equal, 2 if nothing is shared."""
     step = (one.x[-1] - one.x[0]) / len(one.x)
     return step * sum(abs(a - b) for a, b in zip(one.y, other.y, strict=True))
-
-
-def _weights(counts: Iterable[float]) -> Floats:
-    return np.maximum(np.array(list(counts), dtype=np.float64), 0.0)
 
 
 def _centres(buckets: int, low: float, high: float) -> Floats:
