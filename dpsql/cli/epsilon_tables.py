@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from dpsql.epsilon.advice import Advice
 from dpsql.epsilon.belief import Belief
@@ -104,8 +105,9 @@ def noise_table(noise: StatementNoise) -> Table:
     title = f"ε = {decimal(noise.epsilon)}" + (f", {noise.level} noise" if noise.level else "")
     table = _table(title, "output", "noise scale", "expected error")
     for line in noise.outputs:
+        # Text, not str: a name that the asker chose is not markup.
         expected = "–" if line.expected is None else f"{100 * line.expected:.3g} %"
-        table.add_row(line.output, f"{line.scale:.4g}", expected)
+        table.add_row(Text(line.output), f"{line.scale:.4g}", expected)
     return table
 
 

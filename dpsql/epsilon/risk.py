@@ -12,6 +12,9 @@ import numpy as np
 from dpsql.epsilon.statistic import Floats
 from dpsql.epsilon.worlds import Worlds
 
+_MODEST = 300.0
+"""exp of this and of its negative, and their products, are floats."""
+
 
 def posterior(
     answers: Floats, seen: float, *, epsilon: float, sensitivity: float, prior: Floats | None = None
@@ -42,10 +45,9 @@ def tight_risk(worlds: Worlds, *, epsilon: float, sensitivity: float) -> float:
     all j at once. So it is max pᵢ / Σ pⱼ·exp(−|fᵢ − fⱼ|·ε/Δf), and the sums are two scans over the sorted answers.
     """
     place = (worlds.answers - worlds.answers[0]) * _rate(epsilon, sensitivity)
-    below = np.logaddexp.accumulate(worlds.log_mass + place) - place
-    from_above = np.logaddexp.accumulate((worlds.log_mass - place)[::-1])[::-1]
-    above = np.append(from_above[1:], -np.inf) + place
-    return float(np.exp((worlds.log_single - np.logaddexp(below, above)).max()))
+    near = place[-1] < _MODEST and worlds.log_mass.min() > -_MODEST
+    log_sums = _near_sums(worlds.log_mass, place) if near else _far_sums(worlds.log_mass, place)
+    return float(np.exp((worlds.log_single - log_sums).max()))
 
 
 def limit_risk(worlds: Worlds) -> float:
@@ -67,6 +69,22 @@ def logit(probability: Fraction) -> float:
 def inverse_logit(value: float) -> float:
     """Return the probability whose logit is `value`."""
     return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))
+
+
+def _near_sums(log_mass: Floats, place: Floats) -> Floats:
+    """Return ln Σ massⱼ·exp(−|placeᵢ − placeⱼ|), where nothing overflows: several times faster."""
+    mass, rising = np.exp(log_mass), np.exp(place)
+    below = np.cumsum(mass * rising) / rising
+    above = np.cumsum((mass / rising)[::-1])[::-1] * rising
+    return np.asarray(np.log(below + above - mass))
+
+
+def _far_sums(log_mass: Floats, place: Floats) -> Floats:
+    """Return the same by sums of logarithms, for places of any distance."""
+    below = np.logaddexp.accumulate(log_mass + place) - place
+    from_above = np.logaddexp.accumulate((log_mass - place)[::-1])[::-1]
+    above = np.append(from_above[1:], -np.inf) + place
+    return np.asarray(np.logaddexp(below, above))
 
 
 def _rate(epsilon: float, sensitivity: float) -> float:

@@ -39,6 +39,21 @@ def test_tight_bound_holds_for_any_prior() -> None:
         assert max(seen) == pytest.approx(tight, abs=1e-12)
 
 
+def test_near_and_far_sums_agree() -> None:
+    """The fast sums and the ones that can't overflow are the same function."""
+    rng = np.random.default_rng(12)
+    place = np.sort(rng.uniform(0, 250, 5_000))
+    place -= place[0]
+    log_mass = np.log(rng.dirichlet(np.ones(5_000)))
+    assert risk._near_sums(log_mass, place) == pytest.approx(risk._far_sums(log_mass, place), abs=1e-9)
+
+
+def test_very_large_epsilon_neither_overflows_nor_exceeds_one() -> None:
+    """At ε = 10⁶ the risk is what only equal worlds prevent."""
+    possible = worlds.of_universe(Universe.of([1, 2, 3, 10, 10]), MEAN)
+    assert risk.tight_risk(possible, epsilon=1e6, sensitivity=1e-3) == pytest.approx(1.0)
+
+
 def test_upper_bound_is_never_below_the_tight_one() -> None:
     """For every statistic and ε."""
     for universe in universes(7, 60):

@@ -11,6 +11,7 @@ from dpsql.epsilon.belief import belief_after, grown, renewals
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits, down_to_step
 from dpsql.epsilon.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
+from dpsql.policy.load.disclosure import epsilon_for
 
 THIRD = Fraction(1, 3)
 
@@ -75,6 +76,12 @@ def test_renewed_budgets_add_up() -> None:
     assert [float(belief.epsilon) for belief in after] == pytest.approx([1.0986, 3.2958])
     assert [belief.membership for belief in after] == pytest.approx([3 / 4, 27 / 28], abs=1e-4)
     assert after[1].singled_out == pytest.approx(1 / (1 + 9999 * math.exp(-2 * 3.2958)))
+
+
+@given(st.integers(4, 10**6), st.fractions(Fraction(1, 3), Fraction(99, 100)))
+def test_configuration_follows_the_same_rule(population: int, risk: Fraction) -> None:
+    """`disclosure_risk` in a configuration gives the ε that the command line prints."""
+    assert epsilon_for(risk, population) == total_epsilon(population, risk, MEMBERSHIP)
 
 
 @given(st.fractions(Fraction(1, 10**6), 10**6), st.integers(1, 6))

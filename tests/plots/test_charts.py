@@ -87,6 +87,13 @@ def test_rule_curves_cross_the_limit_at_the_total() -> None:
     assert membership.y[place] == pytest.approx(0.75, abs=0.01)
 
 
+def test_names_and_values_are_not_code() -> None:
+    """A column called like a closing tag stays text."""
+    evil = "</script><script>alert(1)</script>"
+    text = page([Picture(histogram(((evil, "n"), [(evil, 1)])), evil)], evil)
+    assert evil not in text
+
+
 def test_a_page_loads_nothing_from_elsewhere() -> None:
     """The library is written into the page once; no tag has an address, and the policy forbids every request."""
     text = page([Picture(histogram(COUNTS), "a <caption>"), Picture(versus(COUNTS))], "Title & more")
