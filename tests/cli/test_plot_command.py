@@ -51,7 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (config, role) == (Path("config.yaml"), "analyst")
         yield Session()
 
-    monkeypatch.setattr(dpsql, "connect", connect, raising=False)
+    monkeypatch.setitem(vars(dpsql), "connect", connect)
     monkeypatch.setenv("COLUMNS", "200")
 
 
