@@ -49,12 +49,10 @@ def plot(
 ) -> None:
     """Draw an answer with its margins; columns that are not named are guessed."""
     need_plots()
-    if (role is None) == (dsn is None):
-        raise typer.BadParameter("give --role, or --dsn of a running server")
     ends = _ends(bounds, chart)
     from dpsql.plots import answer, page  # noqa: PLC0415 -- an extra
 
-    with _connect(config, role, dsn) as connection, connection.cursor() as cursor:
+    with _connection(config, role, dsn) as connection, connection.cursor() as cursor:
         cursor.execute(statement(sql).encode())
         rows = answer.Answer.of(cursor)
     try:
@@ -64,8 +62,14 @@ def plot(
     page.write([page.Picture(figure)], title or "Answer", output)
 
 
-def _connect(config: Path, role: str | None, dsn: str | None) -> psycopg.Connection[tuple[object, ...]]:
-    return psycopg.connect(dsn) if dsn is not None else dpsql.connect(config, role=role)
+def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Connection[tuple[object, ...]]:
+    match role, dsn:
+        case str(), None:
+            return dpsql.connect(config, role=role)
+        case None, str():
+            return psycopg.connect(dsn)
+        case _:
+            raise typer.BadParameter("give --role, or --dsn of a running server")
 
 
 def _draw(chart: Chart, rows: "Answer", columns: "Columns", ends: tuple[float, float], title: str) -> "go.Figure":
