@@ -3,12 +3,12 @@
 from functools import partial
 
 import pytest
-from universes import LINEAR, QUANTILES, SPREADS, universes
 
 from dpsql.epsilon import brute, sensitivity, worlds
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.statistic import Statistic
 from dpsql.epsilon.universe import Universe
+from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
 close = partial(pytest.approx, rel=1e-9, abs=1e-9)
 

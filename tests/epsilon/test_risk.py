@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from universes import LINEAR, QUANTILES, SPREADS, universes
 
 from dpsql.epsilon import brute, risk, worlds
 from dpsql.epsilon.refusal import BadInput
@@ -13,6 +12,7 @@ from dpsql.epsilon.statistic import Statistic
 from dpsql.epsilon.study import curve, person_risk_at, risks_at, study
 from dpsql.epsilon.universe import Universe
 from dpsql.epsilon.worlds import Worlds
+from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
 MEAN = Statistic.named("mean")
 
