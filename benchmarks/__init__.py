@@ -1,0 +1,1 @@
+"""What dpsql claims about speed and error, measured."""

@@ -1,0 +1,30 @@
+"""Pictures from the command line; the drawing library is an extra, so it is imported when it is needed."""
+
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+
+from dpsql.epsilon.study import Study
+
+
+def need_plots() -> None:
+    """Refuse at once where the extra is not installed."""
+    if find_spec("plotly") is None:
+        raise typer.BadParameter("plots need an extra: pip install 'dpsql[plots]'")
+
+
+def draw_study(study: Study, path: Path) -> None:
+    """Write the risk curves of a study."""
+    from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
+
+    page.write([page.Picture(risk_chart.study_figure(study))], "Disclosure risk", path)
+
+
+def draw_rule(people: int, total: Fraction, naming: Fraction, membership: Fraction, path: Path) -> None:
+    """Write the curves of the rule for a total."""
+    from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
+
+    figure = risk_chart.rule_figure(people, total, naming=naming, membership=membership)
+    page.write([page.Picture(figure)], "What ε allows", path)

@@ -1,0 +1,51 @@
+"""Numbers as people type them: fractions, lists, a column of a CSV file."""
+
+import csv
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+
+import typer
+
+
+def read_fraction(text: str) -> Fraction:
+    """Read `0.333` or `1/3` exactly; for use as a parser of an option."""
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f'"{text}" is not a number like 0.333 or 1/3') from None
+
+
+def read_list(text: str) -> list[float]:
+    """Read numbers with commas between them."""
+    return [_number(part, f"value {place}") for place, part in enumerate(text.split(","), start=1)]
+
+
+def read_column(file: Path, column: str) -> list[float]:
+    """Read one column of a CSV file whose first line has the names."""
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            return list(_cells(csv.reader(lines), file, column))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise typer.BadParameter(f"{file}: {error}") from None
+
+
+def _cells(rows: "Iterator[list[str]]", file: Path, column: str) -> Iterator[float]:
+    header = next(rows, [])
+    if column not in header:
+        raise typer.BadParameter(f'{file} has no column "{column}"; it has {", ".join(header) or "nothing"}')
+    place = header.index(column)
+    for line, row in enumerate(rows, start=2):
+        if row:
+            yield _number(row[place] if place < len(row) else "", f"{file}, row {line}")
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        raise typer.BadParameter(f'{where}: "{text.strip()}" is not a number') from None
+    if not number.is_finite():
+        raise typer.BadParameter(f'{where}: "{text.strip()}" is not a finite number')
+    return float(number)

@@ -1,0 +1,98 @@
+"""The statistics whose disclosure risk can be studied, by the names that people type."""
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from fractions import Fraction
+from typing import Self, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.epsilon.refusal import BadInput
+
+Floats = NDArray[np.float64]
+
+
+class Kind(StrEnum):
+    """The families; each has its own closed forms."""
+
+    COUNT = "count"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "std"
+    QUANTILE = "quantile"
+
+
+_NAMES = {
+    "count": (Kind.COUNT, 0),
+    "sum": (Kind.SUM, 0),
+    "mean": (Kind.MEAN, 0),
+    "avg": (Kind.MEAN, 0),
+    "variance": (Kind.VARIANCE, 1),
+    "var_samp": (Kind.VARIANCE, 1),
+    "var_pop": (Kind.VARIANCE, 0),
+    "std": (Kind.DEVIATION, 1),
+    "stddev": (Kind.DEVIATION, 1),
+    "stddev_samp": (Kind.DEVIATION, 1),
+    "stddev_pop": (Kind.DEVIATION, 0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One statistic of a list of numbers.
+
+    `lost` is the degrees of freedom that a variance gives up: 0 for the population's, 1 for the sample's.
+    `fraction` is the rank of a quantile, from 0 to 1.
+    """
+
+    kind: Kind
+    lost: int = 0
+    fraction: Fraction = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fraction <= 1:
+            raise BadInput(f"percentile {float(100 * self.fraction):g} is not between 0 and 100")
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Read SQL's names, `median`, and `p90` for the 90th percentile."""
+        word = name.strip().lower()
+        if word in _NAMES:
+            kind, lost = _NAMES[word]
+            return cls(kind, lost)
+        if word == "median":
+            return cls(Kind.QUANTILE)
+        if word.startswith("p"):
+            try:
+                return cls(Kind.QUANTILE, fraction=Fraction(Decimal(word[1:])) / 100)
+            except (InvalidOperation, ValueError, OverflowError) as error:
+                if isinstance(error, BadInput):
+                    raise
+        known = ", ".join([*_NAMES, "median"])
+        raise BadInput(f'unknown statistic "{name}"; known are {known} and p0 to p100')
+
+    @property
+    def least_size(self) -> int:
+        """Return how many values it needs to be defined."""
+        return 1 + self.lost
+
+
+def evaluate(statistic: Statistic, samples: Floats) -> Floats:
+    """Return the statistic of each sample, which runs along the last axis; quantiles interpolate as numpy's do."""
+    match statistic.kind:
+        case Kind.COUNT:
+            return np.full(samples.shape[:-1], float(samples.shape[-1]))
+        case Kind.SUM:
+            return np.asarray(samples.sum(axis=-1))
+        case Kind.MEAN:
+            return np.asarray(samples.mean(axis=-1))
+        case Kind.VARIANCE:
+            return np.asarray(samples.var(axis=-1, ddof=statistic.lost))
+        case Kind.DEVIATION:
+            return np.asarray(samples.std(axis=-1, ddof=statistic.lost))
+        case Kind.QUANTILE:
+            return np.asarray(np.quantile(samples, float(statistic.fraction), axis=-1))
+    assert_never(statistic.kind)

@@ -1,0 +1,75 @@
+"""Risk by ε as curves: what an adversary may come to believe, what is acceptable, and the ε that was chosen."""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpsql.epsilon.belief import belief_after
+from dpsql.epsilon.study import Study, curve
+from dpsql.plots.charts import PRIVATE, RAW, SERIES, dressed
+
+_COLOURS = (PRIVATE, RAW, *SERIES[2:])
+_POINTS = 200
+
+
+def study_figure(study: Study) -> go.Figure:
+    """Return both bounds of a study by ε, the requirement, and the ε that meet it."""
+    found = {"upper bound": study.epsilon_upper, "tight bound": study.epsilon_tight}
+    marks = {name: epsilon for name, epsilon in found.items() if math.isfinite(epsilon)}
+    epsilons = _grid(3 * max(marks.values(), default=1.0))
+    risks = curve(study, epsilons)
+    return risk_curves(
+        epsilons,
+        {"upper bound": risks.upper, "tight bound": risks.tight},
+        requirements={"requirement": float(study.requirement)},
+        marks=marks,
+        title=f"Largest posterior: {study.universe.people} people, {study.universe.missing} missing",
+    )
+
+
+def rule_figure(people: int, total: Fraction, *, naming: Fraction, membership: Fraction) -> go.Figure:
+    """Return what can be believed at worst by total ε, the acceptable risks, and the total that meets both."""
+    epsilons = _grid(5 * float(total))
+    beliefs = [belief_after(Fraction(epsilon), people) for epsilon in epsilons]
+    return risk_curves(
+        epsilons,
+        {
+            "one person is named": [belief.singled_out for belief in beliefs],
+            "a 50/50 guess becomes": [belief.membership for belief in beliefs],
+        },
+        requirements={"naming": float(naming), "membership": float(membership)},
+        marks={"total": float(total)},
+        title=f"Worst case for {people} people",
+    )
+
+
+def risk_curves(
+    epsilons: Sequence[float],
+    risks: Mapping[str, Sequence[float]],
+    *,
+    requirements: Mapping[str, float],
+    marks: Mapping[str, float],
+    title: str = "",
+) -> go.Figure:
+    """Return one curve a kind of risk, a horizontal line a requirement and a vertical line a chosen ε."""
+    figure = go.Figure()
+    for place, (name, values) in enumerate(risks.items()):
+        figure.add_scatter(x=epsilons, y=values, name=name, line_color=_COLOURS[place % len(_COLOURS)])
+    for name, level in requirements.items():
+        figure.add_hline(y=level, line={"color": "#555", "width": 1}, annotation_text=name)
+    for place, (name, epsilon) in enumerate(marks.items()):
+        figure.add_vline(
+            x=epsilon,
+            line={"color": _COLOURS[place % len(_COLOURS)], "dash": "dash", "width": 1},
+            annotation_text=f"{name}: ε = {epsilon:.4g}",
+            annotation_y=1.0 - 0.07 * place,
+        )
+    figure.update_yaxes(range=[0, 1.05])
+    return dressed(figure, title, "ε", "probability")
+
+
+def _grid(end: float) -> list[float]:
+    return [float(epsilon) for epsilon in np.linspace(0.0, end, _POINTS)]

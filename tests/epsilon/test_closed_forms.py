@@ -1,0 +1,56 @@
+"""Closed forms equal the definition, evaluated by looking at every subset."""
+
+from functools import partial
+
+import pytest
+
+from dpsql.epsilon import brute, sensitivity, worlds
+from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.statistic import Statistic
+from dpsql.epsilon.universe import Universe
+from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
+
+close = partial(pytest.approx, rel=1e-9, abs=1e-9)
+
+
+def agree(universe: Universe, statistic: Statistic) -> None:
+    """Compare Δf, Δv and the worlds' answers with the definition."""
+    try:
+        universe.require(statistic)
+    except BadInput:
+        return
+    label = f"{universe} {statistic}"
+    assert sensitivity.noise_sensitivity(universe, statistic) == close(brute.noise_sensitivity(universe, statistic)), (
+        label
+    )
+    assert sensitivity.world_sensitivity(universe, statistic) == close(brute.world_sensitivity(universe, statistic)), (
+        label
+    )
+    if universe.missing == 1:
+        by_person = brute.world_answers(universe, statistic)[::-1].tolist()
+        assert worlds.leave_one_out(universe.values, statistic).tolist() == close(by_person), label
+
+
+def test_one_missing_person() -> None:
+    """Every statistic, one person missing, 150 universes."""
+    for universe in universes(1, 150):
+        for statistic in (*LINEAR, *QUANTILES, *SPREADS):
+            agree(universe, statistic)
+
+
+def test_several_missing_people() -> None:
+    """Count, sum, mean and quantiles at every distance, up to three people missing, 100 universes."""
+    for universe in universes(2, 100, most_missing=3):
+        for statistic in (*LINEAR, *QUANTILES):
+            agree(universe, statistic)
+
+
+@pytest.mark.slow
+def test_thousands_of_universes() -> None:
+    """The same on 3,000 universes with one and 2,000 with several people missing."""
+    for universe in universes(3, 3_000):
+        for statistic in (*LINEAR, *QUANTILES, *SPREADS):
+            agree(universe, statistic)
+    for universe in universes(4, 2_000, most_missing=3):
+        for statistic in (*LINEAR, *QUANTILES):
+            agree(universe, statistic)

@@ -1,0 +1,92 @@
+"""The data-independent rule, what beliefs can become, and renewals."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsql.epsilon.belief import belief_after, grown, renewals
+from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.rounding import down_to_digits, down_to_step
+from dpsql.epsilon.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
+from dpsql.policy.load.disclosure import epsilon_for
+
+THIRD = Fraction(1, 3)
+
+
+def test_default_membership_risk_allows_ln_3() -> None:
+    """A 50/50 guess may become 0.75: ε ≤ 1.0986."""
+    assert membership_epsilon(MEMBERSHIP) == Fraction("1.0986")
+
+
+def test_first_term_alone_allows_too_much() -> None:
+    """For 10,000 people it is 8.5 before it is halved, where membership is nearly certain."""
+    whole = singling_out_epsilon(10_000, THIRD, steps=1)
+    assert float(whole) == pytest.approx(8.5, abs=0.05)
+    assert grown(Fraction(1, 2), whole) > 0.9997
+
+
+def test_exchanging_a_person_takes_two_steps() -> None:
+    """With add/remove neighbours the first term is halved, up to rounding down."""
+    once, halved = singling_out_epsilon(10_000, THIRD, steps=1), singling_out_epsilon(10_000, THIRD)
+    assert 0 <= once - 2 * halved <= Fraction(1, 10_000)
+
+
+def test_small_populations_are_bound_by_the_first_term() -> None:
+    """Four pupils and a third: ln(1.5)/2."""
+    assert total_epsilon(4, THIRD, MEMBERSHIP) == Fraction("0.2027")
+
+
+@given(st.integers(2, 10**9), st.fractions(Fraction(1, 1000), Fraction(999, 1000)), st.fractions(0, 1))
+def test_budget_never_exceeds_the_rule(population: int, risk: Fraction, membership: Fraction) -> None:
+    """Rounded down: both beliefs stay within what was asked for."""
+    try:
+        total = total_epsilon(population, risk, membership)
+    except BadInput:
+        return
+    after = belief_after(total, population)
+    assert after.singled_out <= float(risk) * (1 + 1e-12)
+    assert after.membership <= float(membership) * (1 + 1e-12)
+    assert total.denominator <= 10_000
+
+
+@pytest.mark.parametrize(
+    ("population", "risk", "membership", "message"),
+    [
+        (1, THIRD, MEMBERSHIP, "too small"),
+        (3, THIRD, MEMBERSHIP, "blind guess"),
+        (10, Fraction(0), MEMBERSHIP, "between 0 and 1"),
+        (10, Fraction(1), MEMBERSHIP, "between 0 and 1"),
+        (10, THIRD, Fraction(1, 2), "blind guess"),
+        (10, THIRD, Fraction(3, 2), "between 0 and 1"),
+        (10, THIRD, Fraction(500_001, 1_000_000), "four decimals"),
+    ],
+)
+def test_impossible_wishes_are_refused(population: int, risk: Fraction, membership: Fraction, message: str) -> None:
+    """The message says which number and why."""
+    with pytest.raises(BadInput, match=message):
+        total_epsilon(population, risk, membership)
+
+
+def test_renewed_budgets_add_up() -> None:
+    """After three periods of ln 3 a 50/50 guess can have become 27/28."""
+    after = renewals(Fraction("1.0986"), 10_000, (1, 3))
+    assert [float(belief.epsilon) for belief in after] == pytest.approx([1.0986, 3.2958])
+    assert [belief.membership for belief in after] == pytest.approx([3 / 4, 27 / 28], abs=1e-4)
+    assert after[1].singled_out == pytest.approx(1 / (1 + 9999 * math.exp(-2 * 3.2958)))
+
+
+@given(st.integers(4, 10**6), st.fractions(Fraction(1, 3), Fraction(99, 100)))
+def test_configuration_follows_the_same_rule(population: int, risk: Fraction) -> None:
+    """`disclosure_risk` in a configuration gives the ε that the command line prints."""
+    assert epsilon_for(risk, population) == total_epsilon(population, risk, MEMBERSHIP)
+
+
+@given(st.fractions(Fraction(1, 10**6), 10**6), st.integers(1, 6))
+def test_rounding_goes_down(value: Fraction, digits: int) -> None:
+    """By less than one unit of the last digit that is kept."""
+    kept = down_to_digits(value, digits)
+    assert value * (1 - Fraction(10) ** (1 - digits)) < kept <= value
+    assert down_to_step(value, Fraction(1, 7)) <= value

@@ -1,0 +1,67 @@
+"""The gallery on the made-up registry, with noise from the product's sampler."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from dpsql.plots import gallery
+from dpsql.plots.page import Picture
+from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, registry
+
+
+@pytest.fixture(scope="module")
+def pictures() -> tuple[Picture, ...]:
+    """Draw with fixed bytes."""
+    return gallery.gallery(random.Random(2).randbytes)  # noqa: S311 -- the injected byte source of a test
+
+
+def test_registry_is_complete() -> None:
+    """920 reports, every category used, ages within the declared range and most of them between 50 and 80."""
+    reports = registry()
+    assert len(reports) == REPORTS == 920
+    assert {report.pirads_score for report in reports} == set(SCORES)
+    assert {report.prostatitis for report in reports} == set(PROSTATITIS)
+    assert all(AGES[0] <= report.age <= AGES[1] for report in reports)
+    assert sum(50 <= report.age <= 80 for report in reports) > 0.85 * REPORTS
+
+
+def test_registry_is_the_same_every_time() -> None:
+    """It is data, not noise."""
+    assert registry() == registry()
+
+
+def test_age_histogram_is_noisy_and_valid(pictures: tuple[Picture, ...]) -> None:
+    """High noise: ε = 13/(.15·920), counts never negative, and not the exact ones."""
+    (bars,) = pictures[0].figure.data
+    assert "ε = 0.0942, noise scale 10.6" in pictures[0].caption
+    assert len(bars.y) == 13
+    assert all(height >= 0 for height in bars.y)
+    assert list(bars.y) != gallery._age_counts(registry())
+
+
+def test_levels_stand_side_by_side(pictures: tuple[Picture, ...]) -> None:
+    """Low, medium and high, each with its ε and scale in the caption."""
+    for picture in pictures[1:]:
+        assert [note.text for note in picture.figure.layout.annotations] == ["low noise", "medium noise", "high noise"]
+        assert all(f"{level}: ε = " in picture.caption for level in ("low", "medium", "high"))
+
+
+def test_mean_ages_are_valid_and_noise_grows_with_the_level(pictures: tuple[Picture, ...]) -> None:
+    """Means lie in the declared range, margins at high noise are wider than at low noise."""
+    low, _, high = pictures[2].figure.data
+    assert all(AGES[0] <= mean <= AGES[1] for trace in (low, high) for mean in trace.x)
+    assert sum(high.error_x.array) > 2 * sum(low.error_x.array)
+
+
+def test_median_ages_lie_between_their_quartiles(pictures: tuple[Picture, ...]) -> None:
+    """Quantiles read off one noisy histogram can't cross."""
+    for boxes in pictures[3].figure.data:
+        for parts in zip(boxes.lowerfence, boxes.q1, boxes["median"], boxes.q3, boxes.upperfence, strict=True):
+            assert list(parts) == sorted(parts)
+
+
+def test_script_writes_one_page(tmp_path: Path) -> None:
+    """`python -m dpsql.plots.gallery DIRECTORY` makes the directory and index.html."""
+    gallery.main(tmp_path / "new")
+    assert "PI-RADS score by mean age" in (tmp_path / "new" / "index.html").read_text(encoding="utf-8")
