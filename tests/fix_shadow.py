@@ -49,9 +49,7 @@ SECRETS = Table(
     {"passenger": UnitBound("person", 1)},
 )
 ANALYST = Role("analyst", "passenger", RoleBudget(Privacy(Fraction(10))), Privacy(Fraction(1)))
-GUEST = Role(
-    "guest", "passenger", RoleBudget(Privacy(Fraction(1))), Privacy(Fraction(1)), tables=frozenset({"trips"})
-)
+GUEST = Role("guest", "passenger", RoleBudget(Privacy(Fraction(1))), Privacy(Fraction(1)), tables=frozenset({"trips"}))
 POLICY = Policy(
     "taxi",
     {"trips": TRIPS, "zones": ZONES, "secrets": SECRETS},

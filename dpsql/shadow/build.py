@@ -11,7 +11,8 @@ from psycopg.sql import SQL, Identifier
 from dpsql.policy.model import Policy
 from dpsql.shadow import guard, role, schema
 from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.schema import Rows
+
+Rows = schema.Rows
 
 _EDITION = 1
 """Counts the changes of what this room creates."""

@@ -8,12 +8,12 @@ from dpsql.policy.model import Policy
 REFUSAL = "refused by dpsql"
 """The message that `dpsql.refuse` raises; the wire puts its own in the place of it."""
 
-_FUNCTIONS = f"""
+_FUNCTIONS = """
 CREATE SCHEMA dpsql;
 
 CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION USING ERRCODE = code, MESSAGE = '{REFUSAL}';
+  RAISE EXCEPTION USING ERRCODE = code, MESSAGE = 'refused by dpsql';
 END $$;
 
 CREATE FUNCTION dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$

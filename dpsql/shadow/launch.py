@@ -1,7 +1,7 @@
 """Becomes the server: gives up privileges, ties its life to its parent's, bounds its memory, then executes PostgreSQL.
 
-A program of its own, run by path with the arguments `uid gid parent bytes program…` (uid −1: stay who we are). Doing this
-between fork and exec inside dpsql would not be safe, because dpsql has threads.
+A program of its own, run by path with the arguments `uid gid parent bytes program…` (uid −1: stay who we are).
+Doing this between fork and exec inside dpsql would not be safe, because dpsql has threads.
 """
 
 import ctypes

@@ -196,7 +196,16 @@ def _initialise(installed: Binaries, data: Path, account: Account | None) -> Non
 
 
 def _initdb(installed: Binaries, data: Path, account: Account | None, locale: str) -> bool:
-    command = [str(installed.directory / "initdb"), "-D", str(data), "-U", OWNER, "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    command = [
+        str(installed.directory / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        OWNER,
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--no-sync",
+    ]
     done = subprocess.run(  # noqa: S603
         [*command, f"--locale={locale}"],
         check=False,

@@ -1,7 +1,7 @@
 """The roles that clients have in the shadow: one a user, allowed to read and to keep temporary tables, nothing else.
 
-PostgreSQL grants much to PUBLIC. What could sleep, lock, notify, read files or other sessions, or run code is taken away by
-name; `tests/shadow/test_role.py` tries each.
+PostgreSQL grants much to PUBLIC. What could sleep, lock, notify, read files or other sessions, or run code is taken
+away by name; `tests/shadow/test_role.py` tries each.
 """
 
 from collections.abc import Mapping

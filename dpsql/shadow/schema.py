@@ -1,7 +1,7 @@
-"""The declared tables as PostgreSQL's own: types, keys, comments; a dummy row and a tripwire for those that are protected.
+"""The declared tables as PostgreSQL's own: types, keys, comments; a dummy row and a tripwire where they are protected.
 
-The tripwire is a row-security policy that raises. It holds because each protected table has a row to try it on, no function
-counts as leakproof, and none is cheaper, so that nothing else is tried on that row first.
+The tripwire is a row-security policy that raises. It holds because each protected table has a row to try it on, no
+function counts as leakproof, and none is cheaper, so that nothing else is tried on that row first.
 """
 
 import datetime as dt

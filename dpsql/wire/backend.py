@@ -50,7 +50,7 @@ class Backend(asyncio.Protocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:  # noqa: D102
         out = self.replies.sort(data)
@@ -59,7 +59,7 @@ class Backend(asyncio.Protocol):
         if self._waiting is not None and self.replies.is_settled:
             self._wake(None)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: D102
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
         self._transport = None
         self._writable.set()
         self._wake(ShadowLostError("the shadow ended the session"))

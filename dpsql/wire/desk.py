@@ -1,4 +1,4 @@
-"""What both protocols, simple and extended, share in a session: who asks, what a statement is, and what was prepared."""
+"""What both protocols, simple and extended, share in a session: who asks, what a statement is, what was prepared."""
 
 import logging
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Desk:
             question = self._answers.examine(text, self._asker)
         except DpsqlError as failed:
             return Denied(failed)
-        except Exception:
+        except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
             _LOG.exception("a statement could not be examined")
             return Denied(InternalError())
         return None if question is None else Private(question)

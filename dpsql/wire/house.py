@@ -30,7 +30,8 @@ class UserEntry:
     """A user of the server: the policy's role that they ask as, and what checks their password."""
 
     role: str
-    verifier: Verifier = field(repr=False)
+    verifier: str = field(repr=False)
+    """As PostgreSQL spells it: `SCRAM-SHA-256$4096:…`."""
 
 
 class Guest(Protocol):
@@ -59,7 +60,11 @@ class House:
         tls: ssl.SSLContext | None,
         limits: Limits,
     ) -> None:
-        """`open_shadow` connects a protocol to the shadow, or raises OSError."""
+        """`open_shadow` connects a protocol to the shadow, or raises OSError.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
         self.answers = answers
         self.users = users
         self.database = database
@@ -68,6 +73,7 @@ class House:
         self.tls = tls
         self.limits = limits
         self.types = TypeNames()
+        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
         self._guests: dict[int, tuple[bytes, Guest]] = {}
         self._present: Counter[str] = Counter()
         self._greetings: dict[Key, dict[str, str]] = {}
@@ -75,8 +81,7 @@ class House:
 
     def verifier(self, user: str) -> Verifier:
         """Return what checks the user's password; for a name that is not known, something that nothing passes."""
-        entry = self.users.get(user)
-        return Verifier.of_nobody(user, self._secret) if entry is None else entry.verifier
+        return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret)
 
     def asker(self, user: str) -> Asker:
         """Return who a known user asks as."""
@@ -134,6 +139,6 @@ class _Canceller(asyncio.Protocol):
         self._key = key
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 # narrows the type: a socket is one
+        assert isinstance(transport, asyncio.Transport)
         transport.write(cancel_request(self._key))
         transport.write_eof()

@@ -30,7 +30,7 @@ class Pipe(asyncio.Protocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._accepted(self)
 
     def data_received(self, data: bytes) -> None:  # noqa: D102
@@ -46,7 +46,7 @@ class Pipe(asyncio.Protocol):
         self._wake()
         return False
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: D102
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
         self._transport = None
         self._ended = True
         self._wake()

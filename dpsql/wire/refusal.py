@@ -1,4 +1,4 @@
-"""Errors of dpsql raised by the shadow itself, so that its transaction fails and it skips to the next Sync as it should."""
+"""Errors of dpsql raised by the shadow itself, so that its transaction fails and it skips to the next Sync."""
 
 from dpsql.errors import DpsqlError
 from dpsql.shadow.guard import REFUSAL

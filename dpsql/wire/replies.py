@@ -1,4 +1,4 @@
-"""The replies that the shadow owes, in their order: which go to the client, which are ours, which are changed on the way.
+"""The replies that the shadow owes, in their order: which go to the client, which are ours, which are changed.
 
 No input or output: bytes of the shadow go in, bytes for the client come out. Rows pass in whatever pieces they come.
 """
@@ -166,7 +166,7 @@ class Replies:
 
     def _is_ready(self, owed: Owed | None, status: bytes) -> None:
         self.status, self.skipping, self.copying = status, False, False
-        if owed is not None and b"Z" == _LAST[owed.kind]:
+        if owed is not None and _LAST[owed.kind] == b"Z":
             self._done(owed)
         self._ready(status != b"I")
 

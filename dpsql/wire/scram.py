@@ -99,7 +99,7 @@ class Exchange:
         """
         without_proof, comma, proof = _ascii_or_utf8(last).rpartition(",p=")
         expected = f"c={_b64(self._header.encode())},r={self._nonce}"
-        signed = ",".join((self._bare, self._challenge, without_proof)).encode()
+        signed = f"{self._bare},{self._challenge},{without_proof}".encode()
         key = _xor(_unb64(proof), _mac(self._verifier.stored_key, signed))
         proven = hmac.compare_digest(hashlib.sha256(key).digest(), self._verifier.stored_key)
         if not comma or without_proof != expected or not proven:

@@ -51,15 +51,11 @@ class Session:
 
     async def _take(self, frame: Frame) -> None:
         """Deal with one message, unless the shadow would not look at it."""
-        replies = self._backend.replies
-        if replies.skipping and frame.kind != b"S":
+        if self._backend.replies.skipping and frame.kind != b"S":
             return
-        if replies.copying and frame.kind not in (b"c", b"f"):
-            self._backend.send(frame.raw)
+        if frame.kind in (b"H", b"d", b"c", b"f") or self._backend.replies.copying:
+            self._relay(frame)
             return
-        await self._take_kind(frame)
-
-    async def _take_kind(self, frame: Frame) -> None:
         match frame.kind:
             case b"Q":
                 await self._query(frame)
@@ -69,21 +65,20 @@ class Session:
                 self._bind(frame)
             case b"E":
                 await self._execute(frame)
-            case b"D":
-                self._backend.send(frame.raw, Owed(Kind.DESCRIBE))
+            case b"D" | b"S":
+                self._backend.send(frame.raw, Owed(Kind.SYNC if frame.kind == b"S" else Kind.DESCRIBE))
             case b"C":
                 self._close(frame)
-            case b"S":
-                self._backend.send(frame.raw, Owed(Kind.SYNC))
-            case b"H" | b"d":
-                self._backend.send(frame.raw)
-            case b"c" | b"f":
-                self._backend.replies.copying = False
-                self._backend.send(frame.raw)
             case b"F":
                 await simple.refuse_alone(self._desk, Unsupported("function calls by message are not supported"))
             case _:
                 raise ProtocolError("unexpected message")
+
+    def _relay(self, frame: Frame) -> None:
+        """Send what brings no reply of its own; the end of copied data lets the replies go on."""
+        if frame.kind in (b"c", b"f"):
+            self._backend.replies.copying = False
+        self._backend.send(frame.raw)
 
     async def _query(self, frame: Frame) -> None:
         text = self._desk.text(frame.body.removesuffix(b"\0"))

@@ -1,7 +1,8 @@
 """Simple queries with statements of ours in them, run as the extended protocol would.
 
-All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked when the
-statements before it have taken effect. What the client has not asked for (ParseComplete and the like) is hidden from it.
+All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked
+when the statements before it have taken effect. What the client has not asked for (ParseComplete and the like) is
+hidden from it.
 """
 
 from collections.abc import Callable

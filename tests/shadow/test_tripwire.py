@@ -1,4 +1,4 @@
-"""The tripwire below the analyser: whatever reads a protected table in the shadow fails, and tools may still look at it."""
+"""The tripwire below the analyser: what reads a protected table in the shadow fails, and tools may still look at it."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,12 @@ def test_read_raises(connect: Connect, statement: str) -> None:
         connect("ana").execute(statement.encode())
 
 
-LOOKS = ["select * from trips limit 0", "select * from trips where 1 = 0", "select * from trips where null", "explain select * from trips"]
+LOOKS = [
+    "select * from trips limit 0",
+    "select * from trips where 1 = 0",
+    "select * from trips where null",
+    "explain select * from trips",
+]
 
 
 @pytest.mark.parametrize("statement", LOOKS)
@@ -55,13 +60,17 @@ def test_ungranted_table_is_denied(connect: Connect) -> None:
     connection = connect("gus")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for table secrets"):
         connection.execute("select count(*) from secrets limit 0")
-    assert connection.execute("select distinct table_name from dpsql.columns order by 1").fetchall() == [("trips",), ("zones",)]
+    assert connection.execute("select distinct table_name from dpsql.columns order by 1").fetchall() == [
+        ("trips",),
+        ("zones",),
+    ]
 
 
 def test_columns_are_described(connect: Connect) -> None:
     """dpsql.columns shows bounds and values as the policy has them."""
     rows = connect("ana").execute(
-        "select column_name, type, lower_bound, upper_bound, values, nullable, description from dpsql.columns where table_name = 'trips'"
+        "select column_name, type, lower_bound, upper_bound, values, nullable, description"
+        " from dpsql.columns where table_name = 'trips'"
     )
     shown = {row[0]: row[1:] for row in rows}
     assert shown["fare"] == ("numeric(10,2)", "0", "150", None, False, "metered fare")
@@ -76,7 +85,10 @@ def test_public_rows_are_there(connect: Connect) -> None:
 
 def test_median_of_public_rows(connect: Connect) -> None:
     """median() is an ordinary aggregate for what is public."""
-    assert connect("ana").execute("select median(zone_id), median(zone_id::numeric) from zones").fetchone() == (5.5, 5.5)
+    assert connect("ana").execute("select median(zone_id), median(zone_id::numeric) from zones").fetchone() == (
+        5.5,
+        5.5,
+    )
 
 
 def test_margin_can_be_described_but_not_run(connect: Connect) -> None:

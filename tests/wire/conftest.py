@@ -22,7 +22,8 @@ CREATE TABLE trips (
   pickup_zone integer REFERENCES zones, payment_type text, fare numeric(10,2) NOT NULL, distance float8 NOT NULL);
 INSERT INTO zones SELECT n, 'Zone ' || n FROM generate_series(1, 10) n;
 INSERT INTO trips SELECT n, n % 50, timestamp '2019-03-01' + n * interval '37 min', 1 + n % 10,
-  CASE n % 3 WHEN 0 THEN 'cash' WHEN 1 THEN 'credit card' END, 3 + n % 50, (n % 97) / 4.0 FROM generate_series(1, 1000) n;
+  CASE n % 3 WHEN 0 THEN 'cash' WHEN 1 THEN 'credit card' END, 3 + n % 50, (n % 97) / 4.0
+  FROM generate_series(1, 1000) n;
 """
 
 
@@ -45,7 +46,7 @@ def answers(plain: str) -> Exact:
 @pytest.fixture(scope="session")
 def listener(shadow: Postgres, answers: Exact) -> Iterator[Listener]:  # noqa: F811
     """Give a listener that serves on a thread of its own."""
-    users = {name: UserEntry(role, Verifier.of("pw", iterations=4096)) for name, role in USERS.items()}
+    users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}
     served = Listener(
         answers, shadow.address, users, "taxi", "127.0.0.1", 0, limits=Limits(connections_per_user=400, patience=5.0)
     )

@@ -13,6 +13,7 @@ from tests.wire.raw import Raw
 
 Connect = Callable[..., psycopg.Connection]
 
+
 def packet(body: bytes, code: int = 0x30000) -> bytes:
     """Return a start packet."""
     return struct.pack("!II", len(body) + 8, code) + body
@@ -62,7 +63,9 @@ def test_silent_half_of_a_start_is_hung_up_on(listener: Listener) -> None:
     assert talk(listener, USER[:5]) == b""
 
 
-@pytest.mark.parametrize("sent", [b"!\0\0\0\4", b"Q\0\0\0\3", b"Q\x7f\xff\xff\xff", b"P\0\0\0\5x", b"B\0\0\0\6a\0", b"E\0\0\0\4"])
+@pytest.mark.parametrize(
+    "sent", [b"!\0\0\0\4", b"Q\0\0\0\3", b"Q\x7f\xff\xff\xff", b"P\0\0\0\5x", b"B\0\0\0\6a\0", b"E\0\0\0\4"]
+)
 def test_malformed_message_ends_the_session(connect: Connect, sent: bytes) -> None:
     """After log-in a malformed message gets 08P01 and a closed socket."""
     with Raw(connect()) as raw:

@@ -16,11 +16,29 @@ def psql(listener: Listener, *commands: str) -> subprocess.CompletedProcess[str]
     environment = {"PGPASSWORD": "pw", "PATH": os.environ["PATH"], "PAGER": "cat"}
     program = binaries.find().directory / "psql"
     return subprocess.run(  # noqa: S603
-        [program, "-X", "-A", where, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=30
+        [program, "-X", "-A", where, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
     )
 
 
-BACKSLASH = ["\\l+", "\\dn+", "\\dt+", "\\d+ trips", "\\d trips", "\\dp", "\\du", "\\df dpsql.*", "\\dv dpsql.*", "\\di+", "\\conninfo", "\\dconfig work_mem"]
+BACKSLASH = [
+    "\\l+",
+    "\\dn+",
+    "\\dt+",
+    "\\d+ trips",
+    "\\d trips",
+    "\\dp",
+    "\\du",
+    "\\df dpsql.*",
+    "\\dv dpsql.*",
+    "\\di+",
+    "\\conninfo",
+    "\\dconfig work_mem",
+]
 
 
 @pytest.mark.parametrize("command", BACKSLASH)
@@ -32,7 +50,7 @@ def test_catalogue_command_works(listener: Listener, command: str) -> None:
 
 
 def test_comments_and_keys_are_shown(listener: Listener) -> None:
-    """\\d+ shows what the schema files say."""
+    r"""In \d+ stands what the schema files say."""
     shown = psql(listener, "\\d+ trips").stdout
     assert "metered fare" in shown
     assert '"trips_pkey" PRIMARY KEY' in shown
@@ -46,7 +64,7 @@ def test_question_is_answered(listener: Listener) -> None:
 
 
 def test_error_shows_where(listener: Listener) -> None:
-    """psql points at the word that PostgreSQL does not know."""
+    """The error points at the word that PostgreSQL does not know."""
     done = psql(listener, "select count(nope) from trips")
     assert 'column "nope" does not exist' in done.stderr
     assert "LINE 1: select count(nope) from trips" in done.stderr

@@ -13,6 +13,9 @@ from tests.wire.raw import FLUSH, SYNC, Raw, bind, describe, parse
 
 Connect = Callable[..., psycopg.Connection]
 
+PARAMETER = "select count(*) from trips where fare > %s"
+SLOW = "select count(*) slow from trips where fare > %s"
+
 EVASIONS = [
     "select * from trips",
     "table trips",
@@ -58,7 +61,7 @@ def test_evasion_returns_no_row(connect: Connect, statement: str, simple: bool) 
     if not simple and ";" in statement:
         pytest.skip("several statements need the simple protocol")
     cursor = psycopg.ClientCursor(connection) if simple else connection.cursor()
-    with pytest.raises(psycopg.Error) as caught:
+    with pytest.raises(psycopg.Error) as caught:  # noqa: PT012 # a later statement of several may be the one
         if statement.startswith("copy"):
             with cursor.copy(statement.encode()) as copy:
                 assert list(copy) == []
@@ -75,7 +78,11 @@ def test_what_the_declared_key_answers_is_no_row(connect: Connect, statement: st
     assert connect().execute(statement.encode()).fetchall() == []
 
 
-PROBES = ["select * from trips limit 0", "select * from (select * from trips) t where 1 = 0", "explain select * from trips"]
+PROBES = [
+    "select * from trips limit 0",
+    "select * from (select * from trips) t where 1 = 0",
+    "explain select * from trips",
+]
 
 
 @pytest.mark.parametrize("statement", PROBES)
@@ -90,7 +97,9 @@ def test_parse_bind_and_describe_are_free(connect: Connect, answers: Exact) -> N
     """Only the first Execute of a portal asks the gateway."""
     before = answers.calls.total()
     with Raw(connect()) as raw:
-        raw.send(parse(b"s", b"select pickup_zone, count(*) from trips where fare > $1 group by 1"), describe(b"S", b"s"))
+        raw.send(
+            parse(b"s", b"select pickup_zone, count(*) from trips where fare > $1 group by 1"), describe(b"S", b"s")
+        )
         raw.send(bind(b"p", b"s", "3"), describe(b"P", b"p"), FLUSH)
         assert raw.kinds(b"2") + raw.kinds(b"T") == b"1tT2T"
         assert answers.calls.total() == before
@@ -104,7 +113,7 @@ def test_error_of_gateway_is_told_in_its_words(connect: Connect) -> None:
     connection = connect(autocommit=False)
     for _ in range(2):
         with pytest.raises(psycopg.Error) as caught:
-            connection.execute("select count(*) as \"no budget\" from trips")
+            connection.execute('select count(*) as "no budget" from trips')
         diag = caught.value.diag
         told = (diag.sqlstate, diag.message_primary, diag.message_hint, diag.statement_position)
         assert told == ("53400", "the budget is spent", "It renews on Monday.", "8")
@@ -127,13 +136,13 @@ def test_failed_transaction_never_asks_the_gateway(connect: Connect, answers: Ex
         connection.execute("select 1/0")
     for parameters in (None, (1,)):
         with pytest.raises(psycopg.errors.InFailedSqlTransaction):
-            connection.execute("select count(*) from trips where fare > " + ("%s" if parameters else "1"), parameters)
+            connection.execute("select count(*) from trips" if parameters is None else PARAMETER, parameters)
     with pytest.raises(psycopg.errors.InFailedSqlTransaction):
         psycopg.ClientCursor(connection).execute("select 1; select count(*) from trips")
     assert answers.calls.total() == before
 
 
-@pytest.mark.parametrize("statement", ["select count(*) as \"broken answer\" from trips", "select 'broken examination'"])
+@pytest.mark.parametrize("statement", ['select count(*) as "broken answer" from trips', "select 'broken examination'"])
 def test_bug_of_gateway_is_not_told(connect: Connect, caplog: pytest.LogCaptureFixture, statement: str) -> None:
     """An unexpected exception reaches the log, and the client only a fixed text."""
     connection = connect()
@@ -150,7 +159,7 @@ def test_answer_of_other_types_is_not_shown(connect: Connect, binary: bool) -> N
     """An answer whose columns differ from the original's is an internal error, before any row is sent."""
     connection = connect()
     with pytest.raises(psycopg.errors.InternalError_):
-        connection.execute("select count(*) as \"wrong columns\" from trips", binary=binary)
+        connection.execute('select count(*) as "wrong columns" from trips', binary=binary)
     assert connection.execute("select 1").fetchone() == (1,)
 
 
@@ -237,7 +246,7 @@ def test_cancel_stops_the_gateway(connect: Connect, answers: Exact) -> None:
         thread = threading.Thread(target=cancel)
         thread.start()
         with pytest.raises(psycopg.errors.QueryCanceled):
-            connection.execute("select count(*) slow from trips where fare > " + ("%s" if parameters else "1"), parameters)
+            connection.execute("select count(*) slow from trips" if parameters is None else SLOW, parameters)
         thread.join()
         assert connection.execute("select 1").fetchone() == (1,)
 

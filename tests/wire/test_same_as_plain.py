@@ -1,4 +1,4 @@
-"""The same statements to dpsql (over an exact gateway) and to a plain PostgreSQL that holds the rows: all that a client sees is equal."""
+"""The same statements to dpsql over an exact gateway and to a plain PostgreSQL: all that a client sees is equal."""
 
 import datetime as dt
 import decimal
@@ -26,12 +26,14 @@ class Seen:
     status: pq.TransactionStatus = pq.TransactionStatus.IDLE
 
 
-def see(connection: psycopg.Connection, statement: str, parameters: object = None, *, binary: bool = False) -> tuple[Seen, ...]:
+def see(
+    connection: psycopg.Connection, statement: str, parameters: object = None, *, binary: bool = False
+) -> tuple[Seen, ...]:
     """Run one string and return what is seen of each of its results."""
     cursor = connection.cursor(binary=binary)
     seen = []
     try:
-        cursor.execute(statement, parameters)  # type: ignore[arg-type, call-overload]
+        cursor.execute(statement, parameters)  # type: ignore[call-overload]
         more: bool | None = True
         while more:
             columns = tuple((c.name, c.type_code) for c in cursor.description or ())
@@ -67,14 +69,17 @@ STATEMENTS = [
     "begin; declare c cursor with hold for " + GROUPED + "; fetch 2 in c; close c; commit",
     "declare c cursor for " + GROUPED,
     "declare c cursor with hold for " + GROUPED + "; fetch 2 from c; close c",
-    "create temp table kept as " + GROUPED + "; select s, pg_typeof(s) from kept order by 1; drop table kept",
+    f"create temp table kept as {GROUPED}; select s, pg_typeof(s) from kept order by 1; drop table kept",  # noqa: S608
     "prepare q (int) as select count(*) from trips where fare > $1; execute q(10); execute q('20'); deallocate q",
     "prepare q as select 1; execute q; deallocate q",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q(1, 2)",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q('x')",
     "prepare q as select count(*) from trips; prepare q as select 1",
-    "prepare q (date, text) as select count(*) from trips where pickup_ts < $1 and payment_type = $2; execute q('2019-03-05', 'ca' || 'sh')",
+    (
+        "prepare q (date, text) as select count(*) from trips where pickup_ts < $1 and payment_type = $2;"
+        " execute q('2019-03-05', 'ca' || 'sh')"
+    ),
     "explain (costs off) select 1",
     "savepoint x",
     "",
@@ -95,7 +100,10 @@ def test_simple_query_is_seen_alike(connect: Connect, plain: str, statement: str
 
 PARAMETERS = [
     ("select count(*) from trips where fare > %s", (10,)),
-    ("select count(*) from trips where fare > %b and pickup_ts > %b", (decimal.Decimal("10.5"), dt.datetime(2019, 3, 9))),
+    (
+        "select count(*) from trips where fare > %b and pickup_ts > %b",
+        (decimal.Decimal("10.5"), dt.datetime.fromisoformat("2019-03-09")),
+    ),
     ("select count(*) from trips where payment_type = any(%b)", (["cash", "it's"],)),
     ("select count(*) from trips where payment_type = any(%s)", (["cash", None],)),
     ("select count(*) from trips where pickup_ts::date = %b", (dt.date(2019, 3, 4),)),
@@ -144,7 +152,6 @@ def test_transaction_fails_and_recovers_alike(connect: Connect, plain: str) -> N
 @pytest.mark.parametrize("options", ["", "format csv, header", "format binary"])
 def test_copy_to_stdout_is_seen_alike(connect: Connect, plain: str, options: str) -> None:
     """COPY of an answer gives the same bytes."""
-
     statement = f"copy ({GROUPED}) to stdout" + (f" ({options})" if options else "")
 
     def copied(connection: psycopg.Connection) -> bytes:
@@ -156,7 +163,7 @@ def test_copy_to_stdout_is_seen_alike(connect: Connect, plain: str, options: str
 
 
 def test_server_cursor_is_seen_alike(connect: Connect, plain: str) -> None:
-    """psycopg's named cursors (DECLARE, FETCH by steps, scrolling) work on an answer."""
+    """Named cursors (DECLARE, FETCH by steps, scrolling) work on an answer."""
 
     def fetched(connection: psycopg.Connection) -> list[object]:
         with connection.transaction(), connection.cursor("named", scrollable=True) as cursor:
