@@ -6,21 +6,23 @@ Promise: whatever is measured was charged before the engine was asked; only a `R
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.engines.base import Engine
 from dpsql.errors import InternalError, Unsupported
-from dpsql.plan import Answered, Planner, StatementPlan
-from dpsql.policy.model import Period, Policy, Privacy
+from dpsql.plan import Planner, StatementPlan
+from dpsql.policy.model import Period, Policy
 from dpsql.privacy import present
 from dpsql.privacy.balance import Account
+from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.exact import exact_sums
+from dpsql.privacy.exact import Row, exact_buckets, exact_sums
 from dpsql.privacy.ledger import Item, Ledger, Statement
 from dpsql.privacy.measure import Plan, World
-from dpsql.privacy.release import Release, release_sums
+from dpsql.privacy.price import Part, shares, statement_epsilon
+from dpsql.privacy.release import Release, release_buckets, release_sums
 from dpsql.privacy.sums import Sums
 from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
 from dpsql.rewrite import parse
@@ -54,22 +56,11 @@ class Deps:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One measurement of a statement with its share of ε, ready to be paid and run."""
-
-    sums: Sums
-    sql: str
-    identity: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ready:
-    """A planned statement with its distinct measurements; scopes that ask the same share one."""
+    """A planned statement: for each scope its priced plan and its parts."""
 
     plan: StatementPlan
-    parts: tuple[Part, ...]
-    place: tuple[int | None, ...]
-    """For each scope, which part answers it; None if nothing has to be measured."""
+    scopes: tuple[tuple[Plan, tuple[Part, ...]], ...]
 
 
 class Gateway:
@@ -117,9 +108,13 @@ class Gateway:
         ready = self._planned(asked, question.text, described, arguments, settings, asker)
         releases = self._releases(ready, question.text, asker, cancellation)
         clamp = self._deps.policy.roles[asker.role].clamp
-        chosen = [None if i is None else releases[i] for i in ready.place]
-        pairs = zip(ready.plan.scopes, chosen, strict=True)
-        return ready.plan.text([_table(scope, release, clamp=clamp) for scope, release in pairs])
+        tables = [
+            splice.table(
+                s.columns, s.types, present.rows(plan, [releases[p.identity] for p in parts], s.types, clamp=clamp)
+            )
+            for s, (plan, parts) in zip(ready.plan.scopes, ready.scopes, strict=True)
+        ]
+        return ready.plan.text(tables)
 
     def _planned(
         self,
@@ -138,54 +133,61 @@ class Gateway:
         oracle = deps.oracle(settings)
         planner = Planner(deps.policy, world, oracle)
         plan = planner.plan(asked, described, arguments)
-        ready = self._shared(plan, _epsilon(settings, role.per_query.epsilon))
+        plans = [scope.plan for scope in plan.scopes]
+        epsilon = _epsilon(settings, role.per_query.epsilon, statement_epsilon(role, plans))
+        ready = Ready(plan, shares(plans, epsilon, Emitter(deps.engine.dialect, deps.declared)))
         if not oracle.moving:
             _make_room(self._ready)
             self._ready[key] = ready
         return ready
 
-    def _shared(self, plan: StatementPlan, epsilon: Fraction) -> Ready:
-        """Give each distinct measurement of the statement an equal share of its ε."""
-        emitter = Emitter(self._deps.engine.dialect, self._deps.declared)
-        texts = [None if s.plan.sums is None else s.plan.sums.sql(emitter) for s in plan.scopes]
-        known = [None if t is None else _identity(s.plan, t) for s, t in zip(plan.scopes, texts, strict=True)]
-        distinct = list(dict.fromkeys(identity for identity in known if identity is not None))
-        parts = {}
-        for scope, text, identity in zip(plan.scopes, texts, known, strict=True):
-            sums = scope.plan.with_epsilon(epsilon / max(len(distinct), 1)).sums
-            if sums is not None and text is not None and identity is not None:
-                parts[identity] = Part(sums, text, identity)
-        place = tuple(None if identity is None else distinct.index(identity) for identity in known)
-        return Ready(plan, tuple(parts[identity] for identity in distinct), place)
+    def _releases(self, ready: Ready, text: str, asker: Asker, cancellation: Cancellation) -> Mapping[str, Release]:
+        """Return a release for every part, by identity: stored ones, or measured and stored now that they are paid."""
+        parts = {part.identity: part for _, scope in ready.scopes for part in scope}
+        if not parts:
+            return {}
+        keys = {identity: self._key(part, asker) for identity, part in parts.items()}
+        items = [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
+        found: dict[str, Release] = {}
+        with self._deps.ledger.open_statement(_account(self._deps.policy, asker), text, items) as statement:
+            for identity, part in parts.items():
+                finder = found[part.finds_keys.identity] if part.finds_keys else None
+                found[identity] = self._release(keys[identity], part, finder, statement, cancellation)
+        return found
 
-    def _releases(self, ready: Ready, text: str, asker: Asker, cancellation: Cancellation) -> list[Release]:
-        """Return a release for every part: stored ones, or measured and stored now that they are paid."""
-        if not ready.parts:
-            return []
-        deps = self._deps
-        account = _account(deps.policy, asker)
-        items = {self._key(part, asker): part for part in ready.parts}
-        paid = [Item(key, Privacy(part.sums.epsilon), _note(part)) for key, part in items.items()]
-        with deps.ledger.open_statement(account, text, paid) as statement:
-            return [self._release(key, part, statement, cancellation) for key, part in items.items()]
-
-    def _release(self, key: str, part: Part, statement: Statement, cancellation: Cancellation) -> Release:
+    def _release(
+        self, key: str, part: Part, finder: Release | None, statement: Statement, cancellation: Cancellation
+    ) -> Release:
         stored = statement.stored.get(key)
         if stored is not None:
             return Release.from_bytes(stored)
         deps = self._deps
         rows = deps.engine.run(part.sql, statement.charge, timeout=deps.timeout, cancellation=cancellation)
-        release = release_sums(part.sums, exact_sums(part.sums, rows), deps.entropy)
+        release = _released(part, rows, finder, deps.entropy)
         statement.store(key, release.to_bytes())
         return release
 
     def _key(self, part: Part, asker: Asker) -> str:
         """Return what a release is stored under: everything that it depends on."""
-        policy, sums = self._deps.policy, part.sums
-        epoch = self._deps.ledger.epoch(self._deps.refresh)
+        policy = self._deps.policy
         kind = policy.roles[asker.role].protects
-        parts = (kind, policy.fingerprint, epoch, sums.mechanism, sums.bound.mass, sums.epsilon, part.identity)
+        epoch = self._deps.ledger.epoch(self._deps.refresh)
+        parts: tuple[object, ...] = (kind, policy.fingerprint, epoch, part.cost.epsilon, part.cost.delta, part.identity)
+        if part.finds_keys is not None:
+            parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def _released(part: Part, rows: Sequence[Row], finder: Release | None, entropy: Entropy) -> Release:
+    """Return what may be shown of the engine's rows; they end here."""
+    measurement = part.measurement
+    keys = None if finder is None else finder.keys
+    match measurement:
+        case Sums():
+            exact = exact_sums(measurement, rows)
+            return release_sums(measurement, exact if keys is None else exact.at(keys), entropy)
+        case Buckets():
+            return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)
 
 
 def _make_room(cache: dict[str, Asked | None] | dict[tuple[object, ...], Ready]) -> None:
@@ -193,32 +195,15 @@ def _make_room(cache: dict[str, Asked | None] | dict[tuple[object, ...], Ready])
         cache.clear()
 
 
-def _identity(plan: Plan, sql: str) -> str:
-    """Return a hash of what is measured: the engine's statement, the groups and the features read off it."""
-    sums = plan.sums
-    if sums is None:
-        raise InternalError
-    parts = (sql, repr(sums.groups.grouped), repr([(f.shape, f.where, f.x, f.y) for f in sums.features]))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _note(part: Part) -> str:
-    return f"{len(part.sums.features)} sums over {len(part.sums.groups.grouped)} groups"
-
-
 def _account(policy: Policy, asker: Asker) -> Account:
     role = policy.roles[asker.role]
     return Account(asker.user, role, policy.budgets[role.protects])
 
 
-def _table(scope: Answered, release: Release | None, *, clamp: bool) -> str:
-    return splice.table(scope.columns, scope.types, present.rows(scope.plan, release, scope.types, clamp=clamp))
-
-
-def _epsilon(settings: Settings, most: Fraction) -> Fraction:
+def _epsilon(settings: Settings, most: Fraction, usual: Fraction) -> Fraction:
     """Return the statement's ε: what the session has set, at most what the role may pay for a statement."""
     if not settings.epsilon:
-        return most
+        return usual
     try:
         asked = Fraction(settings.epsilon)
     except (ValueError, ZeroDivisionError):

@@ -86,7 +86,7 @@ def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:
         **{render(node): f"a{i}" for i, node in enumerate(scope.aggregates)},
     }
 
-    def match(node: exp.Expression) -> str | None:
+    def match(node: exp.Expr) -> str | None:
         found = texts.get(render(node))
         if found is not None or not keys or isinstance(node, exp.Query) or node.find(exp.Column) is None:
             return found

@@ -52,13 +52,15 @@ def _check_key(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> N
         return
     values = columns[table.key]
     if len(set(values)) < len(values) or None in values:
-        raise ConfigError(f'{table.file}: the key "{table.key}" of public table "{table.name}" is not unique or has NULLs')
+        raise ConfigError(
+            f'{table.file}: the key "{table.key}" of public table "{table.name}" is not unique or has NULLs'
+        )
 
 
 def _facts(values: Sequence[Value | None]) -> Facts:
     distinct = {v for v in values if v is not None}
     nullable = len(values) == 0 or None in values
     if len(distinct) <= _MOST_VALUES:
-        return Facts.of_values(tuple(sorted(distinct)), nullable=nullable)  # type: ignore[type-var]  # one type a column
+        return Facts.of_values(tuple(sorted(distinct)), nullable=nullable)
     numbers = [Fraction(v) for v in distinct if not isinstance(v, str)]
     return Facts(nullable, Interval(min(numbers), max(numbers)) if numbers else None)

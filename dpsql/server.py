@@ -25,7 +25,6 @@ from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.house import UserEntry
 from dpsql.wire.listener import Listener
-from dpsql.wire.scram import Verifier
 
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
@@ -92,7 +91,7 @@ class Server:
 
     async def _listen(self, gateway: Gateway, shadow: Postgres) -> Listener:
         config = self._config
-        entries = {user.name: UserEntry(user.role, Verifier.parse(user.verifier)) for user in config.users.values()}
+        entries = {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
         listener = Listener(
             gateway,
             shadow.address,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from dpsql.policy.model import Value
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.exact import Row
 from dpsql.question import Cancellation
 from dpsql.rewrite.function import Dialect
-from dpsql.policy.model import Value
 
 
 class Engine(Protocol):

@@ -81,7 +81,7 @@ class DuckDb:
         except duckdb.Error as error:
             if late.is_set() or cancellation.requested:
                 raise QueryCanceled from None
-            _LOG.error("the engine failed: %s; statement: %s", error, sql)  # noqa: TRY400  # no traceback with values
+            _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
             raise EngineFailed from None
         finally:
             timer.cancel()

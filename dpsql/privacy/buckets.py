@@ -79,7 +79,11 @@ class Buckets:
     def _bucket(self, emitter: Emitter) -> str:
         """Return a row's bucket, 0 … k − 1, NULL where x is NULL; range tests come before the cast, so it can't fail."""
         expr, interval, last = self.x.expr, self.x.interval, self.number - 1
-        x, low, high = _numeric(expr, emitter), _bound(interval.low, expr, emitter), _bound(interval.high, expr, emitter)
+        x, low, high = (
+            _numeric(expr, emitter),
+            _bound(interval.low, expr, emitter),
+            _bound(interval.high, expr, emitter),
+        )
         if self.whole:
             inside = f"CAST({x} - {low} AS INTEGER)"
         else:
@@ -111,4 +115,3 @@ def _bound(end: Fraction, expr: Expr, emitter: Emitter) -> str:
     if expr.type.is_temporal or expr.type.is_integer:
         return f"({math.floor(end)})"
     return emitter.double(end)
-

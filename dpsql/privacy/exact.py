@@ -1,48 +1,92 @@
 """What the engine returned, before noise: it exists between `run` and `release` and shows itself to nobody."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpsql.errors import InternalError
+from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite.keys import Cell
 
 Row = Sequence[int | str | None]
-"""One row of the engine: the groups' keys, then whole numbers as text."""
+"""One row of the engine: the groups' keys, then whole numbers, most of them as text."""
+KeyRow = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
+class ExactSums:
     """The exact coordinates of every group; not to be printed, logged or sent."""
 
+    keys: Sequence[KeyRow] | None
+    """The groups found, as they are shown, where the policy does not declare them."""
     coordinates: Sequence[Sequence[int]] = field(repr=False)
 
+    def at(self, keys: Sequence[KeyRow]) -> "ExactSums":
+        """Return the coordinates of groups that were found out before, zero where there are none."""
+        found = dict(zip(self.keys or (), self.coordinates, strict=True))
+        nothing = (0,) * max((len(row) for row in self.coordinates), default=1)
+        return ExactSums(None, [found.get(key, nothing) for key in keys])
 
-def exact_sums(measurement: Sums, rows: Sequence[Row]) -> Exact:
-    """Return the coordinates of every public group from the engine's rows.
 
-    Groups that the policy does not know are nobody's and are dropped; groups without rows are zero. Everything else about
-    the rows, their number and order included, ends here.
+@dataclass(frozen=True, slots=True)
+class ExactBuckets:
+    """The exact histogram of every group; not to be printed, logged or sent."""
+
+    histogram: NDArray[np.int64] = field(repr=False)
+
+
+def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
+    """Return the coordinates of every group from the engine's rows.
+
+    Groups without rows are zero, and groups that the policy does not know are nobody's and are dropped, unless the keys
+    are to be found out. Everything else about the rows, their number and order included, ends here.
 
     Raises:
         InternalError: a sum is not a whole number.
     """
-    groups, width = measurement.groups, len(measurement.groups.keys)
-    place = {grouped: index for index, grouped in enumerate(groups.grouped)}
-    found: list[Sequence[int] | None] = [None] * len(groups.grouped)
-    for row in rows:
-        index = place.get(tuple(_cell(cell) for cell in row[:width]))
-        if index is not None:
-            found[index] = measurement.coordinates([_whole(cell) for cell in row[width:]])
+    width = len(measurement.groups.keys)
+    found: dict[KeyRow, Sequence[int]] = {
+        tuple(row[:width]): measurement.coordinates([whole(cell) for cell in row[width:]]) for row in rows
+    }
+    if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
+        return _discovered(measurement, found)
     nothing = (0,) * len(measurement.features)
-    return Exact([nothing if coordinates is None else coordinates for coordinates in found])
+    return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped])
 
 
-def _cell(cell: int | str | None) -> Cell:
-    return cell
+def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
+    """Return the groups that occur and are possible, in the order of their keys."""
+    shown = {key: measurement.groups.show(key) for key in found}
+    possible = sorted(((s, key) for key, s in shown.items() if s is not None), key=lambda pair: _order(pair[0]))
+    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible])
 
 
-def _whole(cell: int | str | None) -> int:
+def _order(row: KeyRow) -> list[tuple[bool, str, float]]:
+    return [(c is None, c if isinstance(c, str) else "", 0.0 if isinstance(c, str) else float(c or 0)) for c in row]
+
+
+def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:
+    """Return the histograms from the engine's rows; `keys` are the groups shown, where they were found out.
+
+    Raises:
+        InternalError: a weight is not a whole number.
+    """
+    groups = measurement.groups
+    place = {key: i for i, key in enumerate(groups.grouped if keys is None else keys)}
+    histogram = np.zeros((len(place), measurement.number), dtype=np.int64)
+    for *key, bucket, weight in rows:
+        shown = tuple(key) if keys is None else groups.show(tuple(key))
+        at = None if shown is None else place.get(shown)
+        if at is not None and bucket is not None:
+            histogram[at, whole(bucket)] = whole(weight)
+    return ExactBuckets(histogram)
+
+
+def whole(cell: int | str | None) -> int:
+    """Return a whole number that the engine sent; an empty sum is 0."""
     if cell is None:
         return 0
     if not isinstance(cell, (int, str)) or isinstance(cell, bool):

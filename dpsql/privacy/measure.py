@@ -4,22 +4,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import AccessDenied, Unsupported
-from dpsql.policy.model import Role
-from dpsql.privacy.bounding import Bound
-from dpsql.privacy.statistics import Reading, design
-from dpsql.privacy.sums import Sums
-from dpsql.rewrite.aggregate import Aggregate, Margin, Moment
+from dpsql.errors import MissingBounds
+from dpsql.policy.model import Role, SqlType
+from dpsql.privacy.bounding import Bound, Form
+from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.checks import check_extremes, check_features, check_scope
+from dpsql.privacy.feature import Feature, Scaled, Shape
+from dpsql.privacy.statistics import Known, Reading, design, unbounded
+from dpsql.privacy.sums import Distinct, Sums
+from dpsql.rewrite import aggregate as asked
+from dpsql.rewrite.aggregate import Aggregate
 from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.expr import Expr, Ref, both, refs, walk
-from dpsql.rewrite.facts import Facts, facts
-from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, groups
+from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, refs
+from dpsql.rewrite.facts import Facts, facts, missing_bounds
+from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
 from dpsql.rewrite.narrow import narrowed
 from dpsql.rewrite.relation import Relation
 
-_MOST_NODES = 25_000
-"""The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
-_MOST_FEATURES = 40
+Measurement = Sums | Buckets
+_COUNT = Feature(Shape.ONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +36,42 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What one scope needs: its groups, the measurement, and how each aggregate is read off it."""
+class Statistic:
+    """An output read off noisy sums."""
 
-    groups: Groups
-    sums: Sums | None
-    """None if nothing has to be measured: no aggregates over public keys, or a condition that no row satisfies."""
-    outputs: tuple["Output", ...]
-
-    def with_epsilon(self, epsilon: Fraction) -> "Plan":
-        """Return the plan with the ε that its measurement pays."""
-        return self if self.sums is None else replace(self, sums=replace(self.sums, epsilon=epsilon))
+    part: int | None
+    """Which measurement has them; None: nothing is measured, everything is publicly zero."""
+    reading: Reading
+    margin: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """One aggregate: the statistic that it is read from, or the margin of one."""
+class Chosen:
+    """An output that is a chosen bucket, or an array of them: the places of its points."""
 
-    reading: Reading
-    margin: bool
+    part: int | None
+    places: tuple[int, ...]
+    array: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An output that is the first coordinate of a measurement: a distinct count."""
+
+    part: int | None
+
+
+Output = Statistic | Chosen | Counted
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one scope needs: its groups, its measurements, and how each aggregate is read off them."""
+
+    groups: Groups
+    parts: tuple[Measurement, ...]
+    """Empty if nothing has to be measured. Where groups are not declared the first part finds them."""
+    outputs: tuple[Output, ...]
 
 
 def measure(relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggregate], world: World) -> Plan:
@@ -62,24 +82,40 @@ def measure(relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggre
         Unsupported: an aggregate, or so much of it, can't be answered.
         AccessDenied: the keys would show single units.
     """
-    moments = tuple(_moment(aggregate) for aggregate in aggregates)
+    exprs = [e for a in aggregates for e in inputs(a)]
     bound = bounded(relation, world)
-    _check(relation, keys, moments, bound)
-    columns = refs(*keys, *(e for m in moments for e in (m.where, *m.args)))
+    check_scope(relation, keys, exprs, bound)
     condition = both(relation.where, *(s.on for s in relation.sources))
-    env = narrowed(columns, condition, world.declared)
+    env = narrowed(refs(*keys, *exprs), condition, world.declared)
     if env is None:
-        env = {ref: world.declared.one(ref) for ref in (*columns, *refs(condition))}
-        return _impossible(keys, moments, env, aggregates)
-    every = groups(keys, relation, env, world.rows, world.role.max_groups) if keys else NO_KEYS
-    chosen = design(moments, _known(env, world.declared)) if moments else None
-    outputs = _outputs(aggregates, chosen.readings if chosen else ())
-    if chosen is None or not every.grouped:
-        return Plan(every, None, outputs)
-    if len(chosen.features) > _MOST_FEATURES:
-        raise Unsupported(f"the statement measures {len(chosen.features)} statistics, the limit is {_MOST_FEATURES}")
-    sums = Sums(relation, chosen.where, every, chosen.features, bound, Fraction(0), world.role.mechanism)
-    return Plan(every, sums, outputs)
+        return _impossible(relation, keys, aggregates, bound, world)
+    every, delta = _groups(keys, relation, env, world)
+    known = _known(env, world.declared)
+    return _Builder(relation, every, bound, delta, world, known).plan(aggregates)
+
+
+def priced(plan: Plan, epsilon: Fraction) -> Plan:
+    """Return the plan whose every part pays `epsilon`.
+
+    Raises:
+        Unsupported: that is too little for a part to say anything.
+    """
+    parts = tuple(replace(part, epsilon=epsilon) for part in plan.parts)
+    for part in parts:
+        if isinstance(part, Buckets):
+            check_extremes(part, part.relation.protected.expected_rows)
+    return replace(plan, parts=parts)
+
+
+def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
+    """Return the row-level expressions that an aggregate reads."""
+    match aggregate:
+        case asked.Moment():
+            return (aggregate.where, *aggregate.args)
+        case asked.Margin():
+            return inputs(aggregate.of)
+        case asked.Quantile() | asked.Extreme() | asked.Distinct():
+            return (aggregate.where, aggregate.arg)
 
 
 def bounded(relation: Relation, world: World) -> Bound:
@@ -87,26 +123,27 @@ def bounded(relation: Relation, world: World) -> Bound:
     unit = relation.unit(world.role.protects)
     table = relation.protected
     joins_unique = all(s.table.key in world.unique(s.table.name) for s in relation.sources[1:])
-    unique = unit.name in world.unique(table.name) and joins_unique
-    return Bound(unit, 1 if unique else table.units[world.role.protects].max_rows, unique)
+    if unit.name in world.unique(table.name) and joins_unique:
+        return Bound(unit, 1, Form.WHOLE)
+    return Bound(unit, table.units[world.role.protects].max_rows, Form.MASS)
 
 
-def _moment(aggregate: Aggregate) -> Moment:
-    match aggregate:
-        case Moment():
-            return aggregate
-        case Margin(of=moment):
-            return moment
-        case _:
-            raise Unsupported("this aggregate is not supported yet")
+def _groups(
+    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], world: World
+) -> tuple[Groups, Fraction]:
+    """Return the groups, and the δ that finding them costs: 0 where the policy declares them."""
+    if not keys:
+        return NO_KEYS, Fraction(0)
+    limit, delta = world.role.max_groups, world.role.per_query.delta
+    try:
+        return groups(keys, relation, env, world.rows, limit), Fraction(0)
+    except MissingBounds:
+        if not delta:
+            raise
+    return discovered(keys, env, limit), delta
 
 
-def _outputs(aggregates: Sequence[Aggregate], readings: Sequence[Reading]) -> tuple[Output, ...]:
-    pairs = zip(aggregates, readings, strict=True)
-    return tuple(Output(reading, isinstance(aggregate, Margin)) for aggregate, reading in pairs)
-
-
-def _known(env: Mapping[Ref, Facts], declared: Declared) -> Callable[[Expr], Facts]:
+def _known(env: Mapping[Ref, Facts], declared: Declared) -> Known:
     def known(expr: Expr) -> Facts:
         missing = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
         return facts(expr, {**missing, **env})
@@ -115,26 +152,120 @@ def _known(env: Mapping[Ref, Facts], declared: Declared) -> Callable[[Expr], Fac
 
 
 def _impossible(
-    keys: Sequence[Expr], moments: Sequence[Moment], env: Mapping[Ref, Facts], aggregates: Sequence[Aggregate]
+    relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggregate], bound: Bound, world: World
 ) -> Plan:
     """Return the plan for a condition that no row can satisfy: one row of zeros without keys, no row with them."""
-    readings = design(moments, lambda expr: facts(expr, env)).readings if moments else ()
-    outputs = _outputs(aggregates, readings)
-    return Plan(Groups((), (), ()) if keys else NO_KEYS, None, outputs)
+    builder = _Builder(relation, NO_KEYS, bound, Fraction(0), world, _known({}, world.declared))
+    outputs = tuple(replace(output, part=None) for output in builder.plan(aggregates).outputs)
+    return Plan(Groups((), (), ()) if keys else NO_KEYS, (), outputs)
 
 
-def _check(relation: Relation, keys: Sequence[Expr], moments: Sequence[Moment], bound: Bound) -> None:
-    units = {unit.column for unit in relation.protected.units.values()}
-    for key in keys:
-        for ref in refs(key):
-            if ref.source == 0 and ref.name in units:
-                raise AccessDenied(
-                    f'grouping by the privacy unit "{ref.name}" would show single individuals',
-                    hint="Group by something that many individuals share.",
-                )
-    if bound.unit.type.is_float:
-        raise Unsupported(f'the privacy unit "{bound.unit.name}" is a floating-point column')
-    parts = (*keys, relation.where, *(e for m in moments for e in (m.where, *m.args)))
-    size = sum(1 for part in parts for _ in walk(part))
-    if size > _MOST_NODES:
-        raise Unsupported(f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}")
+class _Builder:
+    """Collects the measurements of one scope; aggregates that can share one do."""
+
+    def __init__(
+        self, relation: Relation, every: Groups, bound: Bound, delta: Fraction, world: World, known: Known
+    ) -> None:
+        self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
+        self._world, self._known = world, known
+        self._parts: list[Measurement] = []
+
+    def plan(self, aggregates: Sequence[Aggregate]) -> Plan:
+        """Return the whole plan."""
+        moments = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin))]
+        outputs = dict(zip((i for i, _ in moments), self._statistics([a for _, a in moments]), strict=True))
+        if self._delta and not self._parts:
+            self._parts.append(self._counting(TRUE))
+        for index, aggregate in enumerate(aggregates):
+            if index not in outputs:
+                outputs[index] = self._other(aggregate, aggregates)
+        empty = not self._groups.grouped and not self._delta
+        parts = () if empty else tuple(self._parts)
+        return Plan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
+
+    def _statistics(self, aggregates: Sequence[Aggregate]) -> list[Output]:
+        """Measure everything that is read off sums together."""
+        if not aggregates:
+            return []
+        moments = [
+            a.of if isinstance(a, asked.Margin) else a
+            for a in aggregates
+            if isinstance(a, (asked.Moment, asked.Margin))
+        ]
+        chosen = design(moments, self._known)
+        # The threshold is compared with the count of rows, which therefore comes first.
+        features = tuple(dict.fromkeys((_COUNT, *chosen.features))) if self._delta else chosen.features
+        check_features(features)
+        self._parts.append(replace(self._counting(chosen.where), features=features))
+        pairs = zip(aggregates, chosen.readings, strict=True)
+        return [Statistic(0, reading, isinstance(a, asked.Margin)) for a, reading in pairs]
+
+    def _counting(self, where: Expr) -> Sums:
+        """Return the measurement of the number of rows, which is also the frame of every other sum."""
+        role = self._world.role
+        bound = (
+            replace(self._bound, form=Form.SELECTION) if self._delta and self._bound.form is Form.MASS else self._bound
+        )
+        return Sums(self._relation, where, self._groups, (_COUNT,), bound, Fraction(0), role.mechanism, self._delta)
+
+    def _other(self, aggregate: Aggregate, every: Sequence[Aggregate]) -> Output:
+        match aggregate:
+            case asked.Quantile():
+                part = self._add(self._buckets(aggregate.arg, aggregate.where, aggregate.points, extremes=False))
+                return Chosen(part, tuple(range(len(aggregate.points))), aggregate.array)
+            case asked.Extreme():
+                return self._extreme(aggregate, every)
+            case asked.Distinct():
+                return Counted(self._add(self._distinct(aggregate)))
+            case asked.Moment() | asked.Margin():
+                raise AssertionError(aggregate)
+
+    def _extreme(self, aggregate: asked.Extreme, every: Sequence[Aggregate]) -> Output:
+        """Measure MIN and MAX of one expression together if both are asked."""
+        twins = {
+            a.name
+            for a in every
+            if isinstance(a, asked.Extreme) and (a.arg, a.where) == (aggregate.arg, aggregate.where)
+        }
+        points = tuple(Fraction(p) for p, name in ((0, "min"), (1, "max")) if name in twins)
+        buckets = self._buckets(aggregate.arg, aggregate.where, points, extremes=True)
+        place = 1 if len(points) == 2 and aggregate.name == "max" else 0
+        return Chosen(self._add(buckets), (place,), array=False)
+
+    def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Buckets:
+        known = self._known(arg)
+        if known.interval is None:
+            raise missing_bounds(arg) if isinstance(arg, Ref) else unbounded(arg)
+        present = TRUE if not known.nullable else _not_null(arg)
+        x = Scaled(arg, known.interval)
+        return Buckets(
+            self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
+        )
+
+    def _distinct(self, aggregate: asked.Distinct) -> Sums:
+        """Return the measurement of COUNT(DISTINCT x); of units, each counts once a group."""
+        counting = replace(self._counting(both(aggregate.where, _not_null(aggregate.arg))), delta=Fraction(0))
+        if aggregate.arg == self._bound.unit:
+            return replace(counting, bound=self._unit_bound(), distinct=Distinct.UNITS)
+        form = Form.WHOLE if self._bound.form is Form.WHOLE else Form.SELECTION
+        bound = replace(self._bound, form=form)
+        return replace(counting, bound=bound, distinct=Distinct.VALUES, value=aggregate.arg)
+
+    def _unit_bound(self) -> Bound:
+        """Return in how many groups a unit can be: in one if there is one, else at most `max_rows`."""
+        alone = not self._groups.keys or self._bound.form is Form.WHOLE
+        if alone:
+            return replace(self._bound, rows=1, form=Form.WHOLE)
+        known = len(self._groups.grouped) if not self._delta else self._bound.rows
+        return replace(self._bound, rows=max(min(self._bound.rows, known), 1), form=Form.MASS)
+
+    def _add(self, part: Measurement) -> int:
+        if part not in self._parts:
+            self._parts.append(part)
+        return self._parts.index(part)
+
+
+def _not_null(arg: Expr) -> Expr:
+    if isinstance(arg, Const):
+        return TRUE
+    return Apply("not", (Apply("is_null", (arg,), SqlType.BOOLEAN),), SqlType.BOOLEAN)

@@ -1,46 +1,134 @@
-"""Add noise to exact coordinates, and read statistics off what comes out: the only way from `Exact` to an answer."""
+"""Add noise to exact measurements: the only way from what the engine returned to what may be shown."""
 
 import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 from dpsql.policy.model import Mechanism
+from dpsql.privacy import quantile
+from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.exact import Exact
+from dpsql.privacy.exact import ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.feature import Feature
 from dpsql.privacy.noise import cube, discrete_laplace
 from dpsql.privacy.sums import Sums
+from dpsql.privacy.threshold import threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Noisy coordinates of every group, in the groups' order: free to be shown to the role that paid."""
+    """Whole numbers for every group, in the groups' order: free to be shown to the role that paid."""
 
-    noisy: Sequence[Sequence[int]]
+    numbers: Sequence[Sequence[int]]
+    """Noisy coordinates, or the buckets that were chosen."""
+    keys: Sequence[KeyRow] | None = None
+    """The groups, where the policy does not declare them."""
 
     def to_bytes(self) -> bytes:
         """Return a form to be stored."""
-        return zlib.compress(json.dumps([list(row) for row in self.noisy]).encode())
+        keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
+        return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys]).encode())
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Release":
         """Return what `to_bytes` stored."""
-        return cls(json.loads(zlib.decompress(stored)))
+        numbers, keys = json.loads(zlib.decompress(stored))
+        return cls(numbers, None if keys is None else [tuple(_read(cell) for cell in key) for key in keys])
 
 
-def release_sums(measurement: Sums, exact: Exact, entropy: Entropy) -> Release:
-    """Return the coordinates with the measurement's noise."""
+def _stored(cell: Any) -> Any:
+    return {"f": str(cell)} if isinstance(cell, Fraction) else cell
+
+
+def _read(cell: Any) -> Any:
+    return Fraction(cell["f"]) if isinstance(cell, dict) else cell
+
+
+def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy) -> Release:
+    """Return the coordinates with the measurement's noise; of undeclared groups only those that pass the threshold.
+
+    The threshold is compared with the very count that is shown (its first coordinate), under that count's own marginal law
+    (Korolova et al. 2009; Wilson et al. 2020).
+    """
     groups, d = len(exact.coordinates), len(measurement.features)
     if not groups or not d:
-        return Release(exact.coordinates)
+        return Release(exact.coordinates, exact.keys)
+    noise = _noise(measurement, groups, d, entropy)
+    noisy = [
+        [x + z for x, z in zip(row, drawn, strict=True)] for row, drawn in zip(exact.coordinates, noise, strict=True)
+    ]
+    if exact.keys is None:
+        return Release(noisy)
+    least = least_count(measurement)
+    kept = [i for i, row in enumerate(noisy) if row[0] >= least]
+    return Release([noisy[i] for i in kept], [exact.keys[i] for i in kept])
+
+
+def least_count(measurement: Sums) -> int:
+    """Return the threshold τ for the first coordinate, in lattice units."""
+    d = len(measurement.features) if measurement.mechanism is Mechanism.CUBE else 1
+    return threshold(measurement.scale, d, measurement.size, measurement.bound.rows, measurement.delta)
+
+
+def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:
     if measurement.mechanism is Mechanism.CUBE:
-        noise: Sequence[Sequence[int]] = cube(entropy, measurement.scale, d, groups)
-    else:
-        flat = discrete_laplace(entropy, measurement.scale, groups * d)
-        noise = [flat[i : i + d] for i in range(0, groups * d, d)]
-    pairs = zip(exact.coordinates, noise, strict=True)
-    return Release([[x + z for x, z in zip(row, drawn, strict=True)] for row, drawn in pairs])
+        return cube(entropy, measurement.scale, d, groups)
+    flat = discrete_laplace(entropy, measurement.scale, groups * d)
+    return [flat[i : i + d] for i in range(0, groups * d, d)]
+
+
+def release_buckets(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> Release:
+    """Return for every group the bucket that was chosen for each point, in the points' order."""
+    histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
+    if not len(histogram):
+        return Release([])
+    if measurement.extremes:
+        return Release(_extremes(measurement, exact, entropy))
+    if measurement.noisy:
+        return Release(_from_noisy(measurement, exact, entropy))
+    share = epsilon / len(measurement.points)
+    chosen = [quantile.quantile(entropy, histogram, q, share, mass).tolist() for q in measurement.points]
+    return Release([sorted_by(measurement.points, row) for row in zip(*chosen, strict=True)])
+
+
+def _extremes(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
+    histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
+    if len(measurement.points) == 2:
+        low, high = quantile.extremes(entropy, histogram, epsilon, mass)
+        return [[int(a), int(b)] for a, b in zip(low, high, strict=True)]
+    choose = quantile.maximum if measurement.points[0] == 1 else quantile.minimum
+    return [[int(b)] for b in choose(entropy, histogram, epsilon, mass)]
+
+
+def _from_noisy(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
+    """Read every point off one histogram with noise in each bucket."""
+    groups, k = exact.histogram.shape
+    noise = discrete_laplace(entropy, measurement.scale, groups * k)
+    rows = []
+    for group, counts in enumerate(exact.histogram.tolist()):
+        noisy = [max(c + z, 0) for c, z in zip(counts, noise[group * k : (group + 1) * k], strict=True)]
+        rows.append([_at(noisy, q) for q in measurement.points])
+    return rows
+
+
+def _at(counts: Sequence[int], q: Fraction) -> int:
+    """Return the first bucket up to which a share q of the counts lies."""
+    wanted, below = q * sum(counts), 0
+    for index, count in enumerate(counts):
+        below += count
+        if below >= wanted and below:
+            return index
+    return len(counts) - 1
+
+
+def sorted_by(points: Sequence[Fraction], chosen: Sequence[int]) -> list[int]:
+    """Return the chosen buckets rearranged so that a higher point never has a lower bucket: post-processing."""
+    ranks = sorted(range(len(points)), key=points.__getitem__)
+    values = sorted(chosen)
+    return [values[ranks.index(i)] for i in range(len(points))]
 
 
 def estimates(measurement: Sums, noisy: Sequence[int]) -> Mapping[Feature, float]:

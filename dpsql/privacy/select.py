@@ -25,7 +25,13 @@ class Reading:
 
     @classmethod
     def of(
-        cls, relation: Relation, where: Expr, keys: tuple[Key, ...], used: Sequence[Expr], bound: Bound, emitter: Emitter
+        cls,
+        relation: Relation,
+        where: Expr,
+        keys: tuple[Key, ...],
+        used: Sequence[Expr],
+        bound: Bound,
+        emitter: Emitter,
     ) -> Self:
         """Build from a relation and all expressions that will be read from it."""
         columns = [*(key.grouped for key in keys), *used]

@@ -73,7 +73,7 @@ class Margin:
 Aggregate = Moment | Quantile | Extreme | Distinct | Margin
 
 
-def aggregate(t: Translator, node: exp.Expression) -> Aggregate:
+def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
     """Return what an aggregate call asks.
 
     Raises:
@@ -94,7 +94,7 @@ def aggregate(t: Translator, node: exp.Expression) -> Aggregate:
     return _call(t, name, call)
 
 
-def _call(t: Translator, name: str, node: exp.Expression) -> Aggregate:
+def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     args = node.expressions
     if name in REFUSED:
         raise _refused(node)
@@ -118,7 +118,7 @@ def _call(t: Translator, name: str, node: exp.Expression) -> Aggregate:
     return Moment(_STATISTICS[name], exprs)
 
 
-def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expression) -> Aggregate:
+def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if name in {"min", "max"} and len(node.expressions) == 1:
         return Extreme("min" if name == "min" else "max", t.expression(node.expressions[0]))
     if name != "count" or len(node.expressions) != 1:
@@ -126,7 +126,7 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expression
     return Distinct(t.expression(node.expressions[0]))
 
 
-def _margin(t: Translator, node: exp.Expression) -> Margin:
+def _margin(t: Translator, node: exp.Expr) -> Margin:
     if len(node.expressions) != 1:
         raise _refused(node)
     inner = aggregate(t, node.expressions[0])
@@ -151,13 +151,13 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile:
     return Quantile(arg, quantiles, discrete=name == "percentile_disc", array=array is not None)
 
 
-def _is_array(node: exp.Expression) -> bool:
+def _is_array(node: exp.Expr) -> bool:
     while isinstance(node, exp.Paren):
         node = node.this
     return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in node.to.sql("postgres"))
 
 
-def _point(point: Expr, node: exp.Expression, *, descending: bool) -> Fraction:
+def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
     value = point.value if isinstance(point, Const) else None
     if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
         raise Unsupported("a percentile is a constant from 0 to 1", position=position(node))
@@ -165,7 +165,7 @@ def _point(point: Expr, node: exp.Expression, *, descending: bool) -> Fraction:
     return 1 - q if descending else q
 
 
-def _refused(node: exp.Expression) -> Unsupported:
+def _refused(node: exp.Expr) -> Unsupported:
     return Unsupported(
         f"{node.sql('postgres')[:80]} is not supported over private rows",
         hint="docs/sql.md lists the aggregates that are.",

@@ -17,7 +17,7 @@ REFUSED = frozenset(
 NAMES = STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
 
 
-def function_name(node: exp.Expression) -> str:
+def function_name(node: exp.Expr) -> str:
     """Return the name of a call, lower case, `pg_catalog.` taken off, `dpsql.margin` in full; else empty."""
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Anonymous):
         schema, name = str(node.this.name).lower(), str(node.expression.this).lower()
@@ -25,7 +25,7 @@ def function_name(node: exp.Expression) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Say whether `node` is one aggregate call with all that belongs to it (FILTER, WITHIN GROUP)."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
@@ -33,7 +33,7 @@ def is_aggregate(node: exp.Expression) -> bool:
     return name == "dpsql.margin" or name in NAMES
 
 
-def top_aggregates(node: exp.Expression) -> Iterator[exp.Expression]:
+def top_aggregates(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yield the outermost aggregate calls of one expression, none from nested queries.
 
     The function of a window call is post-processing; what it is applied to is searched.
@@ -47,7 +47,7 @@ def top_aggregates(node: exp.Expression) -> Iterator[exp.Expression]:
         yield from top_aggregates(child)
 
 
-def _is_windowed(node: exp.Expression) -> bool:
+def _is_windowed(node: exp.Expr) -> bool:
     child = node
     while isinstance(child.parent, (exp.Filter, exp.WithinGroup, exp.Dot)) and child.arg_key in {"this", "expression"}:
         child = child.parent

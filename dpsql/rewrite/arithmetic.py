@@ -13,12 +13,12 @@ from dpsql.rewrite.function import integral, wide
 from dpsql.rewrite.names import position
 from dpsql.rewrite.ops_time import DAY
 
-_OPS: Mapping[type[exp.Expression], str] = {
+_OPS: Mapping[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod", exp.Pow: "power",
 }  # fmt: skip
 
 
-def arithmetic(t: Translator, node: exp.Expression) -> Expr:
+def arithmetic(t: Translator, node: exp.Expr) -> Expr:
     """Translate `+ - * / % ^`."""
     op, a, b = _OPS[type(node)], t.operand(node.this), t.operand(node.expression)
     if op == "mul" and (isinstance(a, Span) or isinstance(b, Span)):
@@ -31,7 +31,7 @@ def arithmetic(t: Translator, node: exp.Expression) -> Expr:
     return power(a, b, node) if op == "power" else Apply(op, (a, b), wide(a.type, b.type))
 
 
-def power(a: Expr, b: Expr, node: exp.Expression) -> Expr:
+def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return a to the power of a small whole number."""
     if not (isinstance(b, Const) and isinstance(b.value, int) and 0 <= b.value <= 16):
         raise Unsupported("power() takes a whole number from 0 to 16 here", position=position(node))
@@ -52,7 +52,7 @@ def as_timestamp(expr: Expr) -> Expr:
     return Apply("date_to_timestamp", (expr,), SqlType.TIMESTAMP)
 
 
-def negate(t: Translator, node: exp.Expression) -> Expr:
+def negate(t: Translator, node: exp.Expr) -> Expr:
     """Translate `-x`."""
     arg = t.expression(node.this)
     if not arg.type.is_number:
@@ -68,14 +68,14 @@ def _is_times(expr: Expr) -> bool:
     return isinstance(expr, Apply) and expr.op == SPAN_TIMES
 
 
-def _times(a: Expr | Span, b: Expr | Span, node: exp.Expression) -> Expr:
+def _times(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
     span, number = (a, b) if isinstance(a, Span) else (b, a)
     if not isinstance(span, Span) or isinstance(number, Span) or not integral(number) or span.months:
         raise refused(node)
     return Apply(SPAN_TIMES, (number,), SqlType.BIGINT, span)
 
 
-def _with_time(op: str, a: Expr | Span, b: Expr | Span, node: exp.Expression) -> Expr:
+def _with_time(op: str, a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
     if op == "add" and (isinstance(a, Span) or (isinstance(a, Apply) and _is_times(a))):
         a, b = b, a
     if isinstance(a, Span) or op not in {"add", "sub"}:
@@ -89,7 +89,7 @@ def _with_time(op: str, a: Expr | Span, b: Expr | Span, node: exp.Expression) ->
     return _with_date(op, a, b, node)
 
 
-def _with_date(op: str, a: Expr, b: Expr, node: exp.Expression) -> Expr:
+def _with_date(op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     if a.type is SqlType.DATE and b.type is SqlType.DATE and op == "sub":
         return Apply("date_diff", (a, b), SqlType.INTEGER)
     if a.type is SqlType.DATE and b.type.is_integer:
@@ -97,4 +97,4 @@ def _with_date(op: str, a: Expr, b: Expr, node: exp.Expression) -> Expr:
     raise refused(node)
 
 
-ARITHMETIC: Mapping[type[exp.Expression], Handler] = {**dict.fromkeys(_OPS, arithmetic), exp.Neg: negate}
+ARITHMETIC: Mapping[type[exp.Expr], Handler] = {**dict.fromkeys(_OPS, arithmetic), exp.Neg: negate}

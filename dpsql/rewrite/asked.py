@@ -12,7 +12,10 @@ from dpsql.rewrite.parse import Statement, Wrap, parse
 from dpsql.rewrite.scopes import Kind, find, probe
 from dpsql.rewrite.simplify import simplify
 
-_QUERY = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(?:SELECT|WITH|TABLE|VALUES|DECLARE|COPY\s*\(|EXPLAIN)\b", re.I | re.S)
+_QUERY = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(?:SELECT|WITH|TABLE|VALUES|DECLARE|COPY\s*\(|EXPLAIN)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _PROBE_ROWS = 1
 
 
@@ -77,7 +80,7 @@ def _is_column_probe(tree: exp.Query) -> bool:
     return where is not None and _is_false(where.this)
 
 
-def _is_false(node: exp.Expression) -> bool:
+def _is_false(node: exp.Expr) -> bool:
     if isinstance(node, exp.Boolean):
         return not node.this
     if isinstance(node, exp.And):

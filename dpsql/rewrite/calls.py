@@ -15,18 +15,19 @@ from dpsql.rewrite.names import position
 from dpsql.rewrite.ops_time import FIELDS, UNITS
 from dpsql.rewrite.oracle import TYPES
 from dpsql.rewrite.shadowed import through_shadow
+from dpsql.rewrite.to_char import to_char
 
-_Call = Callable[[Translator, list[exp.Expression], exp.Expression], Expr]
+_Call = Callable[[Translator, list[exp.Expr], exp.Expr], Expr]
 
 
-def call(t: Translator, node: exp.Expression) -> Expr:
+def call(t: Translator, node: exp.Expr) -> Expr:
     """Translate a function call; one that is not known may still be a function of a column with few values."""
     handler = _CALLS.get(str(node.this).lower())
     return handler(t, node.expressions, node) if handler else through_shadow(t, node)
 
 
 def _number(op: str, *, double: bool = False, whole: bool = False) -> _Call:
-    def handler(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         if len(args) != 1:
             raise refused(node)
         arg = t.expression(args[0])
@@ -39,7 +40,7 @@ def _number(op: str, *, double: bool = False, whole: bool = False) -> _Call:
     return handler
 
 
-def _round(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     arg = t.expression(args[0])
     digits = t.expression(args[1]) if len(args) == 2 else Const(0, SqlType.INTEGER)
     if (
@@ -55,7 +56,7 @@ def _round(t: Translator, args: list[exp.Expression], node: exp.Expression) -> E
 
 
 def _binary(op: str) -> _Call:
-    def handler(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         if len(args) != 2:
             raise refused(node)
         a, b = (t.expression(arg) for arg in args)
@@ -67,7 +68,7 @@ def _binary(op: str) -> _Call:
 
 
 def _any(op: str) -> _Call:
-    def handler(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         exprs = unified(t, [t.expression(arg) for arg in args], node)
         if op != "coalesce" and not exprs[0].type.is_number:
             raise refused(node)
@@ -76,13 +77,13 @@ def _any(op: str) -> _Call:
     return handler
 
 
-def _nullif(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+def _nullif(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     a, b = (t.expression(arg) for arg in args)
     same = compare(t, "eq", a, b, node)
     return Apply("case", (same, Const(None, a.type), a), a.type)
 
 
-def _bucket(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) != 4:
         raise refused(node)
     x, low, high, count = (t.expression(arg) for arg in args)
@@ -101,37 +102,37 @@ def _bucket(t: Translator, args: list[exp.Expression], node: exp.Expression) -> 
     return Apply("width_bucket", (x, low, high), SqlType.INTEGER, str(count.value))
 
 
-def _trunc_date(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     unit = t.expression(args[0])
     if len(args) != 2 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
         raise Unsupported(f"date_trunc takes one of {', '.join(UNITS)} here", position=position(node))
     return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, str(unit.value).lower())
 
 
-def _moment(t: Translator, node: exp.Expression, whole: exp.Expression) -> Expr:
+def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
     arg = as_timestamp(t.expression(node))
     if arg.type is not SqlType.TIMESTAMP:
         raise refused(whole)
     return arg
 
 
-def _part(t: Translator, args: list[exp.Expression], node: exp.Expression) -> Expr:
+def _part(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     field = t.expression(args[0])
     return _extracted(t, str(field.value if isinstance(field, Const) else ""), args[1], node)
 
 
-def extract(t: Translator, node: exp.Expression) -> Expr:
+def extract(t: Translator, node: exp.Expr) -> Expr:
     """Translate EXTRACT(field FROM t)."""
     return _extracted(t, str(node.this.name), node.expression, node)
 
 
-def _extracted(t: Translator, field: str, arg: exp.Expression, node: exp.Expression) -> Expr:
+def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr:
     if field.lower() not in FIELDS:
         raise Unsupported(f"extract takes one of {', '.join(sorted(FIELDS))} here", position=position(node))
     return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, field.lower())
 
 
-def cast(t: Translator, node: exp.Expression) -> Expr:
+def cast(t: Translator, node: exp.Expr) -> Expr:
     """Translate a cast that can't fail; of a column with few values, any cast."""
     assert isinstance(node, exp.Cast)
     arg, name = t.expression(node.this), node.to.sql("postgres").lower()
@@ -153,7 +154,7 @@ def _cast(arg: Expr, target: SqlType) -> Expr | None:
     if target.is_integer and source.is_number:
         return Apply("to_integer", (arg,), SqlType.BIGINT)
     if target.is_number and not target.is_integer and source.is_number:
-        return Apply("to_double", (arg,), target) if source.is_integer else Apply("to_double", (arg,), target)
+        return Apply("to_double", (arg,), target)
     if source is SqlType.BOOLEAN and target.is_integer:
         return Apply(
             "case",
@@ -190,5 +191,6 @@ _CALLS: Mapping[str, _Call] = {
     "width_bucket": _bucket,
     "date_trunc": _trunc_date,
     "date_part": _part,
+    "to_char": to_char,
 }
-CALLS: Mapping[type[exp.Expression], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}
+CALLS: Mapping[type[exp.Expr], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}

@@ -13,7 +13,7 @@ from dpsql.policy.model import SqlType
 from dpsql.question import Argument
 from dpsql.rewrite.dialect import render
 from dpsql.rewrite.expr import NULL, Const, Span
-from dpsql.rewrite.literal import parse_span, parse_value, simplest
+from dpsql.rewrite.literal import exact_number, parse_span, parse_value, simplest
 from dpsql.rewrite.names import position
 from dpsql.rewrite.oracle import TYPES, Oracle
 
@@ -39,7 +39,7 @@ _SAFE_FUNCTIONS = frozenset(
 )
 
 
-def safe_for_shadow(node: exp.Expression) -> bool:
+def safe_for_shadow(node: exp.Expr) -> bool:
     """Say whether everything in `node` is pure, quick and free of side effects, so that the shadow may be asked."""
     for part in node.walk():
         if isinstance(part, exp.Anonymous) and str(part.this).lower() not in _SAFE_FUNCTIONS:
@@ -58,7 +58,7 @@ class Constants:
     arguments: Sequence[Argument]
     oracle: Oracle
 
-    def of(self, node: exp.Expression) -> Const | Span:
+    def of(self, node: exp.Expr) -> Const | Span:
         """Return the value of an expression without columns.
 
         Raises:
@@ -67,7 +67,7 @@ class Constants:
         simple = self._simple(node)
         return simple if simple is not None else self._asked(node)
 
-    def items(self, node: exp.Expression) -> tuple[Const, ...] | None:
+    def items(self, node: exp.Expr) -> tuple[Const, ...] | None:
         """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -76,7 +76,7 @@ class Constants:
         text, _ = self.oracle.constant(f"pg_catalog.to_json({self.bound(node)})")
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
-    def bound(self, node: exp.Expression) -> str:
+    def bound(self, node: exp.Expr) -> str:
         """Return the text of `node` with its parameters' values in place."""
         copy = node.copy()
         for parameter in list(copy.find_all(exp.Parameter)):
@@ -89,7 +89,7 @@ class Constants:
                 parameter.replace(cast)
         return render(copy)
 
-    def _scalar(self, node: exp.Expression) -> Const:
+    def _scalar(self, node: exp.Expr) -> Const:
         value = self.of(node)
         if isinstance(value, Span):
             raise Unsupported("intervals can't stand in a list", position=position(node))
@@ -98,7 +98,7 @@ class Constants:
     def _argument(self, node: exp.Parameter) -> Argument:
         return self.arguments[int(node.name) - 1]
 
-    def _simple(self, node: exp.Expression) -> Const | Span | None:
+    def _simple(self, node: exp.Expr) -> Const | Span | None:
         match node:
             case exp.Paren():
                 return self.of(node.this)
@@ -119,7 +119,7 @@ class Constants:
                 return _interval(node)
         return None
 
-    def _asked(self, node: exp.Expression) -> Const | Span:
+    def _asked(self, node: exp.Expr) -> Const | Span:
         if not safe_for_shadow(node):
             raise Unsupported(f"{node.sql('postgres')[:80]} can't stand beside private rows", position=position(node))
         text, type_ = self.oracle.constant(self.bound(node))
@@ -192,19 +192,21 @@ def _element(item: object) -> Const:
 
 
 def _number(text: str) -> Const:
-    value = simplest(Fraction(text.replace("_", "")))
-    whole = text.replace("_", "").isdigit()
-    if not whole or abs(value) >= 2**63:
+    digits = text.replace("_", "")
+    try:
+        value = exact_number(digits)
+    except ValueError as error:
+        raise Unsupported(f"{text[:40]} is too large to be compared with private values") from error
+    if not digits.isdigit() or not isinstance(value, int) or value >= 2**63:
         return Const(value, SqlType.NUMERIC)
-    return Const(value, SqlType.BIGINT if abs(value) >= 2**31 else SqlType.INTEGER)
+    return Const(value, SqlType.BIGINT if value >= 2**31 else SqlType.INTEGER)
 
 
 def _negated(value: Const | Span) -> Const | Span | None:
     if isinstance(value, Span):
         return value.times(-1)
-    if value.value is None or not value.type.is_number:
+    if value.value is None or isinstance(value.value, str) or not value.type.is_number:
         return None
-    assert not isinstance(value.value, (str, bool))
     return Const(-value.value, value.type)
 
 

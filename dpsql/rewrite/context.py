@@ -22,9 +22,9 @@ class Translator:
     names: Names
     constants: Constants
     known: Callable[[Expr], Facts]
-    handlers: Mapping[type[exp.Expression], "Handler"]
+    handlers: Mapping[type[exp.Expr], "Handler"]
 
-    def expression(self, node: exp.Expression) -> Expr:
+    def expression(self, node: exp.Expr) -> Expr:
         """Return the expression.
 
         Raises:
@@ -35,7 +35,7 @@ class Translator:
             raise Unsupported("an interval is not a value of a column here", position=position(node))
         return value
 
-    def operand(self, node: exp.Expression) -> Expr | Span:
+    def operand(self, node: exp.Expr) -> Expr | Span:
         """Return the expression, or the interval that a constant is."""
         if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
             return self.constants.of(node)
@@ -45,10 +45,10 @@ class Translator:
         return handler(self, node)
 
 
-Handler = Callable[[Translator, exp.Expression], Expr | Span]
+Handler = Callable[[Translator, exp.Expr], Expr | Span]
 
 
-def refused(node: exp.Expression) -> Unsupported:
+def refused(node: exp.Expr) -> Unsupported:
     """Return the error for a construct that is not known here."""
     text = node.sql("postgres")[:80]
     return Unsupported(
@@ -58,5 +58,5 @@ def refused(node: exp.Expression) -> Unsupported:
     )
 
 
-def _may_be_constant(node: exp.Expression) -> bool:
+def _may_be_constant(node: exp.Expr) -> bool:
     return node.find(exp.Query, exp.Subquery, exp.Window, exp.Filter, exp.WithinGroup) is None

@@ -5,10 +5,12 @@ one). Here a function call stays what was written, so that what is post-processi
 what is private is looked up by name in `functions.py`.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
+from sqlglot.parsers.postgres import PostgresParser
 
 _OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 
@@ -16,16 +18,16 @@ _OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 class Client(Postgres):
     """The dialect that clients write."""
 
-    class Parser(Postgres.Parser):  # type: ignore[misc]  # sqlglot's metaclass makes it a plain class attribute
+    class Parser(PostgresParser):
         """A parser that recognises syntax, not functions."""
 
-        FUNCTIONS: ClassVar = {}
-        FUNCTION_PARSERS: ClassVar = {k: v for k, v in Postgres.Parser.FUNCTION_PARSERS.items() if k in _OWN_SYNTAX}
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+        FUNCTION_PARSERS: ClassVar = {k: v for k, v in PostgresParser.FUNCTION_PARSERS.items() if k in _OWN_SYNTAX}
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
-            k: v for k, v in Postgres.Parser.NO_PAREN_FUNCTION_PARSERS.items() if k in ("ANY", "CASE")
+            k: v for k, v in PostgresParser.NO_PAREN_FUNCTION_PARSERS.items() if k in ("ANY", "CASE")
         }
 
 
-def render(node: exp.Expression) -> str:
+def render(node: exp.Expr) -> str:
     """Return `node` as PostgreSQL text, function names as they were written."""
     return node.sql(Client, normalize_functions=False, comments=False)

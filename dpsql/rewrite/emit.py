@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.declared import Declared
@@ -13,6 +14,8 @@ from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.literal import format_value
 
+_LONGEST = 100_000
+"""Characters of one expression."""
 _INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
 
 
@@ -116,7 +119,8 @@ class Emitter:
         nan = ""
         if isinstance(expr, Ref) and self._may_be_nan(expr):
             nan = f"WHEN {self.is_nan(x)} THEN NULL "
-        return f"(CASE {nan}WHEN {x} <= {low} THEN {-size} WHEN {x} < {high} THEN {inside} WHEN {x} IS NOT NULL THEN {size} END)"
+        below, above = f"WHEN {x} <= {low} THEN {-size}", f"WHEN {x} IS NOT NULL THEN {size}"
+        return f"(CASE {nan}{below} WHEN {x} < {high} THEN {inside} {above} END)"
 
     def _may_be_nan(self, ref: Ref) -> bool:
         known = self.declared.one(ref)
@@ -151,7 +155,7 @@ class Emitter:
             return self._map(expr, args)
         if expr.op in _INTEGER_ARITHMETIC and expr.type.is_integer:
             args = [self.cast(arg, SqlType.BIGINT) for arg in args]
-        return TABLE[expr.op].emit(args, expr, self.dialect)
+        return _not_too_long(TABLE[expr.op].emit(args, expr, self.dialect))
 
     def _map(self, expr: Apply, args: list[str]) -> str:
         results = expr.option
@@ -178,6 +182,13 @@ class Emitter:
         if not safe or (expr.op in {"eq", "ne"} and c == low):
             return None
         return TABLE[expr.op].emit([self.raw(a), self.sql(b)], expr, self.dialect)
+
+
+def _not_too_long(text: str) -> str:
+    """Refuse an expression whose total form, which names its parts several times, has grown without measure."""
+    if len(text) > _LONGEST:
+        raise Unsupported("an expression over private rows is too complex", hint="Nest fewer operations in each other.")
+    return text
 
 
 def _exact(number: Fraction) -> Fraction | int:

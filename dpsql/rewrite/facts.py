@@ -78,7 +78,7 @@ def _mapped(expr: Apply, env: Env) -> Facts:
     assert isinstance(results, tuple)
     nullable = facts(expr.args[0], env).nullable or None in results
     values = {value for value in results if value is not None}
-    ordered = tuple(sorted(values))  # type: ignore[type-var]  # one type of values in a map
+    ordered = tuple(sorted(values))
     return Facts.of_values(ordered, nullable=nullable)
 
 

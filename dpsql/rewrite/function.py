@@ -67,7 +67,7 @@ def integral(expr: object) -> bool:
         value = getattr(expr, "value", None)
         return bool(kind and kind.is_integer) or (type(value) is int)
     if expr.type.is_integer or expr.op in {"floor", "ceil", "trunc", "round", "sign", "width_bucket", "extract"}:
-        return expr.option != "epoch" and expr.option != "second"
+        return expr.option not in {"epoch", "second"}
     return expr.op in {"add", "sub", "mul", "neg", "abs"} and all(integral(arg) for arg in expr.args)
 
 

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpsql.policy.model import Value
+from dpsql.errors import MissingBounds, Unsupported
+from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.facts import Env
@@ -27,6 +28,15 @@ class Groups:
     keys: tuple[Key, ...]
     grouped: tuple[tuple[Cell, ...], ...]
     shown: tuple[tuple[Cell, ...], ...]
+
+    def show(self, grouped: tuple[Cell, ...]) -> tuple[Cell, ...] | None:
+        """Return how a group that was found out is shown; None if a declared key can't have such a value."""
+        cells = []
+        for key, cell in zip(self.keys, grouped, strict=True):
+            if key.shown is not None and cell not in key.shown:
+                return None
+            cells.append(cell if key.shown is None else key.shown[cell])
+        return tuple(cells)
 
 
 NO_KEYS = Groups((), ((),), ((),))
@@ -52,6 +62,24 @@ def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows
     grouped = tuple(tuple(flat[p][0] for p in places) for flat in every)
     shown = tuple(tuple(flat[p][1] for p in places) for flat in every)
     return Groups(tuple(keys[i] for i in range(len(exprs))), grouped, shown)
+
+
+def discovered(exprs: Sequence[Expr], env: Env, limit: int) -> Groups:
+    """Return the keys of groups that are to be found out; those whose values are declared keep to them.
+
+    Raises:
+        MissingBounds: an undeclared key has no values that can be compared exactly.
+    """
+    return Groups(tuple(_perhaps_declared(expr, env, limit) for expr in exprs), (), ())
+
+
+def _perhaps_declared(expr: Expr, env: Env, limit: int) -> Key:
+    try:
+        return key_of(expr, env, limit)
+    except (MissingBounds, Unsupported):
+        if expr.type.is_float or expr.type is SqlType.NUMERIC:
+            raise
+        return Key(expr, expr, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +138,7 @@ def _part(
     if not source:
         (index,) = members
         key = key_of(exprs[index], env, limit)
-        return _Part(members, (key,), [(pair,) for pair in key.shown.items()])
+        return _Part(members, (key,), [(pair,) for pair in (key.shown or {}).items()])
     chosen = [exprs[i] for i in members]
     cells = dict.fromkeys(_public_cells(chosen, source, relation, env, rows))
     keys = tuple(Key(e, e, {}) for e in chosen)

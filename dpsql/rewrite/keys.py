@@ -24,8 +24,8 @@ class Key:
 
     expr: Expr
     grouped: Expr
-    shown: Mapping[Cell, Cell]
-    """From the values of `grouped` to those of `expr`, in order, one to one."""
+    shown: Mapping[Cell, Cell] | None
+    """From the values of `grouped` to those of `expr`, in order, one to one; None where they are not declared."""
 
 
 def key_of(expr: Expr, env: Env, limit: int) -> Key:

@@ -11,6 +11,9 @@ from dpsql.rewrite.ops_time import from_datetime, to_datetime
 _DAY_ZERO = dt.date(1970, 1, 1)
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "on", "1"}), frozenset({"f", "false", "n", "no", "off", "0"})
 _ZONE = re.compile(r"[+-]\d\d(:?\d\d)?(:?\d\d)?$|Z$")
+_EXPONENT = re.compile(r"[eE]([+-]?\d+)$")
+_FARTHEST = 400
+"""Double precision ends near 10^308."""
 _ISO_SPAN = re.compile(
     r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?$"
 )
@@ -33,13 +36,25 @@ def parse_value(text: str, type_: SqlType) -> Value:
         case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
             return int(text)
         case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
-            return simplest(Fraction(text.strip()))
+            return exact_number(text.strip())
         case SqlType.DATE:
             return (dt.date.fromisoformat(text.strip()) - _DAY_ZERO).days
         case SqlType.TIMESTAMP:
             return from_datetime(
                 dt.datetime.fromisoformat(_ZONE.sub("", text.strip()) if ":" in text else text.strip())
             )
+
+
+def exact_number(text: str) -> Fraction | int:
+    """Return a decimal number exactly.
+
+    Raises:
+        ValueError: it is none, or is so large or so small that writing it out would take long.
+    """
+    exponent = _EXPONENT.search(text)
+    if exponent and abs(int(exponent[1])) > _FARTHEST:
+        raise ValueError(text)
+    return simplest(Fraction(text))
 
 
 def simplest(number: Fraction) -> Fraction | int:

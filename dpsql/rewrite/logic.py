@@ -15,12 +15,12 @@ from dpsql.rewrite.names import position
 from dpsql.rewrite.shadowed import through_shadow
 
 BOOL = SqlType.BOOLEAN
-_OPS: Mapping[type[exp.Expression], str] = {
+_OPS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
 }  # fmt: skip
 
 
-def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expression) -> Expr:
+def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
     a = coerce(a, b.type, t.constants) if isinstance(a, Const) else a
     b = coerce(b, a.type, t.constants) if isinstance(b, Const) else b
@@ -34,7 +34,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expression) -> E
     return Apply(op, (a, b), BOOL)
 
 
-def _comparison(t: Translator, node: exp.Expression) -> Expr:
+def _comparison(t: Translator, node: exp.Expr) -> Expr:
     right = node.args.get("expression")
     if isinstance(right, (exp.Any, exp.All)):
         return _membership(
@@ -44,7 +44,7 @@ def _comparison(t: Translator, node: exp.Expression) -> Expr:
 
 
 def _membership(
-    t: Translator, left: exp.Expression, items: tuple[Const, ...] | None, node: exp.Expression, *, op: str, every: bool
+    t: Translator, left: exp.Expr, items: tuple[Const, ...] | None, node: exp.Expr, *, op: str, every: bool
 ) -> Expr:
     """Translate `x = ANY (…)`, `x <> ALL (…)` and `x IN (…)` over constants."""
     if (op, every) not in {("eq", False), ("ne", True)}:
@@ -59,7 +59,7 @@ def _membership(
     return inside if op == "eq" else Apply("not", (inside,), BOOL)
 
 
-def _member(t: Translator, x: Expr, item: Const, node: exp.Expression) -> Const:
+def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
     pair = compare(t, "eq", x, item, node)
     assert isinstance(pair, Apply)
     member = pair.args[1]
@@ -68,7 +68,7 @@ def _member(t: Translator, x: Expr, item: Const, node: exp.Expression) -> Const:
     return member
 
 
-def _in(t: Translator, node: exp.Expression) -> Expr:
+def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         raise Unsupported(
             "IN (SELECT …) over private rows is not supported",
@@ -84,7 +84,7 @@ def _in(t: Translator, node: exp.Expression) -> Expr:
     return _membership(t, node.this, constants, node, op="eq", every=False)
 
 
-def _between(t: Translator, node: exp.Expression) -> Expr:
+def _between(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("symmetric"):
         raise refused(node)
     x, low, high = (t.expression(node.args[k]) for k in ("this", "low", "high"))
@@ -92,14 +92,14 @@ def _between(t: Translator, node: exp.Expression) -> Expr:
 
 
 def _logic(op: str) -> Handler:
-    def handler(t: Translator, node: exp.Expression) -> Expr:
+    def handler(t: Translator, node: exp.Expr) -> Expr:
         args = tuple(boolean(t, part) for part in (node.this, node.args.get("expression")) if part is not None)
         return both(*args) if op == "and" else Apply(op, args, BOOL)
 
     return handler
 
 
-def boolean(t: Translator, node: exp.Expression) -> Expr:
+def boolean(t: Translator, node: exp.Expr) -> Expr:
     """Translate a condition."""
     expr = t.expression(node)
     if isinstance(expr, Const) and expr.type is not BOOL:
@@ -109,7 +109,7 @@ def boolean(t: Translator, node: exp.Expression) -> Expr:
     return expr
 
 
-def _is(t: Translator, node: exp.Expression) -> Expr:
+def _is(t: Translator, node: exp.Expr) -> Expr:
     arg, what = t.expression(node.this), node.expression
     if isinstance(what, exp.Null):
         result: Expr = Apply("is_null", (arg,), BOOL)
@@ -120,12 +120,12 @@ def _is(t: Translator, node: exp.Expression) -> Expr:
     return Apply("not", (result,), BOOL) if node.args.get("negate") else result
 
 
-def _distinct_from(t: Translator, node: exp.Expression) -> Expr:
+def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
     same = compare(t, "same", t.expression(node.this), t.expression(node.expression), node)
     return Apply("not", (same,), BOOL) if isinstance(node, exp.NullSafeNEQ) else same
 
 
-def _like(t: Translator, node: exp.Expression) -> Expr:
+def _like(t: Translator, node: exp.Expr) -> Expr:
     arg, pattern = t.expression(node.this), t.expression(node.expression)
     if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
         raise Unsupported("LIKE takes a literal pattern over private rows", position=position(node))
@@ -136,7 +136,7 @@ def _like(t: Translator, node: exp.Expression) -> Expr:
     return Apply("like", (arg, pattern), BOOL)
 
 
-def _case(t: Translator, node: exp.Expression) -> Expr:
+def _case(t: Translator, node: exp.Expr) -> Expr:
     subject = node.args.get("this")
     conditions, results = [], []
     for branch in node.args["ifs"]:
@@ -152,7 +152,7 @@ def _case(t: Translator, node: exp.Expression) -> Expr:
     return Apply("case", (*args, results[-1]), results[0].type)
 
 
-def unified(t: Translator, exprs: list[Expr], node: exp.Expression) -> tuple[Expr, ...]:
+def unified(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...]:
     """Return the expressions with one type, as CASE, COALESCE and GREATEST need it."""
     types = [e.type for e in exprs if e != NULL and not (isinstance(e, Const) and e.type is SqlType.TEXT)]
     target = types[0] if types else SqlType.TEXT
@@ -163,7 +163,7 @@ def unified(t: Translator, exprs: list[Expr], node: exp.Expression) -> tuple[Exp
     return tuple(_converted(t, e, target, node) for e in exprs)
 
 
-def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expression) -> Expr:
+def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
     if isinstance(e, Const):
         e = coerce(e, target, t.constants)
         if e.value is None:
@@ -177,7 +177,7 @@ def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expression) ->
     return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e
 
 
-LOGIC: Mapping[type[exp.Expression], Handler] = {
+LOGIC: Mapping[type[exp.Expr], Handler] = {
     exp.And: _logic("and"),
     exp.Or: _logic("or"),
     exp.Not: _logic("not"),

@@ -9,14 +9,14 @@ from dpsql.errors import Unsupported
 from dpsql.rewrite.expr import Expr
 
 
-def fold(identifier: exp.Expression | None) -> str:
+def fold(identifier: exp.Expr | None) -> str:
     """Return a name as PostgreSQL folds it: lower case unless quoted."""
     if not isinstance(identifier, exp.Identifier):
         return ""
     return str(identifier.this) if identifier.args.get("quoted") else str(identifier.this).lower()
 
 
-def position(node: exp.Expression) -> int | None:
+def position(node: exp.Expr) -> int | None:
     """Return where the node stands in the query, counted from 1, if the parser kept it."""
     for part in node.find_all(exp.Identifier):
         start = part.meta.get("start")

@@ -88,7 +88,7 @@ def _absolute(intervals: Sequence[Interval | None], _: Apply) -> Interval | None
     return Interval(low, x.magnitude)
 
 
-def _power(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+def _power(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
     known = _known(intervals)
     if known is None or known[1].width != 0 or known[1].low.denominator != 1:
         return None

@@ -9,7 +9,7 @@ from dpsql.rewrite.aggregates import function_name
 from dpsql.rewrite.names import fold
 
 
-def from_items(node: exp.Select) -> Iterator[exp.Expression]:
+def from_items(node: exp.Select) -> Iterator[exp.Expr]:
     """Yield what stands in FROM and in its joins."""
     from_ = node.args.get("from_")
     if from_ is not None:
@@ -26,7 +26,7 @@ def input_names(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -
     return frozenset(name for item in from_items(node) for name in _item_names(item, ctes, policy))
 
 
-def output_name(node: exp.Expression) -> str:
+def output_name(node: exp.Expr) -> str:
     """Return the name that PostgreSQL gives to an output column."""
     match node:
         case exp.Alias():
@@ -39,7 +39,7 @@ def output_name(node: exp.Expression) -> str:
             return function_name(node) or "?column?"
 
 
-def _item_names(item: exp.Expression, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
+def _item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
     alias = item.args.get("alias")
     renamed = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
     yield from renamed
@@ -53,7 +53,7 @@ def _item_names(item: exp.Expression, ctes: Mapping[str, exp.CTE], policy: Polic
         yield from _query_names(item.this, ctes, policy)
 
 
-def _query_names(query: exp.Expression, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
+def _query_names(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if not isinstance(query, exp.Select):

@@ -6,11 +6,12 @@ Only SELECT and the statements that carry one are known here (DECLARE CURSOR, CO
 import re
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from dpsql.rewrite.dialect import Client
 
@@ -58,7 +59,7 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
     except SqlglotError:
         return ((0, len(text)),)
     cuts = [0, *(t.end + 1 for t in tokens if t.token_type is TokenType.SEMICOLON), len(text)]
-    spans = zip(cuts, cuts[1:], strict=False)
+    spans = pairwise(cuts)
     return tuple((a, b) for a, b in spans if text[a:b].strip(" \t\r\n;")) or ((0, len(text)),)
 
 

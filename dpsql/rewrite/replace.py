@@ -14,7 +14,7 @@ from dpsql.rewrite.names import fold, position
 from dpsql.rewrite.scopes import Scope, tables_read
 
 ANSWER = "_dp"
-Match = Callable[[exp.Expression], str | None]
+Match = Callable[[exp.Expr], str | None]
 """Returns the answer's column that an expression of the scope is, None if it is none."""
 
 
@@ -50,7 +50,7 @@ def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
             with_.pop()
 
 
-def _ordering(node: exp.Expression, match: Match, aliases: set[str]) -> exp.Expression:
+def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:
     """Return an element of ORDER BY: an output by name or number stays, any other expression is looked up."""
     bare = isinstance(node, exp.Column) and not node.args.get("table") and fold(node.this) in aliases
     return node if bare or isinstance(node, exp.Literal) else _substituted(node, match)
@@ -60,12 +60,12 @@ def _inside(clause: object, match: Match) -> None:
     if isinstance(clause, list):
         for item in clause:
             _inside(item, match)
-    elif isinstance(clause, exp.Expression):
+    elif isinstance(clause, exp.Expr):
         for child in list(clause.iter_expressions()):
             child.replace(_substituted(child, match))
 
 
-def _substituted(node: exp.Expression, match: Match) -> exp.Expression:
+def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
     name = match(node)
     if name is not None:
         return exp.column(name, ANSWER)

@@ -31,8 +31,8 @@ class Scope:
     """One SELECT over private rows that aggregates: its group keys and its aggregate calls, as nodes of the tree."""
 
     select: exp.Select
-    keys: tuple[exp.Expression, ...]
-    aggregates: tuple[exp.Expression, ...]
+    keys: tuple[exp.Expr, ...]
+    aggregates: tuple[exp.Expr, ...]
     ctes: Mapping[str, exp.CTE]
     """The CTEs that it can see."""
 
@@ -45,7 +45,7 @@ class Found:
     scopes: tuple[Scope, ...]
 
 
-def tables_read(tree: exp.Expression, policy: Policy) -> frozenset[str]:
+def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
     """Return the names of the protected tables that occur anywhere; CTEs of the same name count too."""
     names = (fold(table.this) for table in tree.find_all(exp.Table))
     return frozenset(n for n in names if n in policy.tables and not policy.tables[n].public)
@@ -91,7 +91,7 @@ class _Finder:
     scopes: list[Scope]
     root: exp.Query
 
-    def query(self, node: exp.Expression, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+    def query(self, node: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         with_ = node.args.get("with_")
         if with_ is not None:
             ctes = self._with(with_, ctes)
@@ -105,9 +105,7 @@ class _Finder:
             case _:
                 return self._other(node)
 
-    def _with(
-        self, with_: exp.Expression, ctes: Mapping[str, tuple[Kind, exp.CTE]]
-    ) -> Mapping[str, tuple[Kind, exp.CTE]]:
+    def _with(self, with_: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Mapping[str, tuple[Kind, exp.CTE]]:
         known = dict(ctes)
         for cte in with_.expressions:
             name = fold(cte.args["alias"].this)
@@ -133,7 +131,7 @@ class _Finder:
             )
         return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
 
-    def _other(self, node: exp.Expression) -> Kind:
+    def _other(self, node: exp.Expr) -> Kind:
         read = tables_read(node, self.policy)
         if read:
             raise Unsupported(
@@ -163,7 +161,7 @@ class _Finder:
         self.scopes.append(Scope(node, _keys(node, aggregates, inputs), aggregates, visible))
         return Kind.ANSWER
 
-    def _nested(self, query: exp.Expression, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+    def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kind = self.query(query, ctes)
         if kind is Kind.ROWS:
             raise AccessDenied(
@@ -173,7 +171,7 @@ class _Finder:
             )
         return kind
 
-    def _item(self, item: exp.Expression, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+    def _item(self, item: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         match item:
             case exp.Table():
                 return self._table(item, ctes)
@@ -212,7 +210,7 @@ _TABLE_CLAUSES = (
 )  # fmt: skip
 
 
-def _refuse_clauses(node: exp.Expression, clauses: tuple[str, ...]) -> None:
+def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
     for clause in clauses:
         if node.args.get(clause):
             raise _CLAUSE_ERRORS.get(clause, Unsupported)(
@@ -225,7 +223,7 @@ def _refuse_clauses(node: exp.Expression, clauses: tuple[str, ...]) -> None:
 _CLAUSE_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": AccessDenied, "offset": AccessDenied}
 
 
-def _queries_inside(node: exp.Select) -> Iterator[exp.Expression]:
+def _queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
     """Yield the queries nested in the expressions of a SELECT (not those in FROM or WITH)."""
     for key, value in node.args.items():
         if key in {"from_", "with_", "laterals"}:
@@ -233,11 +231,11 @@ def _queries_inside(node: exp.Select) -> Iterator[exp.Expression]:
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, exp.Join):
                 yield from _queries_below(child.args.get("on"))
-            elif isinstance(child, exp.Expression):
+            elif isinstance(child, exp.Expr):
                 yield from _queries_below(child)
 
 
-def _queries_below(node: exp.Expression | None) -> Iterator[exp.Expression]:
+def _queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
     if node is None:
         return
     if isinstance(node, exp.Query):
@@ -247,7 +245,7 @@ def _queries_below(node: exp.Expression | None) -> Iterator[exp.Expression]:
         yield from _queries_below(child)
 
 
-def _aggregates(node: exp.Select) -> tuple[exp.Expression, ...]:
+def _aggregates(node: exp.Select) -> tuple[exp.Expr, ...]:
     """Return the aggregate calls of a SELECT, each once."""
     places = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("distinct")]
     places += node.args.get("windows") or []
@@ -255,9 +253,7 @@ def _aggregates(node: exp.Select) -> tuple[exp.Expression, ...]:
     return tuple({render(call): call for call in reversed(calls)}.values())[::-1]
 
 
-def _keys(
-    node: exp.Select, aggregates: tuple[exp.Expression, ...], inputs: frozenset[str]
-) -> tuple[exp.Expression, ...]:
+def _keys(node: exp.Select, aggregates: tuple[exp.Expr, ...], inputs: frozenset[str]) -> tuple[exp.Expr, ...]:
     """Return the group keys with ordinals and output names resolved, each once."""
     group = node.args.get("group")
     if group is None:
@@ -270,23 +266,25 @@ def _keys(
     return _unique([_resolved(node, key, inputs) for key in group.expressions])
 
 
-def _resolved(node: exp.Select, key: exp.Expression, inputs: frozenset[str]) -> exp.Expression:
+def _resolved(node: exp.Select, key: exp.Expr, inputs: frozenset[str]) -> exp.Expr:
     """Return the expression that an element of GROUP BY means: an ordinal, an output's name, or itself."""
     if isinstance(key, exp.Paren):
         return _resolved(node, key.this, inputs)
     if isinstance(key, exp.Literal) and not key.is_string:
         index = int(key.name) - 1
         if 0 <= index < len(node.expressions):
-            return node.expressions[index].unalias()
+            output: exp.Expr = node.expressions[index].unalias()
+            return output
     if isinstance(key, exp.Column) and not key.args.get("table"):
         name = fold(key.this)
         named = [e for e in node.expressions if isinstance(e, exp.Alias) and fold(e.args["alias"]) == name]
         if named and name not in inputs:  # PostgreSQL: an input column goes before an output of the same name
-            return named[0].this
+            expression: exp.Expr = named[0].this
+            return expression
     if isinstance(key, (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)):
         raise Unsupported("grouping sets are not supported yet", position=position(key))
     return key
 
 
-def _unique(nodes: list[exp.Expression]) -> tuple[exp.Expression, ...]:
+def _unique(nodes: list[exp.Expr]) -> tuple[exp.Expr, ...]:
     return tuple({render(node): node for node in reversed(nodes)}.values())[::-1]

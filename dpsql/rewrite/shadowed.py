@@ -19,7 +19,7 @@ from dpsql.rewrite.oracle import TYPES
 MAX_VALUES = 10_000
 
 
-def through_shadow(t: Translator, node: exp.Expression) -> Expr:
+def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     """Evaluate a function of one column with few values on the shadow, value by value; the engine sees the result."""
     columns = list(node.find_all(exp.Column))
     inner = {t.names.find(column) for column in columns}
@@ -39,7 +39,7 @@ def through_shadow(t: Translator, node: exp.Expression) -> Expr:
     return mapped(t, argument, domain, copy)
 
 
-def mapped(t: Translator, argument: Expr, domain: tuple[Value, ...], node: exp.Expression) -> Expr:
+def mapped(t: Translator, argument: Expr, domain: tuple[Value, ...], node: exp.Expr) -> Expr:
     """Return the map from each value of `domain` to what the shadow makes of it; `node` is in terms of a column `x`."""
     if len(domain) > MAX_VALUES:
         raise Unsupported(
@@ -53,6 +53,6 @@ def mapped(t: Translator, argument: Expr, domain: tuple[Value, ...], node: exp.E
     return Apply("map", (argument, *(Const(v, argument.type) for v in domain)), type_, results)
 
 
-SHADOWED: Mapping[type[exp.Expression], Handler] = dict.fromkeys(
+SHADOWED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(
     (exp.RegexpLike, exp.RegexpILike, exp.Substring, exp.Trim, exp.StrPosition, exp.DPipe, exp.Escape), through_shadow
 )

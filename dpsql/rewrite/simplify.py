@@ -30,8 +30,10 @@ def _only_counted(select: exp.Select) -> exp.Select | None:
     return inner if isinstance(inner, exp.Select) else None
 
 
-def _is_count_star(node: exp.Expression) -> bool:
-    return function_name(node) == "count" and isinstance(node, exp.Anonymous) and isinstance(node.expressions[0], exp.Star)
+def _is_count_star(node: exp.Expr) -> bool:
+    return (
+        function_name(node) == "count" and isinstance(node, exp.Anonymous) and isinstance(node.expressions[0], exp.Star)
+    )
 
 
 def _cte(select: exp.Select, table: exp.Table) -> exp.Select | None:
@@ -44,7 +46,7 @@ def _cte(select: exp.Select, table: exp.Table) -> exp.Select | None:
     return found[0] if len(uses) == 1 and found and isinstance(found[0], exp.Select) else None
 
 
-def _blank(node: exp.Expression, index: int) -> exp.Expression:
+def _blank(node: exp.Expr, index: int) -> exp.Expr:
     if not any(True for _ in top_aggregates(node)):
         return node
     name = node.args["alias"].copy() if isinstance(node, exp.Alias) else exp.to_identifier(f"a{index}")

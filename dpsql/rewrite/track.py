@@ -74,7 +74,7 @@ class Tracker:
             relation = self._join(relation, tables, join, ctes)
         return relation, Names(tables)
 
-    def _item(self, item: exp.Expression, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
+    def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
         """Return one element of FROM with its alias."""
         alias = item.args.get("alias")
         name = fold(alias.this) if isinstance(alias, exp.TableAlias) and alias.this else ""
@@ -109,7 +109,7 @@ class Tracker:
                 position=position(item),
             )
 
-    def _query(self, query: exp.Expression, ctes: Mapping[str, exp.CTE]) -> Relation:
+    def _query(self, query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Relation:
         """Return a pass-through query as a relation."""
         while isinstance(query, exp.Subquery):
             query = query.this
@@ -146,7 +146,7 @@ class Tracker:
         return TRUE if on is None else boolean(t, on)
 
 
-def _merged(t: Translator, tables: dict[str, Mapping[str, Expr]], alias: str, column: exp.Expression) -> Expr:
+def _merged(t: Translator, tables: dict[str, Mapping[str, Expr]], alias: str, column: exp.Expr) -> Expr:
     """Return the condition of USING (column); the name then means the left side's column alone."""
     name = fold(column if isinstance(column, exp.Identifier) else column.this)
     right = tables[alias].get(name)
@@ -231,7 +231,7 @@ def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
     return columns
 
 
-def _renamed(relation: Relation, alias: exp.Expression | None) -> Relation:
+def _renamed(relation: Relation, alias: exp.Expr | None) -> Relation:
     """Return the relation with the column names of `AS t (a, b)`."""
     new = [fold(column) for column in (alias.args.get("columns") or ())] if isinstance(alias, exp.TableAlias) else []
     if not new:

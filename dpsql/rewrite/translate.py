@@ -18,16 +18,16 @@ from dpsql.rewrite.names import Names
 from dpsql.rewrite.shadowed import SHADOWED
 
 
-def _column(t: Translator, node: exp.Expression) -> Expr:
+def _column(t: Translator, node: exp.Expr) -> Expr:
     assert isinstance(node, exp.Column)
     return t.names.find(node)
 
 
-def _inner(t: Translator, node: exp.Expression) -> Expr | Span:
+def _inner(t: Translator, node: exp.Expr) -> Expr | Span:
     return t.operand(node.this)
 
 
-HANDLERS: Mapping[type[exp.Expression], Handler] = {
+HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **SHADOWED,
 }  # fmt: skip
 

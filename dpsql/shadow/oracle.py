@@ -14,7 +14,13 @@ from dpsql.rewrite.literal import format_value
 from dpsql.shadow.role import CLIENTS
 
 _MOVING = re.compile(r"\b(now|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE)
-_OPTIONS = f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog"
+_OPTIONS = (
+    f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog"
+)
+
+
+Rows = list[tuple[str | None, ...]]
+Question = sql.SQL | sql.Composed
 
 
 class OracleSession:
@@ -25,7 +31,7 @@ class OracleSession:
         self._lock = threading.Lock()
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
 
-    def ask(self, settings: Settings, question: sql.Composable, values: Sequence[object] = ()) -> list[tuple[str | None, ...]]:
+    def ask(self, settings: Settings, question: Question) -> Rows:
         """Return the rows of a SELECT over public values.
 
         Raises:
@@ -33,21 +39,21 @@ class OracleSession:
         """
         with self._lock:
             try:
-                return self._ask(settings, question, values)
+                return self._ask(settings, question)
             except psycopg.OperationalError as error:
                 if isinstance(error, psycopg.errors.QueryCanceled):
                     raise Unsupported("a constant of this statement takes too long to evaluate") from None
                 self.close()
-                return self._ask(settings, question, values)
+                return self._ask(settings, question)
             except psycopg.Error as error:
                 raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
 
-    def _ask(self, settings: Settings, question: sql.Composable, values: Sequence[object]) -> list[tuple[str | None, ...]]:
+    def _ask(self, settings: Settings, question: Question) -> Rows:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS)
         zone = sql.SQL("SELECT set_config('TimeZone', {}, false)").format(settings.time_zone)
         self._connection.execute(zone)
-        return self._connection.execute(question, values or None).fetchall()
+        return self._connection.execute(question).fetchall()
 
     def close(self) -> None:
         """End the session."""
@@ -75,7 +81,8 @@ class ShadowOracle:
     def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
         question = sql.SQL(
-            "SELECT v::text, pg_typeof(v)::text FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
+            "SELECT v::text, pg_typeof(v)::text "
+            "FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
         ).format(_text(expression), [format_value(v, type_) for v in values], sql.SQL(type_.value))
         rows = self._session.ask(self._settings, question)
         types = {t for _, t in rows}
@@ -86,4 +93,4 @@ class ShadowOracle:
 
 def _text(expression: str) -> sql.SQL:
     """Return text that was rendered from a tree of allowed functions."""
-    return sql.SQL(expression.replace("{", "{{").replace("}", "}}"))  # type: ignore[arg-type]  # not a literal in the source
+    return sql.SQL(expression.replace("{", "{{").replace("}", "}}"))

@@ -1,0 +1,71 @@
+"""What a scope may not be, whatever its measurement: too large, about single units, or hopeless."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.privacy.bounding import Bound
+from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.feature import Feature
+from dpsql.privacy.quantile import depth
+from dpsql.rewrite.expr import Expr, refs, walk
+from dpsql.rewrite.relation import Relation
+
+_MOST_NODES = 25_000
+"""The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
+_MOST_FEATURES = 40
+
+
+def check_scope(relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound) -> None:
+    """Refuse group keys that are privacy units, and expressions without end.
+
+    Raises:
+        AccessDenied: a key depends on a column that identifies units of some kind.
+        Unsupported: the statement is too large.
+    """
+    units = {unit.column for unit in relation.protected.units.values()}
+    for ref in refs(*keys):
+        if ref.source == 0 and ref.name in units:
+            raise AccessDenied(
+                f'grouping by the privacy unit "{ref.name}" would show single individuals',
+                hint="Group by something that many individuals share.",
+            )
+    if bound.unit.type.is_float:
+        raise Unsupported(f'the privacy unit "{bound.unit.name}" is a floating-point column')
+    size = sum(1 for part in (*keys, relation.where, *inputs) for _ in walk(part))
+    if size > _MOST_NODES:
+        raise Unsupported(f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}")
+
+
+def check_features(features: Sequence[Feature]) -> None:
+    """Refuse more statistics than one cube should carry.
+
+    Raises:
+        Unsupported: there are too many.
+    """
+    if len(features) > _MOST_FEATURES:
+        raise Unsupported(
+            f"the statement measures {len(features)} statistics at once, the limit is {_MOST_FEATURES}",
+            hint="Ask for fewer aggregates in one statement.",
+        )
+
+
+def check_extremes(buckets: Buckets, expected_rows: int | None) -> None:
+    """Refuse MIN and MAX of groups so small that only the bounds themselves could come out.
+
+    The mechanism looks for a value with some rows beyond it, t₀ = 2C·ln(20k)/ε of them; with fewer than four times as many
+    rows in a group it would mostly return the end of the interval, which is public anyway.
+
+    Raises:
+        Unsupported: the table's expected rows, spread over the groups, are too few.
+    """
+    if not buckets.extremes or expected_rows is None:
+        return
+    share = buckets.epsilon / len(buckets.points)
+    rows = Fraction(expected_rows, max(len(buckets.groups.grouped), 1))
+    need = 4 * depth(buckets.number, share, buckets.bound.rows)
+    if rows < need:
+        raise Unsupported(
+            f"MIN and MAX need about {need:,} rows a group at this ε, about {int(rows):,} are expected",
+            hint="The declared bounds are in the table dpsql.columns, at no cost; or ask with a larger ε or fewer groups.",
+        )

@@ -1,0 +1,123 @@
+"""What a statement pays: its ε in equal parts for its distinct measurements, and δ where keys are found out."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.policy.model import NoiseLevel, Privacy, Role
+from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.measure import Measurement, Plan, priced
+from dpsql.privacy.sums import Sums
+from dpsql.rewrite.emit import Emitter
+
+_TARGET = {
+    NoiseLevel.LOW: Fraction(25, 1000),
+    NoiseLevel.MEDIUM: Fraction(75, 1000),
+    NoiseLevel.HIGH: Fraction(150, 1000),
+}
+"""The relative error that a noise level aims at: the middles of PyDPLib's ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One measurement, ready to be paid and run."""
+
+    measurement: Measurement
+    sql: str
+    identity: str
+    """A hash of everything that decides what is released, but for who asks and when."""
+    finds_keys: "Part | None" = None
+    """The part of the same scope that finds its groups out, where they are not declared."""
+
+    @property
+    def cost(self) -> Privacy:
+        """Return what it costs."""
+        delta = self.measurement.delta if isinstance(self.measurement, Sums) else Fraction(0)
+        return Privacy(self.measurement.epsilon, delta)
+
+    @property
+    def note(self) -> str:
+        """Return what it is, for people who read the ledger."""
+        m = self.measurement
+        groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups found out"
+        if isinstance(m, Buckets):
+            return f"{len(m.points)} order statistics, {groups}"
+        return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}, {groups}"
+
+
+def shares(plans: Sequence[Plan], epsilon: Fraction, emitter: Emitter) -> tuple[tuple[Plan, tuple[Part, ...]], ...]:
+    """Return each scope's plan and its parts, with the statement's ε spread over the distinct ones.
+
+    Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
+    in the same way over the parts that need it.
+    """
+    distinct = {_identity(part, part.sql(emitter)) for plan in plans for part in plan.parts}
+    finding = {_identity(p, p.sql(emitter)) for plan in plans for p in plan.parts if isinstance(p, Sums) and p.delta}
+    share = epsilon / max(len(distinct), 1)
+    done = [_spread(priced(plan, share), max(len(finding), 1)) for plan in plans]
+    return tuple((plan, _parts(plan, emitter)) for plan in done)
+
+
+def _spread(plan: Plan, finders: int) -> Plan:
+    parts = tuple(replace(p, delta=p.delta / finders) if isinstance(p, Sums) and p.delta else p for p in plan.parts)
+    return replace(plan, parts=parts)
+
+
+def _parts(plan: Plan, emitter: Emitter) -> tuple[Part, ...]:
+    made: list[Part] = []
+    for measurement in plan.parts:
+        sql = measurement.sql(emitter)
+        finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
+        identity = _identity(measurement, sql) + (finder.identity if finder else "")
+        made.append(Part(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder))
+    return tuple(made)
+
+
+def _identity(measurement: Measurement, sql: str) -> str:
+    """Return a text of what is measured: the engine's statement, the groups, and what is read off them."""
+    groups = measurement.groups
+    shown = [sorted(map(repr, (key.shown or {}).items())) for key in groups.keys]
+    common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass))
+    match measurement:
+        case Sums():
+            rest: tuple[object, ...] = (
+                measurement.features,
+                measurement.mechanism,
+                measurement.distinct,
+                measurement.delta,
+            )
+        case Buckets():
+            rest = (measurement.points, measurement.extremes, measurement.x.interval, measurement.number)
+    return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
+
+
+def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
+    """Return what a statement of the role pays by default: `per_query`, or less where its noise level allows.
+
+    For a noise level the aim is a relative error r of a group of the expected size n: ε = C/(r·n), four times that for
+    variances (the sound form of PyDPLib's levels); never more than `per_query`. n comes from the policy alone.
+    """
+    most = role.per_query.epsilon
+    if role.noise is None:
+        return most
+    wanted = [_level_epsilon(part, role.noise) for plan in plans for part in plan.parts]
+    known = [epsilon for epsilon in wanted if epsilon is not None]
+    if not known or len(known) < len(wanted):
+        return most
+    return min(most, max(known) * len(wanted))
+
+
+def _level_epsilon(part: Measurement, level: NoiseLevel) -> Fraction | None:
+    rows = part.relation.protected.expected_rows
+    if rows is None:
+        return None
+    share = Fraction(rows, max(len(part.groups.grouped), 1))
+    squares = isinstance(part, Sums) and part.size > part.lattice
+    exact = part.bound.rows / (_TARGET[level] * share) * (4 if squares else 1)
+    return _rounded_up(exact)
+
+
+def _rounded_up(epsilon: Fraction) -> Fraction:
+    """Return the next number with six digits after the point, which people can read in the ledger."""
+    return Fraction(-(-epsilon * 10**6 // 1), 10**6)
