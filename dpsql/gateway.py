@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.accounts import NAMED, reads_accounts, with_accounts
 from dpsql.engines.base import Engine
 from dpsql.errors import InternalError, Unsupported
+from dpsql.explain import as_query, explain
 from dpsql.plan import Planner, StatementPlan
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy import present
@@ -80,6 +82,8 @@ class Gateway:
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
         _ = asker
+        if NAMED.search(text) and (statement := parse.parse(text)) and reads_accounts(statement):
+            return Question(text, (statement.query,), statement)
         if self._named.search(text) is None:
             return None
         if text not in self._asked:
@@ -99,6 +103,8 @@ class Gateway:
     ) -> str:
         """Return the statement over released rows that answers the question."""
         asked = question.plan
+        if isinstance(asked, parse.Statement):
+            return with_accounts(asked, _account(self._deps.policy, asker), self._deps.ledger)
         if not isinstance(asked, Asked):
             raise InternalError
         if asked.refusal is not None:
@@ -106,6 +112,8 @@ class Gateway:
         if asked.kind is Kind.ROWS and asked.statement is not None:
             return column_probe(asked.statement)
         ready = self._planned(asked, question.text, described, arguments, settings, asker)
+        if asked.statement is not None and asked.statement.wrap is parse.Wrap.EXPLAIN:
+            return as_query(explain(ready.scopes, statements="verbose" in asked.statement.prefix.lower()))
         releases = self._releases(ready, question.text, asker, cancellation)
         clamp = self._deps.policy.roles[asker.role].clamp
         tables = [

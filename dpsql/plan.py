@@ -76,7 +76,8 @@ class Planner:
         relation, t = tracker.scope(scope.select, scope.ctes)
         keys = tuple(t.expression(key) for key in scope.keys)
         asked = tuple(aggregate(t, node) for node in scope.aggregates)
-        return measure(relation, keys, asked, self.world), _matcher(scope, keys, t)
+        sets = None if scope.grouping.plain else scope.grouping.sets
+        return measure(relation, keys, sets, asked, self.world), _matcher(scope, keys, t)
 
 
 def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import MissingBounds
+from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Role, SqlType
 from dpsql.privacy.bounding import Bound, Form
 from dpsql.privacy.buckets import Buckets
@@ -17,6 +17,7 @@ from dpsql.rewrite.aggregate import Aggregate
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.facts import Facts, facts, missing_bounds
+from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
 from dpsql.rewrite.narrow import narrowed
 from dpsql.rewrite.relation import Relation
@@ -61,7 +62,14 @@ class Counted:
     part: int | None
 
 
-Output = Statistic | Chosen | Counted
+@dataclass(frozen=True, slots=True)
+class Ungrouped:
+    """An output that says which of some keys a row is not grouped by, as bits."""
+
+    keys: tuple[int, ...]
+
+
+Output = Statistic | Chosen | Counted | Ungrouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +80,17 @@ class Plan:
     parts: tuple[Measurement, ...]
     """Empty if nothing has to be measured. Where groups are not declared the first part finds them."""
     outputs: tuple[Output, ...]
+    sets: tuple[Set, ...] | None = None
+    """The grouping sets, where there are any but all keys: their rows are sums of the groups'."""
 
 
-def measure(relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggregate], world: World) -> Plan:
+def measure(
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    world: World,
+) -> Plan:
     """Return what has to be measured to answer the aggregates for every group.
 
     Raises:
@@ -89,9 +105,23 @@ def measure(relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggre
     env = narrowed(refs(*keys, *exprs), condition, world.declared)
     if env is None:
         return _impossible(relation, keys, aggregates, bound, world)
-    every, delta = _groups(keys, relation, env, world)
     known = _known(env, world.declared)
-    return _Builder(relation, every, bound, delta, world, known).plan(aggregates)
+    for expr in (*keys, *exprs, condition):
+        known(expr)  # refuses what could overflow: an error that depends on data would be a release
+    every, delta = _groups(keys, relation, env, world)
+    plan = _Builder(relation, every, bound, delta, world, known).plan(aggregates, keys)
+    return plan if sets is None else _with_sets(plan, sets)
+
+
+def _with_sets(plan: Plan, sets: tuple[Set, ...]) -> Plan:
+    """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
+    summable = all(isinstance(part, Sums) and part.distinct is Distinct.ROWS and not part.delta for part in plan.parts)
+    if not summable or any(isinstance(o, Statistic) and o.margin for o in plan.outputs):
+        raise Unsupported(
+            "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
+            hint="Ask for the other aggregates with a plain GROUP BY.",
+        )
+    return replace(plan, sets=sets)
 
 
 def priced(plan: Plan, epsilon: Fraction) -> Plan:
@@ -116,6 +146,8 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return inputs(aggregate.of)
         case asked.Quantile() | asked.Extreme() | asked.Distinct():
             return (aggregate.where, aggregate.arg)
+        case asked.GroupingCall():
+            return aggregate.keys
 
 
 def bounded(relation: Relation, world: World) -> Bound:
@@ -156,8 +188,10 @@ def _impossible(
 ) -> Plan:
     """Return the plan for a condition that no row can satisfy: one row of zeros without keys, no row with them."""
     builder = _Builder(relation, NO_KEYS, bound, Fraction(0), world, _known({}, world.declared))
-    outputs = tuple(replace(output, part=None) for output in builder.plan(aggregates).outputs)
-    return Plan(Groups((), (), ()) if keys else NO_KEYS, (), outputs)
+    outputs = tuple(
+        o if isinstance(o, Ungrouped) else replace(o, part=None) for o in builder.plan(aggregates, keys).outputs
+    )
+    return Plan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
 
 
 class _Builder:
@@ -170,7 +204,7 @@ class _Builder:
         self._world, self._known = world, known
         self._parts: list[Measurement] = []
 
-    def plan(self, aggregates: Sequence[Aggregate]) -> Plan:
+    def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> Plan:
         """Return the whole plan."""
         moments = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin))]
         outputs = dict(zip((i for i, _ in moments), self._statistics([a for _, a in moments]), strict=True))
@@ -178,7 +212,7 @@ class _Builder:
             self._parts.append(self._counting(TRUE))
         for index, aggregate in enumerate(aggregates):
             if index not in outputs:
-                outputs[index] = self._other(aggregate, aggregates)
+                outputs[index] = self._other(aggregate, aggregates, keys)
         empty = not self._groups.grouped and not self._delta
         parts = () if empty else tuple(self._parts)
         return Plan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
@@ -208,7 +242,7 @@ class _Builder:
         )
         return Sums(self._relation, where, self._groups, (_COUNT,), bound, Fraction(0), role.mechanism, self._delta)
 
-    def _other(self, aggregate: Aggregate, every: Sequence[Aggregate]) -> Output:
+    def _other(self, aggregate: Aggregate, every: Sequence[Aggregate], keys: Sequence[Expr]) -> Output:
         match aggregate:
             case asked.Quantile():
                 part = self._add(self._buckets(aggregate.arg, aggregate.where, aggregate.points, extremes=False))
@@ -217,6 +251,8 @@ class _Builder:
                 return self._extreme(aggregate, every)
             case asked.Distinct():
                 return Counted(self._add(self._distinct(aggregate)))
+            case asked.GroupingCall():
+                return Ungrouped(tuple(keys.index(key) for key in aggregate.keys))
             case asked.Moment() | asked.Margin():
                 raise AssertionError(aggregate)
 

@@ -1,6 +1,7 @@
 """From releases to the values a client sees: rounding and clamping, all of it post-processing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
@@ -10,10 +11,11 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.exact import KeyRow
 from dpsql.privacy.feature import Feature
 from dpsql.privacy.margins import half_width
-from dpsql.privacy.measure import Chosen, Counted, Output, Plan, Statistic
+from dpsql.privacy.measure import Chosen, Counted, Output, Plan, Statistic, Ungrouped
 from dpsql.privacy.reading import read
 from dpsql.privacy.release import Release, estimates
 from dpsql.privacy.sums import Sums
+from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.keys import Cell
 from dpsql.rewrite.literal import format_value
 
@@ -21,41 +23,75 @@ Text = str | None
 _WHOLE = frozenset({"bigint", "integer", "smallint"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One row of an answer before it is written: its keys (None where not grouped by), and each part's numbers."""
+
+    keys: KeyRow
+    grouped_by: Set
+    numbers: Sequence[Sequence[int]]
+
+
 def rows(plan: Plan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool) -> list[list[Text]]:
     """Return the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
     `releases` has one for every part of the plan.
     """
-    keys = len(plan.groups.keys)
-    found = releases[0].keys if releases and releases[0].keys is not None else plan.groups.shown
+    width = len(plan.groups.keys)
     return [
-        [*_shown(key, types[:keys]), *_group(plan, releases, index, types[keys:], clamp=clamp)]
-        for index, key in enumerate(found)
+        [*_shown(line.keys, types[:width]), *_outputs(plan, line, types[width:], clamp=clamp)]
+        for line in _lines(plan, releases)
     ]
+
+
+def _lines(plan: Plan, releases: Sequence[Release]) -> Iterator[_Line]:
+    found = releases[0].keys if releases and releases[0].keys is not None else plan.groups.shown
+    every = tuple(range(len(plan.groups.keys)))
+    finest = [_Line(keys, every, [release.numbers[i] for release in releases]) for i, keys in enumerate(found)]
+    if plan.sets is None:
+        yield from finest
+        return
+    for one in plan.sets:
+        yield from _together(finest, one, len(releases))
+
+
+def _together(finest: Sequence[_Line], one: Set, parts: int) -> Iterator[_Line]:
+    """Yield the rows of one grouping set: the numbers of all groups that agree in its keys, added up."""
+    sums: dict[KeyRow, list[list[int]]] = {}
+    for line in finest:
+        keys = tuple(cell if i in one else None for i, cell in enumerate(line.keys))
+        known = sums.setdefault(keys, [[0] * len(line.numbers[p]) for p in range(parts)])
+        for total, numbers in zip(known, line.numbers, strict=True):
+            total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
+    for keys, together in sums.items():
+        yield _Line(keys, one, together)
 
 
 def _shown(key: KeyRow, types: Sequence[str]) -> list[Text]:
     return [_key(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
-def _group(plan: Plan, releases: Sequence[Release], index: int, types: Sequence[str], *, clamp: bool) -> list[Text]:
-    """Return one group's aggregates."""
-    numbers = [release.numbers[index] for release in releases]
-    found = [estimates(part, n) if isinstance(part, Sums) else {} for part, n in zip(plan.parts, numbers, strict=True)]
-    pairs = zip(plan.outputs, types, strict=True)
-    return [_value(plan, output, numbers, found, type_, clamp=clamp) for output, type_ in pairs]
+def _outputs(plan: Plan, line: _Line, types: Sequence[str], *, clamp: bool) -> list[Text]:
+    """Return one row's aggregates."""
+    pairs = zip(plan.parts, line.numbers, strict=True)
+    found = [estimates(part, n) if isinstance(part, Sums) else {} for part, n in pairs]
+    return [_value(plan, output, line, found, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
 
 
 def _value(
     plan: Plan,
     output: Output,
-    numbers: Sequence[Sequence[int]],
+    line: _Line,
     found: Sequence[Mapping[Feature, float]],
     type_: str,
     *,
     clamp: bool,
 ) -> Text:
+    numbers = line.numbers
     match output:
+        case Ungrouped(keys=keys):
+            bits = ["0" if key in line.grouped_by else "1" for key in keys]
+            return str(int("".join(bits), 2))
         case Statistic(part=part, reading=reading):
             estimate = dict.fromkeys(reading.features, 0.0) if part is None or not plan.parts else found[part]
             if output.margin:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.aggregates import REFUSED, function_name
+from dpsql.rewrite.aggregates import LOGICAL, REFUSED, function_name
 from dpsql.rewrite.context import Translator
 from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, both
 from dpsql.rewrite.logic import boolean
@@ -70,7 +70,14 @@ class Margin:
     of: Moment
 
 
-Aggregate = Moment | Quantile | Extreme | Distinct | Margin
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """GROUPING(key, …): which keys the row is not grouped by."""
+
+    keys: tuple[Expr, ...]
+
+
+Aggregate = Moment | Quantile | Extreme | Distinct | Margin | GroupingCall
 
 
 def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
@@ -82,7 +89,7 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
     if isinstance(node, exp.Filter):
         condition = boolean(t, node.expression.this)
         inner = aggregate(t, node.this)
-        if isinstance(inner, Margin):
+        if isinstance(inner, (Margin, GroupingCall)):
             raise _refused(node)
         return replace(inner, where=both(inner.where, condition))
     if isinstance(node, exp.WithinGroup):
@@ -96,17 +103,21 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
 
 def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     args = node.expressions
-    if name in REFUSED:
+    if name in REFUSED or name in LOGICAL:
         raise _refused(node)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
         return _distinct(t, name, args[0], node)
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
         return Moment("count", ())
     exprs = tuple(t.expression(arg) for arg in args)
+    if name == "grouping":
+        return GroupingCall(exprs)
     if len(exprs) != (2 if name in _TWO else 1):
         raise _refused(node)
-    if name in {"bool_and", "bool_or", "every", "mode"}:
-        raise _refused(node)
+    return _of_values(name, exprs, node)
+
+
+def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     if name == "count" and isinstance(exprs[0], Const):
         return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
     if name in {"min", "max"}:

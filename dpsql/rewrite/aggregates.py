@@ -12,9 +12,9 @@ QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "m
 LOGICAL = frozenset({"bool_and", "bool_or", "every", "mode"})
 REFUSED = frozenset(
     """array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg xmlagg bit_and bit_or bit_xor range_agg
-    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy any_value grouping""".split()
+    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy any_value""".split()
 )
-NAMES = STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
+NAMES = frozenset({"grouping"}) | STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
 
 
 def function_name(node: exp.Expr) -> str:

@@ -30,6 +30,9 @@ class Facts:
         return cls(nullable, interval, values)
 
 
+_DAYS = Interval.of(-719_162, 2_932_896)
+"""The years 1 to 9999, which every engine and Python can hold."""
+_MICROS = Interval(_DAYS.low * 86_400_000_000, (_DAYS.high + 1) * 86_400_000_000 - 1)
 Env = Mapping[Ref, Facts]
 """Facts about columns: declared ones, narrowed by what WHERE says."""
 
@@ -61,16 +64,35 @@ def _applied(expr: Apply, env: Env) -> Facts:
     if function.needs_bounds:
         for arg, known in zip(expr.args, given, strict=True):
             _require_bounds(arg, known)
-    interval = function.interval([g.interval for g in given], expr)
+    try:
+        interval = function.interval([g.interval for g in given], expr)
+    except (OverflowError, ValueError):
+        raise too_large(expr) from None
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
-    if interval is not None and interval.magnitude >= (2**62 if expr.type.is_integer else 10**300):
-        raise MissingBounds(
-            f"{describe(expr)} could grow too large to be computed",
-            hint="Tighter `bounds` in the table's schema file would help.",
-        )
+    if interval is not None and not _computable(interval, expr.type):
+        raise too_large(expr)
     return Facts(nullable, interval)
+
+
+def _computable(interval: Interval, type_: SqlType) -> bool:
+    """Say whether every engine can hold all values of an interval."""
+    match type_:
+        case SqlType.DATE:
+            return interval.meet(_DAYS) == interval
+        case SqlType.TIMESTAMP:
+            return interval.meet(_MICROS) == interval
+        case _:
+            return interval.magnitude < (2**62 if type_.is_integer else 10**300)
+
+
+def too_large(expr: Expr) -> MissingBounds:
+    """Return the error for an expression that could overflow on some data, which nobody may learn."""
+    return MissingBounds(
+        f"{describe(expr)} could grow too large to be computed",
+        hint="Tighter `bounds` in the table's schema file would help.",
+    )
 
 
 def _mapped(expr: Apply, env: Env) -> Facts:

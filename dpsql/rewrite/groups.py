@@ -13,7 +13,7 @@ from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
-from dpsql.rewrite.facts import Env
+from dpsql.rewrite.facts import Env, facts
 from dpsql.rewrite.keys import Cell, Key, key_of, too_many
 from dpsql.rewrite.relation import Join, Relation
 
@@ -74,6 +74,7 @@ def discovered(exprs: Sequence[Expr], env: Env, limit: int) -> Groups:
 
 
 def _perhaps_declared(expr: Expr, env: Env, limit: int) -> Key:
+    facts(expr, env)  # an undeclared key has to be computable too, whatever the rows hold
     try:
         return key_of(expr, env, limit)
     except (MissingBounds, Unsupported):

@@ -14,6 +14,7 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.aggregates import top_aggregates
 from dpsql.rewrite.dialect import render
+from dpsql.rewrite.grouping import Grouping, grouping_of, ordinary
 from dpsql.rewrite.names import fold, position
 from dpsql.rewrite.outputs import from_items, input_names
 
@@ -31,10 +32,15 @@ class Scope:
     """One SELECT over private rows that aggregates: its group keys and its aggregate calls, as nodes of the tree."""
 
     select: exp.Select
-    keys: tuple[exp.Expr, ...]
+    grouping: Grouping
     aggregates: tuple[exp.Expr, ...]
     ctes: Mapping[str, exp.CTE]
     """The CTEs that it can see."""
+
+    @property
+    def keys(self) -> tuple[exp.Expr, ...]:
+        """Return the group keys."""
+        return self.grouping.keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ class _Finder:
         _refuse_clauses(node, _SCOPE_CLAUSES)
         visible = {name: cte for name, (_, cte) in ctes.items()}
         inputs = input_names(node, visible, self.policy)
-        self.scopes.append(Scope(node, _keys(node, aggregates, inputs), aggregates, visible))
+        self.scopes.append(Scope(node, _grouping(node, aggregates, inputs), aggregates, visible))
         return Kind.ANSWER
 
     def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
@@ -253,38 +259,9 @@ def _aggregates(node: exp.Select) -> tuple[exp.Expr, ...]:
     return tuple({render(call): call for call in reversed(calls)}.values())[::-1]
 
 
-def _keys(node: exp.Select, aggregates: tuple[exp.Expr, ...], inputs: frozenset[str]) -> tuple[exp.Expr, ...]:
-    """Return the group keys with ordinals and output names resolved, each once."""
-    group = node.args.get("group")
-    if group is None:
-        return () if aggregates or not node.args.get("distinct") else _unique([e.unalias() for e in node.expressions])
-    for clause in ("grouping_sets", "cube", "rollup", "all", "totals"):
-        if group.args.get(clause):
-            raise Unsupported(
-                f"GROUP BY {clause.replace('_', ' ').upper()} is not supported yet", position=position(node)
-            )
-    return _unique([_resolved(node, key, inputs) for key in group.expressions])
-
-
-def _resolved(node: exp.Select, key: exp.Expr, inputs: frozenset[str]) -> exp.Expr:
-    """Return the expression that an element of GROUP BY means: an ordinal, an output's name, or itself."""
-    if isinstance(key, exp.Paren):
-        return _resolved(node, key.this, inputs)
-    if isinstance(key, exp.Literal) and not key.is_string:
-        index = int(key.name) - 1
-        if 0 <= index < len(node.expressions):
-            output: exp.Expr = node.expressions[index].unalias()
-            return output
-    if isinstance(key, exp.Column) and not key.args.get("table"):
-        name = fold(key.this)
-        named = [e for e in node.expressions if isinstance(e, exp.Alias) and fold(e.args["alias"]) == name]
-        if named and name not in inputs:  # PostgreSQL: an input column goes before an output of the same name
-            expression: exp.Expr = named[0].this
-            return expression
-    if isinstance(key, (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)):
-        raise Unsupported("grouping sets are not supported yet", position=position(key))
-    return key
-
-
-def _unique(nodes: list[exp.Expr]) -> tuple[exp.Expr, ...]:
-    return tuple({render(node): node for node in reversed(nodes)}.values())[::-1]
+def _grouping(node: exp.Select, aggregates: tuple[exp.Expr, ...], inputs: frozenset[str]) -> Grouping:
+    """Return how a SELECT groups; DISTINCT without aggregates groups by its outputs."""
+    if node.args.get("group") is not None:
+        return grouping_of(node, inputs)
+    distinct = node.args.get("distinct") is not None and not aggregates
+    return ordinary([e.unalias() for e in node.expressions] if distinct else [])

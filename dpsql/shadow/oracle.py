@@ -93,4 +93,4 @@ class ShadowOracle:
 
 def _text(expression: str) -> sql.SQL:
     """Return text that was rendered from a tree of allowed functions."""
-    return sql.SQL(expression.replace("{", "{{").replace("}", "}}"))
+    return sql.SQL(expression)

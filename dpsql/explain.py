@@ -1,0 +1,101 @@
+"""What EXPLAIN says of a private statement: what would be measured, how far off it would be, what it would cost."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from dpsql.privacy.bounding import Form
+from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.budget import show, total
+from dpsql.privacy.feature import Shape
+from dpsql.privacy.law import half_width
+from dpsql.privacy.margins import noise
+from dpsql.privacy.measure import Plan
+from dpsql.privacy.price import Part
+from dpsql.privacy.release import least_count
+from dpsql.privacy.statistics import half
+from dpsql.privacy.sums import Distinct, Sums
+from dpsql.rewrite.expr import describe
+from dpsql.shadow.splice import literal
+
+
+def explain(scopes: Sequence[tuple[Plan, tuple[Part, ...]]], *, statements: bool) -> list[str]:
+    """Return the lines of the explanation; `statements` adds the engine's SQL."""
+    parts = {part.identity: part for _, scope in scopes for part in scope}
+    cost = total(part.cost for part in parts.values())
+    lines = [
+        f"Private answer: ε = {show(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
+    ]
+    for plan, scope in scopes:
+        lines += _scope(plan, scope, statements=statements)
+    return lines
+
+
+def _scope(plan: Plan, scope: Sequence[Part], *, statements: bool) -> Iterator[str]:
+    if not scope:
+        yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
+    for part in scope:
+        yield f"  -> {_headline(part)}"
+        yield from (f"       {line}" for line in _details(part))
+        if statements:
+            yield f"       Engine: {part.sql}"
+
+
+def _headline(part: Part) -> str:
+    m = part.measurement
+    tables = ", ".join(source.table.name for source in m.relation.sources)
+    groups = (
+        f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups shown when their count passes a threshold"
+    )
+    what = "Order statistics" if isinstance(m, Buckets) else _counted(m)
+    return f"{what} of {tables}, {groups}: ε = {show(part.cost.epsilon)}{_delta(part.cost.delta)}"
+
+
+def _counted(m: Sums) -> str:
+    match m.distinct:
+        case Distinct.ROWS:
+            return f"{len(m.features)} noisy sums"
+        case Distinct.UNITS:
+            return "Distinct units"
+        case Distinct.VALUES:
+            return "Distinct values"
+
+
+def _details(part: Part) -> Iterator[str]:
+    m = part.measurement
+    bound = m.bound
+    how = {
+        Form.WHOLE: "one row each, by the engine's own constraint",
+        Form.MASS: "mass scaling",
+        Form.SELECTION: "selection",
+    }
+    yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
+    if isinstance(m, Buckets):
+        points = ", ".join(f"{float(q):g}" for q in m.points)
+        yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
+        return
+    law = noise(m)
+    width = float(half_width(law, [1.0]))
+    yield f"Noise: a count is within ±{width:,.4g} with 95 %"
+    for feature in m.features:
+        if feature.x is not None and feature.shape in {Shape.VALUE, Shape.SIGNED}:
+            size = feature.x.interval.magnitude if feature.shape is Shape.SIGNED else half(feature.x.interval)
+            where = f"clamped to {_interval(feature.x.interval)}"
+            yield f"Sum of {describe(feature.x.expr)}, {where}: ±{width * float(size):,.4g} beside the count's part"
+    if m.delta:
+        yield f"Threshold: groups are shown from a noisy count of {least_count(m) / m.unit:,.1f}"
+
+
+def _interval(interval: object) -> str:
+    low, high = getattr(interval, "low", Fraction(0)), getattr(interval, "high", Fraction(0))
+    return f"[{float(low):g}, {float(high):g}]"
+
+
+def _delta(delta: Fraction) -> str:
+    return f", δ = {show(delta)}" if delta else ""
+
+
+def as_query(lines: Sequence[str]) -> str:
+    """Return a SELECT of the lines, named and typed as EXPLAIN's own output."""
+    array = ", ".join(literal(line) for line in lines)
+    source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
+    return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
