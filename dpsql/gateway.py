@@ -4,11 +4,11 @@ Promise: whatever is measured was charged before the engine was asked; only a `R
 """
 
 import hashlib
-import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from dpsql.accounts import NAMED, reads_accounts, with_accounts
 from dpsql.engines.base import Engine
@@ -36,7 +36,8 @@ from dpsql.rewrite.oracle import Oracle
 from dpsql.rewrite.scopes import Kind
 from dpsql.shadow import splice
 
-_LOG = logging.getLogger("dpsql.gateway")
+V = TypeVar("V")
+_UNKNOWN = object()
 _REMEMBERED = 1_000
 """How many statements are kept taken apart, and how many planned."""
 
@@ -72,8 +73,9 @@ class Gateway:
         self._deps = deps
         names = sorted(t.name for t in deps.policy.tables.values() if not t.public)
         self._named = re.compile("|".join(map(re.escape, names)) or r"(?!)", re.IGNORECASE)
-        self._asked: dict[str, Asked | None] = {}
-        self._ready: dict[tuple[object, ...], Ready] = {}
+        self._asked: dict[Hashable, object] = {}
+        self._plans: dict[Hashable, StatementPlan] = {}
+        self._ready: dict[Hashable, Ready] = {}
 
     def statements(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return where each statement of a simple query begins and ends."""
@@ -86,11 +88,11 @@ class Gateway:
             return Question(text, (statement.query,), statement)
         if self._named.search(text) is None:
             return None
-        if text not in self._asked:
-            _make_room(self._asked)
-            self._asked[text] = take_apart(text, self._deps.policy)
-        asked = self._asked[text]
-        return None if asked is None else Question(text, asked.probes, asked)
+        asked = self._asked.get(text, _UNKNOWN)
+        if asked is _UNKNOWN:
+            asked = take_apart(text, self._deps.policy)
+            _keep(self._asked, text, asked)
+        return Question(text, asked.probes, asked) if isinstance(asked, Asked) else None
 
     def answer(
         self,
@@ -133,20 +135,40 @@ class Gateway:
         settings: Settings,
         asker: Asker,
     ) -> Ready:
-        key = (text, described, arguments, settings, asker.role)
-        if key in self._ready:
-            return self._ready[key]
+        zone = (settings.time_zone, settings.search_path)
+        key = (text, described, arguments, zone, asker.role)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(asked, described, arguments, settings, asker, key)
+        return self._priced(plan, key, settings, asker)
+
+    def _plan(
+        self,
+        asked: Asked,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        asker: Asker,
+        key: Hashable,
+    ) -> StatementPlan:
         deps, role = self._deps, self._deps.policy.roles[asker.role]
         world = World(role, deps.declared, deps.rows, deps.engine.unique_columns)
         oracle = deps.oracle(settings)
-        planner = Planner(deps.policy, world, oracle)
-        plan = planner.plan(asked, described, arguments)
-        plans = [scope.plan for scope in plan.scopes]
-        epsilon = _epsilon(settings, role.per_query.epsilon, statement_epsilon(role, plans))
-        ready = Ready(plan, shares(plans, epsilon, Emitter(deps.engine.dialect, deps.declared)))
+        plan = Planner(deps.policy, world, oracle).plan(asked, described, arguments)
         if not oracle.moving:
-            _make_room(self._ready)
-            self._ready[key] = ready
+            _keep(self._plans, key, plan)
+        return plan
+
+    def _priced(self, plan: StatementPlan, key: Hashable, settings: Settings, asker: Asker) -> Ready:
+        """Return the plan with its parts at the ε that the session asks for."""
+        known = self._ready.get((key, settings.epsilon))
+        if known is not None and known.plan is plan:
+            return known
+        role, plans = self._deps.policy.roles[asker.role], [scope.plan for scope in plan.scopes]
+        epsilon = _epsilon(settings, role.per_query.epsilon, statement_epsilon(role, plans))
+        emitter = Emitter(self._deps.engine.dialect, self._deps.declared)
+        ready = Ready(plan, shares(plans, epsilon, emitter))
+        _keep(self._ready, (key, settings.epsilon), ready)
         return ready
 
     def _releases(self, ready: Ready, text: str, asker: Asker, cancellation: Cancellation) -> Mapping[str, Release]:
@@ -198,9 +220,11 @@ def _released(part: Part, rows: Sequence[Row], finder: Release | None, entropy: 
             return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)
 
 
-def _make_room(cache: dict[str, Asked | None] | dict[tuple[object, ...], Ready]) -> None:
+def _keep(cache: dict[Hashable, V], key: Hashable, value: V) -> None:
+    """Remember `value`; forget everything when there is too much of it."""
     if len(cache) >= _REMEMBERED:
         cache.clear()
+    cache[key] = value
 
 
 def _account(policy: Policy, asker: Asker) -> Account:

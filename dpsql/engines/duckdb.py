@@ -44,6 +44,7 @@ class DuckDb:
         except duckdb.Error as error:
             raise ConfigError(f"{path}: DuckDB can't open it: {error}") from error
         self._connection.execute("SET lock_configuration = true")
+        self._unique: dict[str, frozenset[str]] = {}
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with DuckDB's types."""
@@ -53,7 +54,12 @@ class DuckDb:
         return dict(found.fetchall())
 
     def unique_columns(self, table: str) -> frozenset[str]:
-        """Return the columns with a PRIMARY KEY or UNIQUE constraint of their own."""
+        """Return the columns with a PRIMARY KEY or UNIQUE constraint of their own; a file opened read-only keeps them."""
+        if table not in self._unique:
+            self._unique[table] = self._constraints(table)
+        return self._unique[table]
+
+    def _constraints(self, table: str) -> frozenset[str]:
         found = self._connection.cursor().execute(
             "SELECT constraint_column_names FROM duckdb_constraints() "
             "WHERE table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",

@@ -16,6 +16,8 @@ from dpsql.privacy.exponential import coin, coins
 
 _NARROW = 2**45
 """Scales below this are drawn in 64-bit words, larger ones in Python's integers."""
+_FEW = 12
+"""So few numbers are drawn one by one, which is quicker than to begin with arrays."""
 _RUN = 2**10
 """A run of so many heads has probability e^-1024; sums of draws stay below 2^62 without one."""
 _DIMENSIONS = 40
@@ -49,7 +51,7 @@ def cube(entropy: Entropy, t: int, d: int, groups: int) -> list[list[int]]:
     """
     if t < 1 or not 1 <= d <= _DIMENSIONS:
         raise ValueError(f"no cube of scale {t} in {d} dimensions")
-    if t >= _NARROW:
+    if t >= _NARROW or groups * d <= _FEW:
         return [_wide_cube(entropy, t, d) for _ in range(groups)]
     radius = np.zeros(groups, dtype=np.uint64)
     todo = np.arange(groups)
