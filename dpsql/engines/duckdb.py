@@ -38,12 +38,12 @@ class DuckDb:
         """
         settings: dict[str, str | bool | int | float | list[str]] = {
             "enable_external_access": False, "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+            "lock_configuration": True,
         }  # fmt: skip
         try:
             self._connection = duckdb.connect(str(path), read_only=True, config=settings)
         except duckdb.Error as error:
             raise ConfigError(f"{path}: DuckDB can't open it: {error}") from error
-        self._connection.execute("SET lock_configuration = true")
         self._unique: dict[str, frozenset[str]] = {}
 
     def columns(self, table: str) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """Which expression a name stands for inside one SELECT: PostgreSQL's rules, over what FROM offers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -30,6 +30,8 @@ class Names:
     """The tables of a FROM clause by alias, each with its columns in order."""
 
     tables: Mapping[str, Mapping[str, Expr]]
+    merged: Mapping[str, Expr] = field(default_factory=dict)
+    """What USING made one column of: the left side's, for a bare name."""
 
     def find(self, column: exp.Column) -> Expr:
         """Return what `column` stands for.
@@ -38,6 +40,8 @@ class Names:
             Unsupported: nothing here has that name, or more than one does.
         """
         name, table = fold(column.this), fold(column.args.get("table"))
+        if not table and name in self.merged:
+            return self.merged[name]
         places = [self.tables.get(table, {})] if table else list(self.tables.values())
         found = [place[name] for place in places if name in place]
         if len(found) != 1:
@@ -47,4 +51,7 @@ class Names:
 
     def all(self, table: str = "") -> list[tuple[str, Expr]]:
         """Return what `*` or `table.*` stands for."""
-        return [pair for alias, place in self.tables.items() if table in ("", alias) for pair in place.items()]
+        pairs = [pair for alias, place in self.tables.items() if table in ("", alias) for pair in place.items()]
+        if table:
+            return pairs
+        return [*self.merged.items(), *(pair for pair in pairs if pair[0] not in self.merged)]

@@ -51,12 +51,12 @@ class Tracker:
         first = from_.this
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
-        tables = {alias: relation.columns}
         if relation.protected.public:
             return self._public_first(relation, alias, joins, ctes)
+        names = Names({alias: relation.columns})
         for join in joins:
-            relation = self._join(relation, tables, join, ctes)
-        return relation, Names(tables)
+            relation, names = self._join(relation, names, join, ctes)
+        return relation, names
 
     def _public_first(
         self, public: Relation, alias: str, joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
@@ -68,11 +68,10 @@ class Tracker:
         if _side(first) is not Join.INNER:
             raise Unsupported("write the protected table on the left of the join", position=position(first))
         relation, other = self._item(first.this, ctes)
-        tables = {other: relation.columns}
-        relation = self._attach(relation, tables, (public, alias), first)
+        relation, names = self._attach(relation, Names({other: relation.columns}), (public, alias), first)
         for join in rest:
-            relation = self._join(relation, tables, join, ctes)
-        return relation, Names(tables)
+            relation, names = self._join(relation, names, join, ctes)
+        return relation, names
 
     def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
         """Return one element of FROM with its alias."""
@@ -121,40 +120,37 @@ class Tracker:
         return replace(relation, columns=_outputs(query, t))
 
     def _join(
-        self, relation: Relation, tables: dict[str, Mapping[str, Expr]], join: exp.Join, ctes: Mapping[str, exp.CTE]
-    ) -> Relation:
-        return self._attach(relation, tables, self._item(join.this, ctes), join)
+        self, relation: Relation, names: Names, join: exp.Join, ctes: Mapping[str, exp.CTE]
+    ) -> tuple[Relation, Names]:
+        return self._attach(relation, names, self._item(join.this, ctes), join)
 
     def _attach(
-        self, relation: Relation, tables: dict[str, Mapping[str, Expr]], other: tuple[Relation, str], join: exp.Join
-    ) -> Relation:
+        self, relation: Relation, names: Names, other: tuple[Relation, str], join: exp.Join
+    ) -> tuple[Relation, Names]:
+        """Return the relation joined with a public table, and what names then mean."""
         right, alias = other
-        side, by = _side(join), len(relation.sources)
-        table = right.protected
+        side, by, table = _side(join), len(relation.sources), right.protected
         columns = {name: ref(by, table, column, optional=side is Join.LEFT) for name, column in _plain(right, join)}
-        tables[alias] = columns
-        on = self._condition(join, tables, alias)
-        sources = (*relation.sources, Source(table, side, on))
-        return Relation(sources, relation.where, {**relation.columns, **columns})
+        both_sides = Names({**names.tables, alias: columns}, names.merged)
+        on, merged = self._condition(join, names, both_sides, columns)
+        joined = replace(relation, sources=(*relation.sources, Source(table, side, on)))
+        return replace(joined, columns={**relation.columns, **columns}), replace(both_sides, merged=merged)
 
-    def _condition(self, join: exp.Join, tables: dict[str, Mapping[str, Expr]], alias: str) -> Expr:
-        t = translator(Names(tables), self.constants, self.known)
-        using = join.args.get("using")
-        if using:
-            return both(*(_merged(t, tables, alias, column) for column in using))
-        on = join.args.get("on")
-        return TRUE if on is None else boolean(t, on)
-
-
-def _merged(t: Translator, tables: dict[str, Mapping[str, Expr]], alias: str, column: exp.Expr) -> Expr:
-    """Return the condition of USING (column); the name then means the left side's column alone."""
-    name = fold(column if isinstance(column, exp.Identifier) else column.this)
-    right = tables[alias].get(name)
-    tables[alias] = {k: v for k, v in tables[alias].items() if k != name}
-    left = Names({k: v for k, v in tables.items() if k != alias}).find(exp.column(name, quoted=True))
-    if right is None:
-        raise Unsupported(f'column "{name}" in USING is not on both sides', position=position(column))
-    return compare(t, "eq", left, right, column)
+    def _condition(
+        self, join: exp.Join, left: Names, together: Names, right: Mapping[str, Expr]
+    ) -> tuple[Expr, Mapping[str, Expr]]:
+        """Return the condition of a join, and the columns that USING has merged so far."""
+        t = translator(together, self.constants, self.known)
+        on, using = join.args.get("on"), join.args.get("using")
+        if not using:
+            return TRUE if on is None else boolean(t, on), left.merged
+        pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
+        found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
+        missing = [name for name in pairs if name not in right]
+        if missing:
+            raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', position=position(join))
+        conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
+        return both(*conditions), {**left.merged, **found}
 
 
 def _side(join: exp.Join) -> Join:
