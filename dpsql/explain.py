@@ -81,7 +81,7 @@ def _details(part: Part) -> Iterator[str]:
             size = feature.x.interval.magnitude if feature.shape is Shape.SIGNED else half(feature.x.interval)
             where = f"clamped to {_interval(feature.x.interval)}"
             yield f"Sum of {describe(feature.x.expr)}, {where}: ±{width * float(size):,.4g} beside the count's part"
-    if m.delta:
+    if m.delta and m.distinct is Distinct.ROWS:
         yield f"Threshold: groups are shown from a noisy count of {least_count(m) / m.unit:,.1f}"
 
 

@@ -209,7 +209,8 @@ class _Builder:
         moments = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin))]
         outputs = dict(zip((i for i, _ in moments), self._statistics([a for _, a in moments]), strict=True))
         if self._delta and not self._parts:
-            self._parts.append(self._counting(TRUE))
+            finding = self._counting(TRUE)
+            self._parts.append(finding if aggregates else replace(finding, distinct=Distinct.UNITS))
         for index, aggregate in enumerate(aggregates):
             if index not in outputs:
                 outputs[index] = self._other(aggregate, aggregates, keys)

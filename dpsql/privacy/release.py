@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.policy.model import Mechanism
-from dpsql.privacy import quantile
+from dpsql.privacy import distinct, quantile
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.exact import ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.feature import Feature
 from dpsql.privacy.noise import cube, discrete_laplace
-from dpsql.privacy.sums import Sums
+from dpsql.privacy.sums import Distinct, Sums
 from dpsql.privacy.threshold import threshold
 
 
@@ -56,6 +56,8 @@ def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy) -> Relea
     groups, d = len(exact.coordinates), len(measurement.features)
     if not groups or not d:
         return Release(exact.coordinates, exact.keys)
+    if measurement.delta and measurement.distinct is Distinct.UNITS and exact.keys is not None:
+        return _chosen(measurement, exact.keys, exact.coordinates, entropy)
     noise = _noise(measurement, groups, d, entropy)
     noisy = [
         [x + z for x, z in zip(row, drawn, strict=True)] for row, drawn in zip(exact.coordinates, noise, strict=True)
@@ -65,6 +67,16 @@ def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy) -> Relea
     least = least_count(measurement)
     kept = [i for i, row in enumerate(noisy) if row[0] >= least]
     return Release([noisy[i] for i in kept], [exact.keys[i] for i in kept])
+
+
+def _chosen(
+    measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy
+) -> Release:
+    """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
+    units = [row[0] // measurement.size for row in coordinates]
+    kept = distinct.shown(entropy, units, measurement.epsilon, measurement.delta, measurement.bound.rows)
+    chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
+    return Release([[0] for _ in chosen], chosen)
 
 
 def least_count(measurement: Sums) -> int:

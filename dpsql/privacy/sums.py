@@ -131,7 +131,7 @@ class Sums:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
         reading = Reading.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter)
         pairs = reading.rows((), distinct=True)
-        if self.bound.form is not Form.MASS:
+        if self.bound.form is not Form.MASS:  # selection keeps C pairs of unit and group
             return reading.grouped(pairs, ["count(*)"], ())
         weights = self.bound.weights("u", "FROM r", emitter.dialect)
         select = f"SELECT {reading.outputs(['sum(w)'])} FROM r JOIN h ON u = hu{reading.group_by}"
