@@ -18,6 +18,9 @@ _LONGEST = 100_000
 """Characters of one expression."""
 _INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
 
+_POINT = Fraction(1, 2**900)
+"""An interval that is no wider counts as one point: its inverse would have no place in double precision."""
+
 
 def quoted(name: str) -> str:
     """Return a name as a quoted identifier."""
@@ -106,7 +109,7 @@ class Emitter:
         between, (x − L)·k with k = 2·size/(U − L) is at most 2·size·(1 + 2^−50) in double precision, so the rounded
         result stays inside as long as size < 2^40. A column is read unclamped: its interval lies within its bounds.
         """
-        if interval.width == 0:
+        if interval.width <= _POINT:
             return f"(CASE WHEN {self.sql(expr)} IS NOT NULL THEN 0 END)"
         x = self.raw(expr) if isinstance(expr, Ref) else self.sql(expr)
         low, high = self.literal(_exact(interval.low), expr.type), self.literal(_exact(interval.high), expr.type)

@@ -10,6 +10,10 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, describe
 from dpsql.rewrite.functions import TABLE
+from dpsql.rewrite.ops_time import DATES, MOMENTS
+
+_CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
+"""Times that every engine can compute with: an error of one that can't would say something about a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,11 @@ def _applied(expr: Apply, env: Env) -> Facts:
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
-    if interval is not None and interval.magnitude >= (2**62 if expr.type.is_integer else 10**300):
+    if function.needs_bounds and expr.type.is_temporal:
+        too_large = interval is None or interval.meet(_CALENDAR[expr.type]) != interval
+    else:
+        too_large = interval is not None and interval.magnitude >= (2**62 if expr.type.is_integer else 10**300)
+    if too_large:
         raise MissingBounds(
             f"{describe(expr)} could grow too large to be computed",
             hint="Tighter `bounds` in the table's schema file would help.",
