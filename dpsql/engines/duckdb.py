@@ -56,7 +56,8 @@ class DuckDb:
         """Return the columns with a PRIMARY KEY or UNIQUE constraint of their own."""
         found = self._connection.cursor().execute(
             "SELECT constraint_column_names FROM duckdb_constraints() "
-            "WHERE table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
+            "WHERE table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
+            "AND schema_name = current_schema() AND database_name = current_database()",
             [table],
         )
         return frozenset(names[0] for (names,) in found.fetchall() if len(names) == 1)

@@ -39,8 +39,8 @@ class Reading:
 
     @property
     def unit(self) -> str:
-        """Return the unit's column."""
-        return self.emitter.raw(self.bound.unit)
+        """Return the unit's column, as it is stored: units that a cast made one would change each other's weights."""
+        return self.emitter.stored(self.bound.unit)
 
     @property
     def group_by(self) -> str:

@@ -46,9 +46,13 @@ class Emitter:
             case _:
                 assert_never(expr)
 
+    def stored(self, ref: Ref) -> str:
+        """Return a column as it is stored."""
+        return f"s{ref.source}.{quoted(ref.name)}"
+
     def raw(self, ref: Ref) -> str:
-        """Return a column as it is stored, decimals in double precision."""
-        text = f"s{ref.source}.{quoted(ref.name)}"
+        """Return a column unclamped, decimals in double precision."""
+        text = self.stored(ref)
         return self.cast(text, SqlType.DOUBLE) if ref.type in {SqlType.NUMERIC, SqlType.REAL} else text
 
     def present(self, ref: Ref) -> str:

@@ -7,10 +7,12 @@ databases, so that it is not kept by being larger than need be, nor by a measure
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
-from dpsql.policy.model import Policy, Table
+from dpsql.policy.model import Policy, Table, UnitBound
 from tests.exactness import Measured, measurements
 from tests.fix_policy import with_rows
 from tests.fix_world import World
@@ -52,3 +54,47 @@ def test_no_unit_moves_it_further_than_claimed(sql: str, most: int, policy: Poli
         moves = [move for rows in databases for move in measured.moves("rides", rows, "rider")]
         assert max(moves) <= sums.sensitivity
         assert max(moves) == sums.sensitivity or sql not in ATTAINED or most > 1
+
+
+def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: World) -> None:
+    """Units of type numeric are compared as they are stored: a light one keeps its weight beside a heavy one."""
+    rides = policy.tables["rides"]
+    policy = replace(
+        policy, tables={**policy.tables, "rides": replace(rides, units={"passenger": UnitBound("price", 2)})}
+    )
+    engine = Memory(policy)
+    (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY shared", policy, world, engine)
+    heavy, light = Decimal("99999999999999.9999"), Decimal("99999999999999.9998")
+    rows = [
+        Maker(1).row(rides) | {"price": price, "shared": price == light} for price in [*[heavy] * 40, *[light] * 2]
+    ]
+    assert float(heavy) == float(light)
+    assert max(Measured.of(sums, engine, world).moves("rides", rows, "price")) <= sums.sensitivity
+
+
+def test_units_with_one_row_by_constraint(policy: Policy, world: World) -> None:
+    """Where the engine itself keeps a unit to one row nothing is weighed, and the claim is one row."""
+    engine = Memory(policy, unique=["rider"])
+    (sums,) = measurements("SELECT paid, count(*), sum(fare) FROM rides GROUP BY paid", policy, world, engine)
+    rows = [Maker(n, edges=0.5).row(policy.tables["rides"]) | {"rider": n} for n in range(6)]
+    moves = list(Measured.of(sums, engine, world).moves("rides", rows, "rider"))
+    assert sums.sensitivity == max(moves) == sums.size
+
+
+def test_a_constraint_of_another_schema_bounds_nothing(policy: Policy, world: World) -> None:
+    """A table of the same name elsewhere in the file says nothing about this one."""
+    engine = Memory(policy)
+    engine.execute("CREATE SCHEMA other; CREATE TABLE other.rides (rider INTEGER PRIMARY KEY)")
+    (sums,) = measurements("SELECT count(*) FROM rides", policy, world, engine)
+    assert sums.bound.rows == 20
+
+
+def test_other_kinds_of_unit(policy: Policy, world: World) -> None:
+    """The bound is that of the kind that the role protects; its unit may be a text."""
+    policy = with_rows(policy, "rides", "driver", 2)
+    engine = Memory(policy)
+    (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY 1", policy, world, engine, "third_party")
+    databases = tiny(policy.tables["rides"], "driver", 2, "drivers")
+    measured = Measured.of(sums, engine, world)
+    moves = [move for rows in databases for move in measured.moves("rides", rows, "driver")]
+    assert max(moves) == sums.sensitivity
