@@ -1,14 +1,16 @@
 """What a statement measures, without noise: from its text through the real pipeline to exact integers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.model import Policy, Privacy
 from dpsql.plan import Planner
+from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import issue
+from dpsql.privacy.exact import KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.exact import Row as EngineRow
-from dpsql.privacy.exact import exact_sums
+from dpsql.privacy.measure import Measurement
 from dpsql.privacy.measure import World as Facts
 from dpsql.privacy.sums import Sums
 from dpsql.question import Cancellation, Field
@@ -19,12 +21,12 @@ from tests.fix_world import World
 from tests.memory import Memory
 from tests.records import Row
 
-Coordinates = Sequence[Sequence[int]]
+Exact = Mapping[KeyRow, Sequence[int]]
 _PAID = issue(frozenset(), Privacy(Fraction(1)))
 _SOME = Field("c", 25, -1, "text")
 
 
-def measurements(sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner") -> tuple[Sums, ...]:
+def measurements(sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner") -> tuple[Measurement, ...]:
     """Return what the statement measures for a role.
 
     Raises:
@@ -39,39 +41,58 @@ def measurements(sql: str, policy: Policy, world: World, engine: Memory, role: s
     scopes = find(asked.statement.tree, policy).scopes
     described = ((), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
     plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
-    return tuple(scope.plan.sums for scope in plan.scopes if scope.plan.sums is not None)
+    return tuple(part for scope in plan.scopes for part in scope.plan.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A measurement and the engine it is run on."""
 
-    sums: Sums
+    measurement: Measurement
     engine: Memory
     sql: str
 
     @classmethod
-    def of(cls, sums: Sums, engine: Memory, world: World) -> "Measured":
+    def of(cls, measurement: Measurement, engine: Memory, world: World) -> "Measured":
         """Build with the engine's statement."""
-        return cls(sums, engine, sums.sql(Emitter(engine.dialect, world.public.declared)))
+        return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared)))
+
+    @property
+    def claim(self) -> int:
+        """Return how far one unit may move it."""
+        return self.measurement.sensitivity if isinstance(self.measurement, Sums) else self.measurement.bound.mass
 
     def rows(self) -> Sequence[EngineRow]:
         """Return what the engine answers."""
         return self.engine.run(self.sql, _PAID, timeout=60.0, cancellation=Cancellation())
 
-    def exact(self) -> Coordinates:
-        """Return the exact coordinates of every group."""
-        return exact_sums(self.sums, self.rows()).coordinates
+    def exact(self) -> Exact:
+        """Return the exact numbers of every group that has any."""
+        if isinstance(self.measurement, Buckets):
+            histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
+            return dict(zip(self.measurement.groups.grouped, histogram, strict=True))
+        exact = exact_sums(self.measurement, self.rows())
+        keys = self.measurement.groups.grouped if exact.keys is None else exact.keys
+        return dict(zip(keys, exact.coordinates, strict=True))
 
     def moves(self, table: str, rows: Sequence[Row], unit: str) -> Iterator[int]:
-        """Yield, for every unit, how far its rows move the coordinates; the table is left without the last one's."""
+        """Yield, for every unit, how far its rows move the measurement; the table is left without the last one's."""
         self.engine.fill(table, rows)
         whole = self.exact()
         for name in sorted({str(row[unit]) for row in rows if row[unit] is not None}):
             self.engine.fill(table, [row for row in rows if str(row[unit]) != name])
-            yield distance(whole, self.exact())
+            yield self.distance(whole, self.exact())
+
+    def distance(self, a: Exact, b: Exact) -> int:
+        """Return how far apart two results are in the norm of the measurement's noise.
+
+        Over the groups, the sum of the largest differences (sums) or of all of them (histograms).
+        """
+        norm = max if isinstance(self.measurement, Sums) else sum
+        return sum(norm(abs(x - y) for x, y in _pairs(a.get(key), b.get(key))) for key in a.keys() | b.keys())
 
 
-def distance(a: Coordinates, b: Coordinates) -> int:
-    """Return how far apart two measurements are: over the groups, the sum of the largest differences."""
-    return sum(max(abs(x - y) for x, y in zip(one, other, strict=True)) for one, other in zip(a, b, strict=True))
+def _pairs(one: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:
+    """Return the numbers of a group side by side; a group that is missing has zeros."""
+    size = len(one or other or ())
+    return zip(one or [0] * size, other or [0] * size, strict=True)

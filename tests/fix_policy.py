@@ -29,6 +29,7 @@ roles:
   clamped: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, clamp: true, tables: [trips]}
   third_party: {protects: driver, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
   auditor: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, mechanism: laplace}
+  explorer: {protects: passenger, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
 users: {}
 """
 

@@ -27,7 +27,7 @@ from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
 from tests.memory import Memory
 
-USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor"}
+USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
 _NOW = datetime(2019, 4, 2, 12, tzinfo=UTC)
 
 

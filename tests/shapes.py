@@ -67,4 +67,26 @@ NARROWED = (
 )
 """Shapes whose largest move needs a rarer row."""
 
-SHAPES = ATTAINED + NARROWED
+OTHERS = (
+    "SELECT count(DISTINCT rider) FROM rides",
+    "SELECT paid, count(DISTINCT rider), count(*) FROM rides GROUP BY paid",
+    "SELECT count(DISTINCT fare), count(DISTINCT late) FROM rides WHERE seats > 0",
+    "SELECT from_zone, count(DISTINCT number), count(DISTINCT note) FROM rides GROUP BY from_zone",
+    "SELECT median(fare), avg(fare) FROM rides",
+    "SELECT paid, percentile_cont(0.25) WITHIN GROUP (ORDER BY tip) FROM rides GROUP BY paid",
+    "SELECT percentile_disc(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY age) FROM rides",
+    "SELECT late, min(picked), max(dropped), max(weight) FROM rides GROUP BY late",
+    "SELECT z.borough, median(age) FILTER (WHERE late) FROM rides JOIN zones z ON zone_id = from_zone GROUP BY 1",
+)
+"""Shapes that are not read off sums of rows."""
+
+FOUND = (
+    "SELECT note, count(*) FROM rides GROUP BY note",
+    "SELECT note, paid, sum(fare), avg(tip) FROM rides GROUP BY note, paid",
+    "SELECT DISTINCT number FROM rides WHERE seats > 0",
+    "SELECT note, count(*) FILTER (WHERE late), variance(age) FROM rides GROUP BY 1",
+    "SELECT note, CASE WHEN fare > 50 THEN 1.2 ELSE 0.9 END, count(*) FROM rides GROUP BY 1, 2",
+)
+"""Shapes whose group keys are not declared."""
+
+SHAPES = ATTAINED + NARROWED + OTHERS

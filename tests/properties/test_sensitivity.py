@@ -13,12 +13,13 @@ from decimal import Decimal
 import pytest
 
 from dpsql.policy.model import Policy, Table, UnitBound
+from dpsql.privacy.sums import Sums
 from tests.exactness import Measured, measurements
 from tests.fix_policy import with_rows
 from tests.fix_world import World
 from tests.memory import Memory
 from tests.records import Maker, Row
-from tests.shapes import ATTAINED, SHAPES
+from tests.shapes import ATTAINED, FOUND, SHAPES
 
 DATABASES = 5
 
@@ -48,12 +49,28 @@ def test_no_unit_moves_it_further_than_claimed(sql: str, most: int, policy: Poli
     """Taking one passenger's rows away moves the coordinates by at most the sensitivity."""
     policy = with_rows(policy, "rides", "passenger", most)
     engine = Memory(policy)
-    for sums in measurements(sql, policy, world, engine):
-        measured = Measured.of(sums, engine, world)
+    for measurement in measurements(sql, policy, world, engine):
+        measured = Measured.of(measurement, engine, world)
         databases = tiny(policy.tables["rides"], "rider", most, sql)
         moves = [move for rows in databases for move in measured.moves("rides", rows, "rider")]
-        assert max(moves) <= sums.sensitivity
-        assert max(moves) == sums.sensitivity or sql not in ATTAINED or most > 1
+        assert max(moves) <= measured.claim
+        assert max(moves) == measured.claim or sql not in ATTAINED or most > 1
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("sql", FOUND, ids=range(len(FOUND)))
+def test_a_unit_is_in_few_of_the_groups_found_out(sql: str, most: int, policy: Policy, world: World) -> None:
+    """Where keys are not declared a unit is in at most C groups, the number that the threshold is made for."""
+    policy = with_rows(policy, "rides", "passenger", most)
+    engine = Memory(policy)
+    (sums,) = measurements(sql, policy, world, engine, "explorer")
+    measured, seen = Measured.of(sums, engine, world), []
+    for rows in tiny(policy.tables["rides"], "rider", most, sql):
+        assert max(measured.moves("rides", rows, "rider")) <= measured.claim
+        for unit in (1, 2, 3):
+            engine.fill("rides", [row for row in rows if row["rider"] == unit])
+            seen.append(len(measured.exact()))
+    assert max(seen) == sums.bound.rows == most
 
 
 def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: World) -> None:
@@ -69,7 +86,8 @@ def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: W
         Maker(1).row(rides) | {"price": price, "shared": price == light} for price in [*[heavy] * 40, *[light] * 2]
     ]
     assert float(heavy) == float(light)
-    assert max(Measured.of(sums, engine, world).moves("rides", rows, "price")) <= sums.sensitivity
+    measured = Measured.of(sums, engine, world)
+    assert max(measured.moves("rides", rows, "price")) <= measured.claim
 
 
 def test_units_with_one_row_by_constraint(policy: Policy, world: World) -> None:
@@ -77,8 +95,9 @@ def test_units_with_one_row_by_constraint(policy: Policy, world: World) -> None:
     engine = Memory(policy, unique=["rider"])
     (sums,) = measurements("SELECT paid, count(*), sum(fare) FROM rides GROUP BY paid", policy, world, engine)
     rows = [Maker(n, edges=0.5).row(policy.tables["rides"]) | {"rider": n} for n in range(6)]
-    moves = list(Measured.of(sums, engine, world).moves("rides", rows, "rider"))
-    assert sums.sensitivity == max(moves) == sums.size
+    measured = Measured.of(sums, engine, world)
+    assert isinstance(sums, Sums)
+    assert max(measured.moves("rides", rows, "rider")) == measured.claim == sums.size
 
 
 def test_a_constraint_of_another_schema_bounds_nothing(policy: Policy, world: World) -> None:
@@ -97,4 +116,4 @@ def test_other_kinds_of_unit(policy: Policy, world: World) -> None:
     databases = tiny(policy.tables["rides"], "driver", 2, "drivers")
     measured = Measured.of(sums, engine, world)
     moves = [move for rows in databases for move in measured.moves("rides", rows, "driver")]
-    assert max(moves) == sums.sensitivity
+    assert max(moves) == measured.claim
