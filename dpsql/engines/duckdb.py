@@ -62,7 +62,8 @@ class DuckDb:
     def _constraints(self, table: str) -> frozenset[str]:
         found = self._connection.cursor().execute(
             "SELECT constraint_column_names FROM duckdb_constraints() "
-            "WHERE table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
+            "WHERE table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
+            "AND schema_name = current_schema() AND database_name = current_database()",
             [table],
         )
         return frozenset(names[0] for (names,) in found.fetchall() if len(names) == 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from dpsql.errors import InternalError
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.sums import Sums
+from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.keys import Cell
 
 Row = Sequence[int | str | None]
@@ -48,13 +50,20 @@ def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
         InternalError: a sum is not a whole number.
     """
     width = len(measurement.groups.keys)
-    found: dict[KeyRow, Sequence[int]] = {
-        tuple(row[:width]): measurement.coordinates([whole(cell) for cell in row[width:]]) for row in rows
-    }
+    found: dict[KeyRow, Sequence[int]] = {}
+    for row in rows:
+        key = _returned(measurement.groups, row[:width])
+        coordinates = measurement.coordinates([whole(cell) for cell in row[width:]])
+        # Two rows of one group add up, as records do: one that hid the other would depend on their order.
+        found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
     if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
         return _discovered(measurement, found)
     nothing = (0,) * len(measurement.features)
     return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped])
+
+
+def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
+    return tuple(key.returned(cell) for key, cell in zip(groups.keys, cells, strict=True))
 
 
 def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
@@ -77,11 +86,12 @@ def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyR
     groups = measurement.groups
     place = {key: i for i, key in enumerate(groups.grouped if keys is None else keys)}
     histogram = np.zeros((len(place), measurement.number), dtype=np.int64)
-    for *key, bucket, weight in rows:
-        shown = tuple(key) if keys is None else groups.show(tuple(key))
+    for *cells, bucket, weight in rows:
+        key = _returned(groups, cells)
+        shown = key if keys is None else groups.show(key)
         at = None if shown is None else place.get(shown)
         if at is not None and bucket is not None:
-            histogram[at, whole(bucket)] = whole(weight)
+            histogram[at, whole(bucket)] += whole(weight)
     return ExactBuckets(histogram)
 
 

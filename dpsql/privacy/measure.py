@@ -106,7 +106,7 @@ def measure(
     if env is None:
         return _impossible(relation, keys, aggregates, bound, world)
     known = _known(env, world.declared)
-    for expr in (*keys, *exprs, condition):
+    for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         known(expr)  # refuses what could overflow: an error that depends on data would be a release
     every, delta = _groups(keys, relation, env, world)
     plan = _Builder(relation, every, bound, delta, world, known).plan(aggregates, keys)

@@ -39,8 +39,8 @@ class Reading:
 
     @property
     def unit(self) -> str:
-        """Return the unit's column."""
-        return self.emitter.raw(self.bound.unit)
+        """Return the unit's column, as it is stored: units that a cast made one would change each other's weights."""
+        return self.emitter.stored(self.bound.unit)
 
     @property
     def group_by(self) -> str:
@@ -69,19 +69,22 @@ class Reading:
 
     def outputs(self, sums: Sequence[str], *also: str) -> str:
         """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
-        codes = [_code(f"k{i}", key.grouped, self.emitter) for i, key in enumerate(self.keys)]
+        codes = [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
         return ", ".join([*codes, *also, *(_text(text, self.emitter.dialect) for text in sums)])
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
 
 
-def _code(name: str, key: Expr, emitter: Emitter) -> str:
+def _code(name: str, key: Key, emitter: Emitter) -> str:
     """Return a key as an integer or a text."""
-    if key.type is SqlType.TEXT:
+    type_ = key.grouped.type
+    if type_ is SqlType.TEXT:
         return name
-    number = f"CAST({name} AS INTEGER)" if key.type is SqlType.BOOLEAN else emitter.as_number(name, key.type)
-    return number if key.type.is_temporal else f"CAST({number} AS BIGINT)"
+    if key.fractional:
+        return _text(emitter.cast(name, SqlType.DOUBLE), emitter.dialect)
+    number = f"CAST({name} AS INTEGER)" if type_ is SqlType.BOOLEAN else emitter.as_number(name, type_)
+    return number if type_.is_temporal else f"CAST({number} AS BIGINT)"
 
 
 def _text(sum_: str, dialect: Dialect) -> str:

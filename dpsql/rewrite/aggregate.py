@@ -11,7 +11,7 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.aggregates import LOGICAL, REFUSED, function_name
 from dpsql.rewrite.context import Translator
 from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, both
-from dpsql.rewrite.logic import boolean
+from dpsql.rewrite.logic import checked
 from dpsql.rewrite.names import position
 
 Statistic = Literal[
@@ -87,7 +87,7 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
         Unsupported: the function, or the way it is called, is not known.
     """
     if isinstance(node, exp.Filter):
-        condition = boolean(t, node.expression.this)
+        condition = checked(t, node.expression.this)
         inner = aggregate(t, node.this)
         if isinstance(inner, (Margin, GroupingCall)):
             raise _refused(node)

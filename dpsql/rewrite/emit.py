@@ -18,6 +18,9 @@ _LONGEST = 100_000
 """Characters of one expression."""
 _INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
 
+_POINT = Fraction(1, 2**900)
+"""An interval that is no wider counts as one point: its inverse would have no place in double precision."""
+
 
 def quoted(name: str) -> str:
     """Return a name as a quoted identifier."""
@@ -43,9 +46,13 @@ class Emitter:
             case _:
                 assert_never(expr)
 
+    def stored(self, ref: Ref) -> str:
+        """Return a column as it is stored."""
+        return f"s{ref.source}.{quoted(ref.name)}"
+
     def raw(self, ref: Ref) -> str:
-        """Return a column as it is stored, decimals in double precision."""
-        text = f"s{ref.source}.{quoted(ref.name)}"
+        """Return a column unclamped, decimals in double precision."""
+        text = self.stored(ref)
         return self.cast(text, SqlType.DOUBLE) if ref.type in {SqlType.NUMERIC, SqlType.REAL} else text
 
     def present(self, ref: Ref) -> str:
@@ -106,7 +113,7 @@ class Emitter:
         between, (x − L)·k with k = 2·size/(U − L) is at most 2·size·(1 + 2^−50) in double precision, so the rounded
         result stays inside as long as size < 2^40. A column is read unclamped: its interval lies within its bounds.
         """
-        if interval.width == 0:
+        if interval.width <= _POINT:
             return f"(CASE WHEN {self.sql(expr)} IS NOT NULL THEN 0 END)"
         x = self.raw(expr) if isinstance(expr, Ref) else self.sql(expr)
         low, high = self.literal(_exact(interval.low), expr.type), self.literal(_exact(interval.high), expr.type)

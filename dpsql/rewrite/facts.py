@@ -10,6 +10,10 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, describe
 from dpsql.rewrite.functions import TABLE
+from dpsql.rewrite.ops_time import DATES, MOMENTS
+
+_CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
+"""Times that every engine can compute with: an error of one that can't would say something about a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,6 @@ class Facts:
         return cls(nullable, interval, values)
 
 
-_DAYS = Interval.of(-719_162, 2_932_896)
-"""The years 1 to 9999, which every engine and Python can hold."""
-_MICROS = Interval(_DAYS.low * 86_400_000_000, (_DAYS.high + 1) * 86_400_000_000 - 1)
 Env = Mapping[Ref, Facts]
 """Facts about columns: declared ones, narrowed by what WHERE says."""
 
@@ -71,7 +72,8 @@ def _applied(expr: Apply, env: Env) -> Facts:
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
-    if interval is not None and not _computable(interval, expr.type):
+    unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
+    if unknown_time or (interval is not None and not _computable(interval, expr.type)):
         raise too_large(expr)
     return Facts(nullable, interval)
 
@@ -79,10 +81,8 @@ def _applied(expr: Apply, env: Env) -> Facts:
 def _computable(interval: Interval, type_: SqlType) -> bool:
     """Say whether every engine can hold all values of an interval."""
     match type_:
-        case SqlType.DATE:
-            return interval.meet(_DAYS) == interval
-        case SqlType.TIMESTAMP:
-            return interval.meet(_MICROS) == interval
+        case SqlType.DATE | SqlType.TIMESTAMP:
+            return interval.meet(_CALENDAR[type_]) == interval
         case _:
             return interval.magnitude < (2**62 if type_.is_integer else 10**300)
 

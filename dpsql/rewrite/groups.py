@@ -143,7 +143,8 @@ def _part(
     chosen = [exprs[i] for i in members]
     cells = dict.fromkeys(_public_cells(chosen, source, relation, env, rows))
     keys = tuple(Key(e, e, {}) for e in chosen)
-    return _Part(members, keys, sorted((tuple((c, c) for c in row) for row in cells), key=_order))
+    pairs = (tuple((k.returned(c), c) for k, c in zip(keys, row, strict=True)) for row in cells)
+    return _Part(members, keys, sorted(pairs, key=_order))
 
 
 def _order(row: tuple[tuple[Cell, Cell], ...]) -> list[tuple[bool, str | float]]:

@@ -1,8 +1,9 @@
 """Group keys whose possible values follow from public facts alone."""
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import MissingBounds, Unsupported
@@ -25,7 +26,20 @@ class Key:
     expr: Expr
     grouped: Expr
     shown: Mapping[Cell, Cell] | None
-    """From the values of `grouped` to those of `expr`, in order, one to one; None where they are not declared."""
+    """From the values of `grouped`, as the engine returns them, to those of `expr`, in order; None where they are not
+    declared."""
+
+    @property
+    def fractional(self) -> bool:
+        """Say whether the engine returns the values in double precision: as whole numbers, 1.2 would be taken for 1."""
+        return self.grouped.type.is_number and not integral(self.grouped)
+
+    def returned(self, cell: Cell) -> Cell:
+        """Return a value as the engine returns it; what is no number is left as it is, and is nobody's."""
+        if cell is None or not self.fractional:
+            return cell
+        number = float(cell)
+        return Fraction(number) if math.isfinite(number) else cell
 
 
 def key_of(expr: Expr, env: Env, limit: int) -> Key:
@@ -39,8 +53,9 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
     shown = dict(pairs)
     if len(set(shown.values())) < len(shown):
         grouped, shown = expr, {v: v for v in shown.values()}
-    ordered = dict(sorted(shown.items(), key=lambda pair: _order(pair[1])))
-    return Key(expr, grouped, ordered)
+    key = Key(expr, grouped, None)
+    ordered = sorted(shown.items(), key=lambda pair: _order(pair[1]))
+    return replace(key, shown={key.returned(value): cell for value, cell in ordered})
 
 
 def _order(cell: Cell) -> tuple[bool, Fraction | str]:
@@ -113,6 +128,8 @@ def _values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     known = facts(expr, env)
     if known.values is not None:
         return known.values
+    if isinstance(expr, Const) and expr.value is None:
+        return ()
     if isinstance(expr, Apply):
         found = _function_values(expr, env, limit)
         if found is not None:

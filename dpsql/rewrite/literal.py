@@ -49,12 +49,15 @@ def exact_number(text: str) -> Fraction | int:
     """Return a decimal number exactly.
 
     Raises:
-        ValueError: it is none, or is so large or so small that writing it out would take long.
+        ValueError: it is none, has no place in double precision, or is so small that writing it out would take long.
     """
     exponent = _EXPONENT.search(text)
     if exponent and abs(int(exponent[1])) > _FARTHEST:
         raise ValueError(text)
-    return simplest(Fraction(text))
+    number = Fraction(text)
+    if abs(number) >= 2**1023:
+        raise ValueError(text)
+    return simplest(number)
 
 
 def simplest(number: Fraction) -> Fraction | int:

@@ -109,6 +109,19 @@ def boolean(t: Translator, node: exp.Expr) -> Expr:
     return expr
 
 
+def checked(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a condition on rows, by the bounds of whose columns it can be computed for every row.
+
+    An engine that failed on some row would say that there is such a row.
+
+    Raises:
+        MissingBounds: something in it could overflow.
+    """
+    condition = boolean(t, node)
+    t.known(condition)
+    return condition
+
+
 def _is(t: Translator, node: exp.Expr) -> Expr:
     arg, what = t.expression(node.this), node.expression
     if isinstance(what, exp.Null):

@@ -169,6 +169,8 @@ def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     count = int(str(apply.option))
     if dialect is Dialect.POSTGRES:
         return f"width_bucket(({x})::float8, {low}, {high}, {count})"
+    # As whole numbers their differences could overflow.
+    x, low, high = (f"CAST({end} AS DOUBLE)" for end in args)
     inside = f"least(CAST(floor(({x} - {low}) / ({high} - {low}) * {count}) AS BIGINT), {count - 1}) + 1"
     return f"(CASE WHEN {x} < {low} THEN 0 WHEN {x} >= {high} THEN {count + 1} WHEN {x} IS NOT NULL THEN {inside} END)"
 

@@ -15,6 +15,10 @@ _RANGES = {
     "isodow": (1, 7), "doy": (1, 366), "week": (1, 53), "second": (0, 60),
 }  # fmt: skip
 FIELDS = frozenset({*_RANGES, "year", "isoyear", "epoch"})
+DATES = (-719_162, 2_932_896)
+"""The years 1 to 9999, in days since 1970."""
+MOMENTS = (DATES[0] * DAY, (DATES[1] + 1) * DAY - 1)
+"""The same in microseconds."""
 UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
@@ -71,7 +75,10 @@ def shift(micros: int, span: Span) -> int:
 def _ends(f: Callable[[int], int]) -> Callable[[Sequence[Interval | None], Apply], Interval | None]:
     def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
         x = intervals[0]
-        return Interval(Fraction(f(int(x.low))), Fraction(f(int(x.high)))) if x else None
+        try:
+            return Interval(Fraction(f(int(x.low))), Fraction(f(int(x.high)))) if x else None
+        except (OverflowError, ValueError):
+            return None
 
     return rule
 

@@ -18,7 +18,7 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     present = [
         emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
     ]
-    conditions = [f"{emitter.raw(unit)} IS NOT NULL", *present]
+    conditions = [f"{emitter.stored(unit)} IS NOT NULL", *present]
     if where != TRUE:
         conditions.append(emitter.sql(where))
     return f"FROM {_joined(relation, emitter)} WHERE {' AND '.join(conditions)}"

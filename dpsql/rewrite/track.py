@@ -12,7 +12,7 @@ from dpsql.rewrite.context import Translator
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import TRUE, Apply, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.facts import Facts, facts
-from dpsql.rewrite.logic import boolean, compare
+from dpsql.rewrite.logic import checked, compare
 from dpsql.rewrite.names import Names, fold, position
 from dpsql.rewrite.outputs import output_name
 from dpsql.rewrite.relation import Join, Relation, Source, filtered, ref, scan
@@ -35,8 +35,7 @@ class Tracker:
         t = translator(names, self.constants, self.known)
         where = select.args.get("where")
         if where is not None:
-            condition = boolean(t, where.this)
-            relation = filtered(relation, condition)
+            relation = filtered(relation, checked(t, where.this))
         _require_unique_joins(relation)
         return relation, t
 
@@ -143,7 +142,7 @@ class Tracker:
         t = translator(together, self.constants, self.known)
         on, using = join.args.get("on"), join.args.get("using")
         if not using:
-            return TRUE if on is None else boolean(t, on), left.merged
+            return TRUE if on is None else checked(t, on), left.merged
         pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
         found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
         missing = [name for name in pairs if name not in right]

@@ -1,0 +1,98 @@
+"""What a statement measures, without noise: from its text through the real pipeline to exact integers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.plan import Planner
+from dpsql.policy.model import Policy, Privacy
+from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.budget import issue
+from dpsql.privacy.exact import KeyRow, exact_buckets, exact_sums
+from dpsql.privacy.exact import Row as EngineRow
+from dpsql.privacy.measure import Measurement
+from dpsql.privacy.measure import World as Facts
+from dpsql.privacy.sums import Sums
+from dpsql.question import Cancellation, Field
+from dpsql.rewrite.asked import take_apart
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.scopes import find
+from tests.fix_world import World
+from tests.memory import Memory
+from tests.records import Row
+
+Exact = Mapping[KeyRow, Sequence[int]]
+_PAID = issue(frozenset(), Privacy(Fraction(1)))
+_SOME = Field("c", 25, -1, "text")
+
+
+def measurements(sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner") -> tuple[Measurement, ...]:
+    """Return what the statement measures for a role.
+
+    Raises:
+        DpsqlError: the statement is refused.
+    """
+    asked = take_apart(sql, policy)
+    assert asked is not None
+    if asked.refusal is not None:
+        raise asked.refusal
+    assert asked.statement is not None
+    facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns)
+    scopes = find(asked.statement.tree, policy).scopes
+    described = ((), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
+    plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
+    return tuple(part for scope in plan.scopes for part in scope.plan.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement and the engine it is run on."""
+
+    measurement: Measurement
+    engine: Memory
+    sql: str
+
+    @classmethod
+    def of(cls, measurement: Measurement, engine: Memory, world: World) -> "Measured":
+        """Build with the engine's statement."""
+        return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared)))
+
+    @property
+    def claim(self) -> int:
+        """Return how far one unit may move it."""
+        return self.measurement.sensitivity if isinstance(self.measurement, Sums) else self.measurement.bound.mass
+
+    def rows(self) -> Sequence[EngineRow]:
+        """Return what the engine answers."""
+        return self.engine.run(self.sql, _PAID, timeout=60.0, cancellation=Cancellation())
+
+    def exact(self) -> Exact:
+        """Return the exact numbers of every group that has any."""
+        if isinstance(self.measurement, Buckets):
+            histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
+            return dict(zip(self.measurement.groups.grouped, histogram, strict=True))
+        exact = exact_sums(self.measurement, self.rows())
+        keys = self.measurement.groups.grouped if exact.keys is None else exact.keys
+        return dict(zip(keys, exact.coordinates, strict=True))
+
+    def moves(self, table: str, rows: Sequence[Row], unit: str) -> Iterator[int]:
+        """Yield, for every unit, how far its rows move the measurement; the table is left without the last one's."""
+        self.engine.fill(table, rows)
+        whole = self.exact()
+        for name in sorted({str(row[unit]) for row in rows if row[unit] is not None}):
+            self.engine.fill(table, [row for row in rows if str(row[unit]) != name])
+            yield self.distance(whole, self.exact())
+
+    def distance(self, a: Exact, b: Exact) -> int:
+        """Return how far apart two results are in the norm of the measurement's noise.
+
+        Over the groups, the sum of the largest differences (sums) or of all of them (histograms).
+        """
+        norm = max if isinstance(self.measurement, Sums) else sum
+        return sum(norm(abs(x - y) for x, y in _pairs(a.get(key), b.get(key))) for key in a.keys() | b.keys())
+
+
+def _pairs(one: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:
+    """Return the numbers of a group side by side; a group that is missing has zeros."""
+    size = len(one or other or ())
+    return zip(one or [0] * size, other or [0] * size, strict=True)

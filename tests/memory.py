@@ -1,0 +1,77 @@
+"""DuckDB in memory: the engine's own code over tables that a test fills."""
+
+import csv
+import datetime as dt
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+
+from dpsql.engines.duckdb import DuckDb
+from dpsql.policy.model import Policy, SqlType, Table
+from tests.records import ZONES, Cell, Row
+
+_TYPES = {SqlType.NUMERIC: "DECIMAL(18, 4)", SqlType.DOUBLE: "DOUBLE", SqlType.TEXT: "VARCHAR"}
+
+
+class Memory(DuckDb):
+    """A `DuckDb` without a file; what it runs is what a server would run."""
+
+    def __init__(self, policy: Policy, *, unique: Sequence[str] = ()) -> None:
+        """Make the policy's tables, empty but for the public zones; `unique` names columns with a constraint."""
+        self._connection = duckdb.connect()
+        self._policy = policy
+        for table in policy.tables.values():
+            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique)})")
+        self.fill("zones", ZONES)
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """Run whatever a test wants."""
+        return self._connection.execute(sql).fetchall()
+
+    def fill(self, table: str, rows: Iterable[Row]) -> None:
+        """Let a small table hold just these rows, in this order."""
+        columns = self._policy.tables[table].columns
+        texts = [f"({', '.join(_literal(row[name]) for name in columns)})" for row in rows]
+        self._connection.execute(f"DELETE FROM {table}")
+        if texts:
+            self._connection.execute(f"INSERT INTO {table} VALUES {', '.join(texts)}")
+
+    def load(self, table: str, rows: Iterable[Row], directory: Path) -> None:
+        """Let a large table hold just these rows; they go through a file in `directory`."""
+        columns = self._policy.tables[table].columns
+        file = directory / f"{table}.csv"
+        with file.open("w", newline="", encoding="utf-8") as out:
+            writer = csv.writer(out, quoting=csv.QUOTE_NOTNULL)
+            writer.writerows([_plain(row[name]) for name in columns] for row in rows)
+        self._connection.execute(f"DELETE FROM {table}")
+        self._connection.execute(f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '', QUOTE '\"', ESCAPE '\"')")
+
+
+def _definitions(table: Table, unique: Sequence[str]) -> str:
+    return ", ".join(
+        f"{c.name} {_TYPES.get(c.type, c.type.value)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
+        for c in table.columns.values()
+    )
+
+
+def _plain(cell: Cell) -> object:
+    return str(cell) if isinstance(cell, dt.date) else cell
+
+
+def _literal(cell: Cell) -> str:
+    match cell:
+        case None:
+            return "NULL"
+        case bool() | int() | Decimal():
+            return str(cell)
+        case float() if not math.isfinite(cell):
+            return f"'{cell}'::DOUBLE"
+        case float():
+            return f"{cell!r}::DOUBLE"
+        case dt.date():
+            return f"'{cell}'"
+        case str():
+            return "'" + cell.replace("'", "''") + "'"

@@ -1,0 +1,119 @@
+"""Exhaustive, without statistics: no unit moves a measurement further than its noise is made for.
+
+For every statement here, on many tiny databases full of edge cases, each unit's rows are taken away, and the exact
+coordinates move by at most `Sums.sensitivity` in the norm Σ_groups max|coordinate|. The claim is attained on one of the
+databases, so that it is not kept by being larger than need be, nor by a measurement that sees nothing.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from dpsql.policy.model import Policy, Table, UnitBound
+from dpsql.privacy.sums import Sums
+from tests.exactness import Measured, measurements
+from tests.fix_policy import with_rows
+from tests.fix_world import World
+from tests.memory import Memory
+from tests.records import Maker, Row
+from tests.shapes import ATTAINED, FOUND, SHAPES
+
+DATABASES = 5
+
+
+def tiny(table: Table, unit: str, most: int, seed: str) -> Iterator[Sequence[Row]]:
+    """Yield databases of up to three units with none to twice as many rows as they may have, and of nobody's rows."""
+    draw = random.Random(seed)  # noqa: S311  (made-up records)
+    for number in range(DATABASES):
+        maker = Maker(draw.randrange(2**32), dirt=(0.0, 0.1, 0.5)[number % 3], edges=0.5)
+        sizes = {"1": most, "2": draw.choice([1, most + 1, 2 * most + 1]), "3": draw.randrange(most + 1)}
+        rows = [
+            maker.row(table) | {"rider": None, "driver": None, unit: _named(table, unit, name)}
+            for name, size in (*sizes.items(), (None, 1))
+            for _ in range(size)
+        ]
+        draw.shuffle(rows)
+        yield rows
+
+
+def _named(table: Table, unit: str, name: str | None) -> str | int | None:
+    return name if name is None or not table.columns[unit].type.is_integer else int(name)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("sql", SHAPES, ids=range(len(SHAPES)))
+def test_no_unit_moves_it_further_than_claimed(sql: str, most: int, policy: Policy, world: World) -> None:
+    """Taking one passenger's rows away moves the coordinates by at most the sensitivity."""
+    policy = with_rows(policy, "rides", "passenger", most)
+    engine = Memory(policy)
+    for measurement in measurements(sql, policy, world, engine):
+        measured = Measured.of(measurement, engine, world)
+        databases = tiny(policy.tables["rides"], "rider", most, sql)
+        moves = [move for rows in databases for move in measured.moves("rides", rows, "rider")]
+        assert max(moves) <= measured.claim
+        assert max(moves) == measured.claim or sql not in ATTAINED or most > 1
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("sql", FOUND, ids=range(len(FOUND)))
+def test_a_unit_is_in_few_of_the_groups_found_out(sql: str, most: int, policy: Policy, world: World) -> None:
+    """Where keys are not declared a unit is in at most C groups, the number that the threshold is made for."""
+    policy = with_rows(policy, "rides", "passenger", most)
+    engine = Memory(policy)
+    (sums,) = measurements(sql, policy, world, engine, "explorer")
+    measured, seen = Measured.of(sums, engine, world), []
+    for rows in tiny(policy.tables["rides"], "rider", most, sql):
+        assert max(measured.moves("rides", rows, "rider")) <= measured.claim
+        for unit in (1, 2, 3):
+            engine.fill("rides", [row for row in rows if row["rider"] == unit])
+            seen.append(len(measured.exact()))
+    assert max(seen) == sums.bound.rows == most
+
+
+def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: World) -> None:
+    """Units of type numeric are compared as they are stored: a light one keeps its weight beside a heavy one."""
+    rides = policy.tables["rides"]
+    policy = replace(
+        policy, tables={**policy.tables, "rides": replace(rides, units={"passenger": UnitBound("price", 2)})}
+    )
+    engine = Memory(policy)
+    (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY shared", policy, world, engine)
+    heavy, light = Decimal("99999999999999.9999"), Decimal("99999999999999.9998")
+    rows = [
+        Maker(1).row(rides) | {"price": price, "shared": price == light} for price in [*[heavy] * 40, *[light] * 2]
+    ]
+    assert float(heavy) == float(light)
+    measured = Measured.of(sums, engine, world)
+    assert max(measured.moves("rides", rows, "price")) <= measured.claim
+
+
+def test_units_with_one_row_by_constraint(policy: Policy, world: World) -> None:
+    """Where the engine itself keeps a unit to one row nothing is weighed, and the claim is one row."""
+    engine = Memory(policy, unique=["rider"])
+    (sums,) = measurements("SELECT paid, count(*), sum(fare) FROM rides GROUP BY paid", policy, world, engine)
+    rows = [Maker(n, edges=0.5).row(policy.tables["rides"]) | {"rider": n} for n in range(6)]
+    measured = Measured.of(sums, engine, world)
+    assert isinstance(sums, Sums)
+    assert max(measured.moves("rides", rows, "rider")) == measured.claim == sums.size
+
+
+def test_a_constraint_of_another_schema_bounds_nothing(policy: Policy, world: World) -> None:
+    """A table of the same name elsewhere in the file says nothing about this one."""
+    engine = Memory(policy)
+    engine.execute("CREATE SCHEMA other; CREATE TABLE other.rides (rider INTEGER PRIMARY KEY)")
+    (sums,) = measurements("SELECT count(*) FROM rides", policy, world, engine)
+    assert sums.bound.rows == 20
+
+
+def test_other_kinds_of_unit(policy: Policy, world: World) -> None:
+    """The bound is that of the kind that the role protects; its unit may be a text."""
+    policy = with_rows(policy, "rides", "driver", 2)
+    engine = Memory(policy)
+    (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY 1", policy, world, engine, "third_party")
+    databases = tiny(policy.tables["rides"], "driver", 2, "drivers")
+    measured = Measured.of(sums, engine, world)
+    moves = [move for rows in databases for move in measured.moves("rides", rows, "driver")]
+    assert max(moves) == measured.claim

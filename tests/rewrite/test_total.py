@@ -1,0 +1,63 @@
+"""An engine never fails on a row: its error would say that there is such a row, and a retry would say it again."""
+
+import pytest
+
+from dpsql.errors import DpsqlError, MissingBounds
+from dpsql.policy.model import Policy
+from tests.exactness import Measured, measurements
+from tests.fix_world import World
+from tests.memory import Memory
+from tests.records import Maker
+
+OVERFLOWING = (
+    "SELECT count(*) FROM rides WHERE number + 9223372036854775807 > 0",
+    "SELECT count(*) FROM rides WHERE seats > 0 AND (late OR -number > 0)",
+    "SELECT count(*) FILTER (WHERE number * 2 > 0) FROM rides",
+    "SELECT count(CASE WHEN number * 2 > 0 THEN 1 END) FROM rides",
+    "SELECT count(*) FROM rides JOIN zones z ON z.zone_id = from_zone AND abs(number) > 0",
+    "SELECT count(*) FROM (SELECT * FROM rides WHERE number - 1 > 0) AS r",
+    "SELECT count(number * 2) FROM rides",
+    "SELECT sum(seats * 9000000000000000000) FROM rides",
+    "SELECT CASE WHEN number * 2 > 0 THEN 1 ELSE 0 END, count(*) FROM rides GROUP BY 1",
+    "SELECT count(*) FROM rides WHERE day + seats * 1000000000 > '2019-03-05'",
+    "SELECT count(*) FROM rides WHERE picked + interval '1000000 years' > '2019-03-05'",
+    "SELECT count(*) FROM rides WHERE picked + seats * interval '1000000 days' > '2019-03-05'",
+    "SELECT count(*) FILTER (WHERE dropped - interval '3000 years' IS NULL) FROM rides",
+)
+EXTREME = (
+    "SELECT sum(fare / (seats - 3)), sum(fare / nullif(tip, 0)) FROM rides WHERE seats > 3 AND tip > 1",
+    "SELECT count(*) FROM rides WHERE fare / tip > 1 OR age / (seats - seats) = 1 OR age % (seats - 1) = 0",
+    "SELECT count(*) FROM rides WHERE sqrt(tip) > 1 OR ln(refund) > 1 OR exp(fare * 10) > 1 OR power(tip, 16) > 1",
+    "SELECT count(*) FROM rides WHERE width_bucket(fare, 1e-300, 1e300, 10) = 1 OR width_bucket(age, -9, 2147483647, 9) = 1",
+    "SELECT count(*) FROM rides WHERE fare::integer = 2 OR price::smallint = 3 OR tip::bigint = 4 OR fare::numeric = 5",
+    "SELECT count(*) FROM rides WHERE date_trunc('week', picked) < dropped - interval '2000 years' + interval '1 second'",
+    "SELECT sum(fare) FROM rides WHERE fare < 1e-400",
+    "SELECT sum(fare) FROM rides WHERE fare BETWEEN 5 AND 5." + "0" * 400 + "1",
+    "SELECT count(*) FROM rides WHERE number > 99999999999999999999 OR number = ANY (ARRAY[1, 99999999999999999999])",
+    "SELECT count(*) FROM rides WHERE note LIKE '%\\%%' OR note = 'it''s' OR note IN ('\\', '')",
+)
+TOO_LARGE = ("1e400", "1e5000", "-1e310", "1" + "0" * 320, "'1e400'::numeric")
+
+
+@pytest.mark.parametrize("sql", OVERFLOWING)
+def test_what_could_overflow_is_refused(sql: str, policy: Policy, world: World) -> None:
+    """Arithmetic that the declared bounds do not keep small is refused wherever it stands."""
+    with pytest.raises(MissingBounds):
+        measurements(sql, policy, world, Memory(policy))
+
+
+@pytest.mark.parametrize("sql", EXTREME)
+def test_no_row_makes_the_engine_fail(sql: str, policy: Policy, world: World) -> None:
+    """Roots of negative numbers, divisors of 0, NaN, infinities and the ends of every type are all computed."""
+    engine, maker = Memory(policy), Maker(1, dirt=0.5, edges=0.5)
+    engine.fill("rides", [maker.row(policy.tables["rides"]) for _ in range(300)])
+    (sums,) = measurements(sql, policy, world, engine)
+    assert len(Measured.of(sums, engine, world).rows()) == 1
+
+
+@pytest.mark.parametrize("number", TOO_LARGE)
+@pytest.mark.parametrize("shape", ["WHERE fare < {}", "WHERE seats = {}", "GROUP BY fare * {} > 1"])
+def test_numbers_beyond_double_precision_are_refused(shape: str, number: str, policy: Policy, world: World) -> None:
+    """A constant that no engine can hold is refused, not a crash."""
+    with pytest.raises(DpsqlError):
+        measurements(f"SELECT count(*) FROM rides {shape.format(number)}", policy, world, Memory(policy))

@@ -1,0 +1,92 @@
+"""Statements of many shapes over `rides`, for tests that try each of them on many databases."""
+
+ATTAINED = (
+    "SELECT count(*) FROM rides",
+    "SELECT count(*), sum(fare) FROM rides",
+    "SELECT sum(fare) FROM rides",
+    "SELECT sum(tip) FROM rides",
+    "SELECT sum(refund) FROM rides",
+    "SELECT avg(tip), avg(fare), sum(seats), count(*) FROM rides",
+    "SELECT count(tip), count(*) FROM rides",
+    "SELECT count(age), avg(age) FROM rides",
+    "SELECT variance(fare) FROM rides",
+    "SELECT stddev_pop(tip), avg(tip), count(*) FROM rides",
+    "SELECT covar_pop(fare, tip), count(*) FROM rides",
+    "SELECT corr(price, weight), avg(fare) FROM rides",
+    "SELECT var_samp(age), sum(seats), count(late) FROM rides",
+    "SELECT paid, count(*) FROM rides GROUP BY paid",
+    "SELECT paid, late, count(*), sum(weight) FROM rides GROUP BY 1, 2",
+    "SELECT from_zone, avg(fare), count(tip) FROM rides GROUP BY from_zone",
+    "SELECT to_zone, sum(price) FROM rides GROUP BY to_zone",
+    "SELECT stars, seats, sum(tip * 2 - fare) FROM rides GROUP BY stars, seats",
+    "SELECT shared, count(*) FILTER (WHERE fare > 20), count(*) FROM rides GROUP BY shared",
+    "SELECT sum(fare) FILTER (WHERE late), sum(fare) FILTER (WHERE NOT late), count(*) FROM rides",
+    "SELECT avg(tip) FILTER (WHERE paid = 'cash'), count(*) FROM rides",
+    "SELECT sum(CASE WHEN paid = 'card' THEN tip ELSE 0 END) / sum(fare) FROM rides",
+    "SELECT sum(CASE WHEN late THEN -1 ELSE 1 END) FROM rides",
+    "SELECT count(CASE WHEN tip > 0 THEN 1 END), count(*) FROM rides",
+    "SELECT z.borough, count(*), avg(r.fare) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY z.borough",
+    "SELECT z.zone, sum(seats) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY z.zone",
+    "SELECT a.borough, b.zone, count(*) FROM rides r JOIN zones a ON a.zone_id = from_zone "
+    "LEFT JOIN zones b ON b.zone_id = r.to_zone GROUP BY 1, 2",
+    "SELECT date_trunc('day', picked), count(*) FROM rides GROUP BY 1",
+    "SELECT day, sum(fare) FROM rides GROUP BY day",
+    "SELECT extract(hour FROM dropped), avg(tip) FROM rides GROUP BY 1",
+    "SELECT floor(fare / 20), count(*), sum(tip) FROM rides GROUP BY 1",
+    "SELECT floor(weight) * 2, count(*) FROM rides GROUP BY 1",
+    "SELECT width_bucket(price, 0, 100, 4), count(*) FROM rides GROUP BY 1",
+    "SELECT round(weight::numeric, 1), count(*) FROM rides GROUP BY 1",
+    "SELECT CASE WHEN fare > 50 THEN 1 WHEN late THEN 1.2 ELSE 0.9 END, count(*) FROM rides GROUP BY 1",
+    "SELECT CASE WHEN tip > 5 THEN 'much' WHEN tip <= 5 THEN 'little' END, count(*) FROM rides GROUP BY 1",
+    "SELECT upper(paid), count(*) FROM rides GROUP BY 1",
+    "SELECT fare > tip, count(*) FROM rides GROUP BY 1",
+    "SELECT coalesce(to_zone, from_zone), count(*) FROM rides GROUP BY 1",
+    "SELECT age / 50, count(*) FROM rides GROUP BY 1",
+    "SELECT count(*) FROM (SELECT fare + tip AS both FROM rides WHERE seats > 0) AS r",
+    "WITH cheap AS (SELECT * FROM rides WHERE price < 100) SELECT paid, avg(price), count(*) FROM cheap GROUP BY paid",
+)
+"""Shapes for which a unit with as many rows as it may have can move them by all that is claimed."""
+
+NARROWED = (
+    "SELECT count(*), sum(fare) FROM rides WHERE fare BETWEEN 5 AND 20",
+    "SELECT sum(tip) FROM rides WHERE tip > 0 AND late IS NOT NULL",
+    "SELECT sum(seats) FROM rides WHERE seats < 2.5",
+    "SELECT avg(age) FROM rides WHERE age IN (18, 65) OR age IS NULL",
+    "SELECT paid, sum(refund) FROM rides WHERE paid <> 'card' GROUP BY paid",
+    "SELECT from_zone, count(*) FROM rides WHERE from_zone IN (1, 2, 77) GROUP BY 1",
+    "SELECT sum(weight * fare), sum(weight * weight) FROM rides WHERE weight > 0.1",
+    "SELECT sum(fare / (seats + 1)), sum(sqrt(fare)), sum(greatest(tip, weight)) FROM rides",
+    "SELECT sum(ln(fare + 1)), sum(abs(tip)), sum(power(tip, 2)), sum(exp(weight)) FROM rides",
+    "SELECT sum(extract(epoch FROM dropped - interval '1 day')), count(*) FROM rides WHERE picked < '2019-03-05'",
+    "SELECT count(*) FROM rides WHERE picked::date - day > 2 AND day + seats < '2019-03-10'",
+    "SELECT count(*) FROM rides WHERE picked + seats * interval '90 minutes' < dropped",
+    "SELECT sum(mod(age, 7)), sum(age % 7), sum(-age), sum(sign(tip)) FROM rides",
+    "SELECT count(*), sum(nullif(seats, 3)) FROM rides WHERE note LIKE 'a%' OR number > 0",
+    "SELECT sum(price::integer), sum(tip::bigint), sum(seats::double precision) FROM rides",
+    "SELECT avg(shared::int), sum(late::int) FROM rides WHERE shared IS NOT TRUE OR late IS UNKNOWN",
+)
+"""Shapes whose largest move needs a rarer row."""
+
+OTHERS = (
+    "SELECT count(DISTINCT rider) FROM rides",
+    "SELECT paid, count(DISTINCT rider), count(*) FROM rides GROUP BY paid",
+    "SELECT count(DISTINCT fare), count(DISTINCT late) FROM rides WHERE seats > 0",
+    "SELECT from_zone, count(DISTINCT number), count(DISTINCT note) FROM rides GROUP BY from_zone",
+    "SELECT median(fare), avg(fare) FROM rides",
+    "SELECT paid, percentile_cont(0.25) WITHIN GROUP (ORDER BY tip) FROM rides GROUP BY paid",
+    "SELECT percentile_disc(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY age) FROM rides",
+    "SELECT late, min(picked), max(dropped), max(weight) FROM rides GROUP BY late",
+    "SELECT z.borough, median(age) FILTER (WHERE late) FROM rides JOIN zones z ON zone_id = from_zone GROUP BY 1",
+)
+"""Shapes that are not read off sums of rows."""
+
+FOUND = (
+    "SELECT note, count(*) FROM rides GROUP BY note",
+    "SELECT note, paid, sum(fare), avg(tip) FROM rides GROUP BY note, paid",
+    "SELECT DISTINCT number FROM rides WHERE seats > 0",
+    "SELECT note, count(*) FILTER (WHERE late), variance(age) FROM rides GROUP BY 1",
+    "SELECT note, CASE WHEN fare > 50 THEN 1.2 ELSE 0.9 END, count(*) FROM rides GROUP BY 1, 2",
+)
+"""Shapes whose group keys are not declared."""
+
+SHAPES = ATTAINED + NARROWED + OTHERS
