@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from dpsql.engines.base import NoEngine
 from dpsql.engines.files import TableFile, Watched, made
 from dpsql.engines.values import exact_value, public_column
 from dpsql.engines.watch import stopping
@@ -133,7 +134,7 @@ def _limits(resources: Resources) -> Mapping[str, Setting]:
 
 def _of_file(path: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
-        raise ConfigError(f"there is no DuckDB file {path}")
+        raise NoEngine(f"there is no DuckDB file {path}")
     settings = {**_SETTINGS, **_limits(resources), "enable_external_access": False}
     try:
         return duckdb.connect(str(path), read_only=True, config=settings)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 
+from dpsql.engines.base import NoEngine
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit import quoted
@@ -26,7 +27,7 @@ class TableFile:
         """Return the files, absolute and in order.
 
         Raises:
-            ConfigError: there are none.
+            NoEngine: there are none.
         """
         path = self.path.absolute()
         if path.is_file():
@@ -34,7 +35,7 @@ class TableFile:
         found = path.rglob("*.parquet") if path.is_dir() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
         files = tuple(sorted(file for file in found if file.is_file()))
         if not files:
-            raise ConfigError(f"engine: there is no file {self.path}")
+            raise NoEngine(f"engine: there is no file {self.path}")
         return files
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import psycopg
 
+from dpsql.engines.base import NoEngine
 from dpsql.engines.pg_catalogue import Catalogue, catalogue_sql, catalogues, check_role
 from dpsql.engines.pool import Connection, Pool
 from dpsql.engines.values import exact_value, public_column
 from dpsql.engines.watch import stopping
-from dpsql.errors import ConfigError, EngineFailed, QueryCanceled
+from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.policy.model import Value
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.exact import Row
@@ -44,7 +45,8 @@ class PostgresEngine:
         """Connect, and see that the role can only read `tables`.
 
         Raises:
-            ConfigError: the server can't be reached, or the role can do more.
+            NoEngine: the server can't be reached.
+            ConfigError: the role can do more.
         """
         self._seen: dict[str, Catalogue] = {}
         self._lock = threading.Lock()
@@ -53,7 +55,7 @@ class PostgresEngine:
             with self._pool.lent(wait=_WAIT) as connection:
                 check_role(connection, tables)
         except psycopg.Error as error:
-            raise ConfigError("the PostgreSQL server can't be asked", hint=str(error).splitlines()[0]) from None
+            raise NoEngine("the PostgreSQL server can't be asked", hint=str(error).splitlines()[0]) from None
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with PostgreSQL's types, those of domains and enumerations by what they are."""
