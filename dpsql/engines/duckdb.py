@@ -55,7 +55,11 @@ class DuckDb:
             self._watched = Watched(tuple(file for table in source.values() for file in table.files))
             # In memory DuckDB would spill records to the working directory.
             self._spill = tempfile.TemporaryDirectory(prefix="dpsql-")
-            self._connection = _of_tables(source, self._watched.files, self._spill.name, resources)
+            try:
+                self._connection = _of_tables(source, self._watched.files, self._spill.name, resources)
+            except BaseException:
+                self._spill.cleanup()
+                raise
         # Times with a zone are read as UTC, whatever the machine's own is.
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
         self._connection.execute("SET lock_configuration = true")
