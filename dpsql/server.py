@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from dpsql.engines.base import Engine
-from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway import Deps, Gateway
-from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, Ledger, PostgresServer, SqliteFile, Tls
+from dpsql.policy.config import Config, EmbeddedShadow, Ledger, PostgresServer, SqliteFile, Tls
 from dpsql.policy.model import Table
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.public import Public, read_public
@@ -104,19 +103,6 @@ class Server:
         await listener.start()
         self._stack.push_async_callback(listener.stop)
         return listener
-
-
-def open_engine(config: Config) -> Engine:
-    """Return the engine that the configuration names.
-
-    Raises:
-        ConfigError: it can't be opened.
-    """
-    match config.engine:
-        case DuckDbFile(path=path):
-            return DuckDb(path)
-        case PostgresServer():
-            raise ConfigError(f"{config.file.name}: engine: postgres is not supported yet")
 
 
 def open_ledger(ledger: Ledger) -> SqliteLedger:

@@ -8,7 +8,7 @@ import duckdb
 import psycopg
 
 from dpsql.errors import ConfigError
-from dpsql.policy.config import DuckDbFile, Engine, PostgresServer
+from dpsql.policy.config import DuckDbFile, PostgresServer
 
 Catalogue = Mapping[str, Mapping[str, str]]
 """By table, the columns in their order with the type as the engine writes it."""
@@ -30,7 +30,7 @@ _NAMES = {"VARCHAR": "text", "FLOAT": "real", "DOUBLE": "double precision", "TIN
 """DuckDB's names of types, where PostgreSQL has others."""
 
 
-def read_catalogue(engine: Engine) -> Catalogue:
+def read_catalogue(engine: DuckDbFile | PostgresServer) -> Catalogue:
     """Ask an engine what tables it has.
 
     Raises:

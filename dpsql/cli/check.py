@@ -1,15 +1,16 @@
 """`dpsql check`: the configuration by itself, and beside the engine's catalogue."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dpsql.cli.catalogue import read_catalogue
-from dpsql.cli.compare import differences
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
-from dpsql.errors import ConfigError
+from dpsql.engines.base import NoEngine
+from dpsql.engines.open import connect
+from dpsql.engines.tables import check_tables
 from dpsql.policy.load import load
 from dpsql.policy.load.editors import write_schemas
 
@@ -30,11 +31,10 @@ def check(config: ConfigFile = DEFAULT_CONFIG, json_schema: _Schemas = None) -> 
     counts = f"{len(policy.tables)} tables, {len(policy.roles)} roles, {len(loaded.users)} users"
     typer.echo(f"{config}: {counts}: no mistake")
     try:
-        catalogue = read_catalogue(loaded.engine)
-    except ConfigError as failure:
+        engine = connect(loaded)
+    except NoEngine as failure:
         typer.echo(f"the engine was not compared: {failure.message}")
         return
-    found = differences(policy, catalogue)
-    if found:
-        raise ConfigError("\n".join(found), hint="Correct the schema files, or the tables.")
-    typer.echo("the engine has every declared table and column")
+    with closing(engine):
+        check_tables(policy, engine)
+        typer.echo("the engine has every declared table and column")

@@ -11,7 +11,7 @@ from dpsql.cli.catalogue import read_catalogue
 from dpsql.cli.quoting import quoted
 from dpsql.cli.told import told
 from dpsql.errors import ConfigError
-from dpsql.policy.config import DuckDbFile, Engine, PostgresServer
+from dpsql.policy.config import DuckDbFile, PostgresServer
 from dpsql.policy.load.scalars import column_type
 
 _HEAD = """\
@@ -63,7 +63,7 @@ def _flow(declared: str) -> str:
     return f'"{declared}"' if "," in declared else declared
 
 
-def _engine(database: str) -> Engine:
+def _engine(database: str) -> DuckDbFile | PostgresServer:
     if database.startswith(("postgresql://", "postgres://")):
         return PostgresServer(database)
     return DuckDbFile(Path(database))

@@ -3,11 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from dpsql.errors import ConfigError
 from dpsql.policy.model import Value
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.exact import Row
 from dpsql.question import Cancellation
 from dpsql.rewrite.function import Dialect
+
+
+class NoEngine(ConfigError, sqlstate="F0000"):
+    """There is no engine where the configuration says that it is."""
 
 
 class Engine(Protocol):

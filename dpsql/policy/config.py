@@ -16,10 +16,28 @@ class EngineKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Resources:
+    """What an embedded engine may use of the machine; where nothing is said, all threads and 80 % of the memory."""
+
+    memory: str | None = None
+    """A size with its unit: 4GB."""
+    threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DuckDbFile:
     """A DuckDB database in a file."""
 
     path: Path
+    resources: Resources = Resources()
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDbTables:
+    """Parquet and CSV files that DuckDB reads: for each table a file, a directory, or a pattern."""
+
+    tables: Mapping[str, Path]
+    resources: Resources = Resources()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +61,7 @@ class EmbeddedShadow:
     directory: Path
 
 
-Engine = DuckDbFile | PostgresServer
+Engine = DuckDbFile | DuckDbTables | PostgresServer
 Shadow = EmbeddedShadow | PostgresServer
 Ledger = SqliteFile | PostgresServer
 

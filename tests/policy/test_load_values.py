@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.policy.config import DuckDbFile, EmbeddedShadow, Listen, PostgresServer, SqliteFile, User
+from dpsql.policy.config import (
+    DuckDbFile,
+    DuckDbTables,
+    EmbeddedShadow,
+    Listen,
+    PostgresServer,
+    Resources,
+    SqliteFile,
+    User,
+)
 from dpsql.policy.interval import Interval
 from dpsql.policy.load import load
 from dpsql.policy.model import NoiseLevel, Period, Privacy, Reference, Role, RoleBudget, SqlType, UnitBound
@@ -123,3 +132,11 @@ def test_the_demo_configuration_is_right() -> None:
     assert set(policy.tables) == {"trips", "zones"}
     assert set(policy.roles) == {"owner", "collaborator", "third_party"}
     assert all(role.budget.total.epsilon >= 300 * role.per_query.epsilon for role in policy.roles.values())
+
+
+def test_files_may_stand_for_tables(tmp_path: Path) -> None:
+    """Paths start from the configuration's directory; resources go with them."""
+    new = "tables: {trips: data/*.parquet, zones: zones.csv}, memory: 4GB, threads: 2"
+    config = load_changed(tmp_path, "config.yaml", "database: taxi.duckdb", new)
+    tables = {"trips": tmp_path / "data/*.parquet", "zones": tmp_path / "zones.csv"}
+    assert config.engine == DuckDbTables(tables, Resources("4GB", 2))

@@ -5,19 +5,26 @@ from pathlib import Path as File
 
 from dpsql.policy.config import (
     DuckDbFile,
+    DuckDbTables,
     EmbeddedShadow,
     Engine,
     EngineKind,
     Ledger,
     Listen,
     PostgresServer,
+    Resources,
     Shadow,
     SqliteFile,
     Tls,
 )
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
-from dpsql.policy.load.shapes import ConfigShape, ListenShape, TlsShape, WebShape
+from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, TlsShape, WebShape
+
+_ENGINE_KEYS = {
+    EngineKind.DUCKDB: frozenset({"database", "tables", "memory", "threads"}),
+    EngineKind.POSTGRES: frozenset({"dsn"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +46,27 @@ def engine_of(operation: Operation) -> Engine | None:
     shape = operation.shape.engine
     if shape is None or shape.kind is None:
         return None
-    wanted, other = ("database", "dsn") if shape.kind is EngineKind.DUCKDB else ("dsn", "database")
-    if operation.document.has(("engine", other)):
-        operation.wrong(("engine", other), f"is not for {shape.kind}, which takes {wanted}")
-    if not operation.document.has(("engine", wanted)):
-        operation.wrong(("engine",), f'lacks the key "{wanted}"')
+    wanted, every = _ENGINE_KEYS[shape.kind], frozenset[str]().union(*_ENGINE_KEYS.values())
+    for key in sorted(every - wanted):
+        if operation.document.has(("engine", key)):
+            operation.wrong(("engine", key), f"is not for {shape.kind}, which takes {', '.join(sorted(wanted))}")
     if shape.kind is EngineKind.DUCKDB:
-        return None if shape.database is None else DuckDbFile(operation.base / shape.database)
+        return _duckdb_of(shape, operation)
+    if not operation.document.has(("engine", "dsn")):
+        operation.wrong(("engine",), 'lacks the key "dsn"')
     return None if shape.dsn is None else PostgresServer(shape.dsn)
+
+
+def _duckdb_of(shape: EngineShape, operation: Operation) -> Engine | None:
+    given = [key for key in ("database", "tables") if operation.document.has(("engine", key))]
+    if len(given) != 1:
+        wrong = "has database and tables; one of them is allowed" if given else 'lacks the key "database" (or "tables")'
+        operation.wrong(("engine",), wrong)
+        return None
+    resources = Resources(shape.memory, shape.threads)
+    if shape.tables is not None:
+        return DuckDbTables({name: operation.base / path for name, path in shape.tables.items()}, resources)
+    return None if shape.database is None else DuckDbFile(operation.base / shape.database, resources)
 
 
 def shadow_of(operation: Operation) -> Shadow:

@@ -79,6 +79,20 @@ def count(text: str) -> int:
     return int(text.replace("_", ""))
 
 
+def threads(text: str) -> int:
+    """Read a number of threads."""
+    if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or not 1 <= int(text) <= 1024:
+        raise ValueError("must be a whole number from 1 to 1024")
+    return int(text)
+
+
+def memory(text: str) -> str:
+    """Read an amount of memory with its unit."""
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,3})? ?([KMGT]i?B)", text, re.ASCII):
+        raise ValueError("must be a size with its unit, such as 4GB")
+    return text
+
+
 def port(text: str) -> int:
     """Read a TCP port; 0 means any that is free."""
     if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:

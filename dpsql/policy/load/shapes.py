@@ -35,6 +35,8 @@ Positive = Annotated[Fraction, _text(scalars.positive), _schema("number", exclus
 Share = Annotated[Fraction, _text(scalars.probability), _schema("number", exclusiveMinimum=0, exclusiveMaximum=1)]
 Delta = Annotated[Fraction, _text(scalars.delta), _schema("number", minimum=0, exclusiveMaximum=1)]
 Count = Annotated[int, _text(scalars.count), _schema("integer", minimum=1)]
+Threads = Annotated[int, _text(scalars.threads), _schema("integer", minimum=1, maximum=1024)]
+Memory = Annotated[str, _text(scalars.memory), _schema("string")]
 Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
@@ -134,6 +136,12 @@ class EngineShape(Shape):
     """duckdb or postgres."""
     database: Scalar | None = None
     """The file of a DuckDB database."""
+    tables: Annotated[dict[str, Scalar], Field(min_length=1)] | None = None
+    """Instead of database: for each table a Parquet or CSV file, a directory of Parquet files, or a pattern (*.parquet)."""
+    memory: Memory | None = None
+    """The most memory that DuckDB uses: 4GB."""
+    threads: Threads | None = None
+    """How many threads DuckDB uses."""
     dsn: Scalar | None = None
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
 

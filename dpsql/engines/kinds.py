@@ -1,0 +1,70 @@
+"""Which of an engine's types may stand behind a declared one.
+
+Statements read a column through a cast to its declared type (`Emitter.raw`), so a type fits if that cast can never fail
+and changes no value: else an error, or two units that look alike, would be a fact about somebody's row.
+"""
+
+import re
+from collections.abc import Mapping
+
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.function import Dialect
+
+_DUCKDB_INTEGERS = {
+    SqlType.SMALLINT: frozenset({"tinyint", "utinyint", "smallint"}),
+    SqlType.INTEGER: frozenset({"usmallint", "integer"}),
+    SqlType.BIGINT: frozenset({"uinteger", "bigint"}),
+}
+_POSTGRES_INTEGERS = {
+    SqlType.SMALLINT: frozenset({"smallint"}),
+    SqlType.INTEGER: frozenset({"integer"}),
+    SqlType.BIGINT: frozenset({"bigint"}),
+}
+_OTHERS: Mapping[Dialect, Mapping[SqlType, frozenset[str]]] = {
+    Dialect.DUCKDB: {
+        SqlType.BOOLEAN: frozenset({"boolean"}),
+        SqlType.TEXT: frozenset({"varchar", "uuid", "enum"}),
+        SqlType.DATE: frozenset({"date"}),
+        SqlType.TIMESTAMP: frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"}),
+    },
+    Dialect.POSTGRES: {
+        SqlType.BOOLEAN: frozenset({"boolean"}),
+        SqlType.TEXT: frozenset({"text", "character varying", "character", "uuid", "enum", "citext"}),
+        SqlType.DATE: frozenset({"date"}),
+        SqlType.TIMESTAMP: frozenset({"timestamp without time zone", "timestamp with time zone"}),
+    },
+}
+_FLOATS = {Dialect.DUCKDB: frozenset({"float", "double"}), Dialect.POSTGRES: frozenset({"real", "double precision"})}
+_WIDE = {Dialect.DUCKDB: frozenset({"hugeint", "uhugeint", "ubigint"}), Dialect.POSTGRES: frozenset[str]()}
+_NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+),(-?\d+)\)")
+_SAFE_DIGITS = 300
+
+
+def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
+    """Say whether a column of the engine's type `found` can be read as the declared type, `written` in full."""
+    kind = re.sub(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", r"\1", found.lower())
+    if declared.is_integer:
+        return kind in _integers(declared, dialect)
+    if not declared.is_number:
+        return kind in _OTHERS[dialect][declared]
+    if kind in _integers(SqlType.BIGINT, dialect) | _FLOATS[dialect] | _WIDE[dialect] or representable(kind):
+        return True
+    # Without a length a numeric may be beyond double precision; only a plain numeric is read with that in mind.
+    return declared is SqlType.NUMERIC and kind == "numeric" and not representable(written)
+
+
+def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
+    """Say whether different units have different values: floats round, and NaN or −0 equals what it is not."""
+    return declared.is_integer or declared is SqlType.TEXT or found.lower() not in _FLOATS[dialect]
+
+
+def representable(numeric: str) -> bool:
+    """Say whether a numeric(p, s) is in the range of double precision whatever its value is."""
+    found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
+    return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
+
+
+def _integers(widest: SqlType, dialect: Dialect) -> frozenset[str]:
+    types = _DUCKDB_INTEGERS if dialect is Dialect.DUCKDB else _POSTGRES_INTEGERS
+    order = list(types)
+    return frozenset[str]().union(*(types[kind] for kind in order[: order.index(widest) + 1]))

@@ -1,0 +1,42 @@
+"""The declared tables beside the engine's: what is missing there, and what has a type that can't be read safely."""
+
+from collections.abc import Iterator
+
+from dpsql.engines.base import Engine
+from dpsql.engines.kinds import fits, identifies
+from dpsql.errors import ConfigError
+from dpsql.policy.model import Policy, SqlType, Table
+
+
+def check_tables(policy: Policy, engine: Engine) -> None:
+    """See that the engine has every declared table and column, with a type that can be read as the declared one.
+
+    Raises:
+        ConfigError: with a line for each mistake: file, table, column, and both types.
+    """
+    found = [line for table in policy.tables.values() for line in _mistakes(table, engine)]
+    if found:
+        raise ConfigError("\n".join(found), hint="Correct the schema files, or the tables.")
+
+
+def _mistakes(table: Table, engine: Engine) -> Iterator[str]:
+    types = engine.columns(table.name)
+    if not types:
+        yield f'{table.file}: the engine has no table "{table.name}"'
+        return
+    units = {bound.column for bound in table.units.values()}
+    for column in table.columns.values():
+        kind = types.get(column.name)
+        named = f'{table.file}: column "{column.name}" of table "{table.name}"'
+        if kind is None:
+            yield f"{named}: the engine has no such column"
+        elif not fits(column.type, column.declared, kind, engine.dialect):
+            yield f"{named} is declared {column.declared}, the engine has {kind}{_advice(column.type, kind)}"
+        elif column.name in units and not identifies(column.type, kind, engine.dialect):
+            yield f"{named} identifies a privacy unit, but the engine has {kind}, which rounds"
+
+
+def _advice(declared: SqlType, kind: str) -> str:
+    if declared.is_number and not declared.is_integer and kind == "numeric":
+        return " without a length, which may be beyond double precision; declare it numeric"
+    return ""

@@ -1,0 +1,46 @@
+"""Public values as engines return them, made exact: dates are days, timestamps microseconds since 1970."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from dpsql.policy.model import Value
+from dpsql.rewrite.emit import quoted
+from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.literal import simplest
+
+
+def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
+    """Return the SQL that reads a column of a public table as a boolean, a number or a text.
+
+    Dates and timestamps become numbers in the engine, because Python has no infinite ones; those are NULL.
+    """
+    text = quoted(name)
+    duck = dialect is Dialect.DUCKDB
+    kind = engine_type.lower()
+    if kind.startswith("timestamp"):
+        moment = f"CAST({text} AS TIMESTAMP)"
+        number = f"epoch_us({moment})" if duck else f"CAST(extract(epoch FROM {moment}) * 1000000 AS BIGINT)"
+        return f"CASE WHEN isfinite({text}) THEN {number} END"
+    if kind == "date":
+        return f"CASE WHEN isfinite({text}) THEN CAST({text} - DATE '1970-01-01' AS BIGINT) END"
+    if kind.startswith(_PLAIN):
+        return text
+    return f"CAST({text} AS VARCHAR)"
+
+
+_PLAIN = (
+    "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint",
+    "numeric", "decimal", "real", "float", "double",
+)  # fmt: skip
+
+
+def exact_value(cell: object) -> Value | None:
+    """Return a public value without floats; NaN and infinities are NULL."""
+    match cell:
+        case None | bool() | int() | str():
+            return cell
+        case float() | Decimal():
+            return simplest(Fraction(cell)) if math.isfinite(cell) else None
+        case _:
+            return str(cell)

@@ -1,0 +1,111 @@
+"""Parquet and CSV files as tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.files import TableFile
+from dpsql.errors import ConfigError, EngineFailed
+from dpsql.policy.config import Resources
+from dpsql.policy.model import SqlType
+from dpsql.privacy.budget import Charge
+from dpsql.question import Cancellation
+
+TYPES: Mapping[str, SqlType] = {"a": SqlType.INTEGER, "zip": SqlType.TEXT}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make two Parquet files, a CSV file, and a secret beside them."""
+    with duckdb.connect() as connection:
+        for i in (1, 2):
+            connection.execute(f"COPY (SELECT {i} AS a, '0{i}' AS zip) TO '{tmp_path}/t{i}.parquet'")
+        connection.execute(f"COPY (SELECT 1 AS a, '01' AS zip, 3 AS extra) TO '{tmp_path}/it''s.csv'")
+        connection.execute(f"COPY (SELECT 42 AS a) TO '{tmp_path}/secret.parquet'")
+    return tmp_path
+
+
+def _ask(engine: DuckDb, sql: str, charge: Charge) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in engine.run(sql, charge, timeout=30, cancellation=Cancellation())]
+
+
+def test_a_pattern_is_one_table(folder: Path, charge: Charge) -> None:
+    """All files that it names are read, with the resources that were given."""
+    engine = DuckDb({"t": TableFile(folder / "t*.parquet", TYPES)}, Resources("1GB", 1))
+    assert _ask(engine, "SELECT a, zip FROM t ORDER BY a", charge) == [(1, "01"), (2, "02")]
+    assert _ask(engine, "SELECT current_setting('memory_limit'), current_setting('threads')", charge) == [
+        ("953.6 MiB", 1)
+    ]
+    assert engine.columns("t") == {"a": "INTEGER", "zip": "VARCHAR"}
+    engine.close()
+
+
+def test_a_directory_is_one_table(folder: Path, charge: Charge) -> None:
+    """Every Parquet file below it belongs to it."""
+    (folder / "deep").mkdir()
+    (folder / "t1.parquet").rename(folder / "deep" / "t1.parquet")
+    (folder / "secret.parquet").unlink()
+    engine = DuckDb({"t": TableFile(folder, TYPES)})
+    assert _ask(engine, "SELECT CAST(count(*) AS VARCHAR) FROM t", charge) == [("2",)]
+    engine.close()
+
+
+def test_csv_has_the_declared_types(folder: Path) -> None:
+    """Nothing is guessed from the records: a zip code stays a text; other columns are left out."""
+    engine = DuckDb({"c": TableFile(folder / "it's.csv", TYPES)})
+    assert engine.columns("c") == {"a": "INTEGER", "zip": "VARCHAR"}
+    assert [list(row) for row in engine.public_rows("c", ["a", "zip"], 5)] == [[1, "01"]]
+    engine.close()
+
+
+def test_a_value_that_is_not_of_its_type_is_told_at_the_start(folder: Path) -> None:
+    """So that no statement can fail over it."""
+    (folder / "bad.csv").write_text("a,zip\nx,01\n")
+    with pytest.raises(ConfigError, match='table "c"'):
+        DuckDb({"c": TableFile(folder / "bad.csv", TYPES)})
+
+
+@pytest.mark.parametrize("name", ["missing.parquet", "no*.parquet"])
+def test_a_missing_file_is_told(folder: Path, name: str) -> None:
+    """By its name."""
+    with pytest.raises(NoEngine, match=r"there is no file .*parquet"):
+        DuckDb({"t": TableFile(folder / name, TYPES)})
+
+
+def test_an_unknown_kind_of_file_is_told(folder: Path) -> None:
+    """With the kinds that are known."""
+    (folder / "t.xlsx").touch()
+    with pytest.raises(ConfigError, match="neither Parquet"):
+        DuckDb({"t": TableFile(folder / "t.xlsx", TYPES)})
+
+
+def test_other_files_stay_out_of_reach(folder: Path, charge: Charge) -> None:
+    """Not even beside the tables' own files, and no setting brings them back."""
+    engine = DuckDb({"t": TableFile(folder / "t1.parquet", TYPES)})
+    for sql in (
+        f"SELECT a FROM read_parquet('{folder}/secret.parquet')",  # noqa: S608
+        f"SELECT a FROM '{folder}/secret.parquet'",  # noqa: S608
+        f"COPY t TO '{folder}/t1.parquet'",
+        "SET enable_external_access = true",
+        f"SET allowed_paths = ['{folder}/secret.parquet']",
+        f"ATTACH '{folder}/new.duckdb'",
+        "LOAD httpfs",
+        "SELECT * FROM folder",
+    ):
+        with pytest.raises(EngineFailed):
+            _ask(engine, sql, charge)
+    engine.close()
+
+
+def test_a_file_that_changes_ends_the_measurements(folder: Path, charge: Charge) -> None:
+    """Two scans of one statement must see the same rows."""
+    engine = DuckDb({"t": TableFile(folder / "t1.parquet", TYPES)})
+    assert _ask(engine, "SELECT a FROM t", charge) == [(1,)]
+    (folder / "t2.parquet").replace(folder / "t1.parquet")
+    with pytest.raises(EngineFailed):
+        _ask(engine, "SELECT a FROM t", charge)
+    engine.close()

@@ -1,0 +1,106 @@
+"""PostgreSQL as the engine: its role, its constraints, its connections."""
+
+import re
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.postgres import PostgresEngine
+from dpsql.errors import ConfigError, EngineFailed
+from dpsql.privacy.budget import Charge
+from dpsql.question import Cancellation
+from dpsql.shadow.postgres import Postgres
+from tests.engines.reader import READER, reading
+
+Make = Callable[[str], PostgresEngine]
+
+
+def _one(engine: PostgresEngine, sql: str, charge: Charge) -> object:
+    return engine.run(sql, charge, timeout=30, cancellation=Cancellation())[0][0]
+
+
+def test_only_constraints_that_hold_for_every_row_count(postgres: Make) -> None:
+    """Not those that are partial, deferred or of expressions, nor a parent's, which its children need not keep."""
+    engine = postgres("""
+        CREATE TABLE t (a INT UNIQUE DEFERRABLE, b INT, c INT, d INT, e INT UNIQUE NULLS NOT DISTINCT, f INT);
+        CREATE UNIQUE INDEX ON t (b) WHERE b > 0;
+        CREATE UNIQUE INDEX ON t ((c + 1));
+        CREATE UNIQUE INDEX ON t (d) INCLUDE (f);
+        CREATE TABLE parent (a INT UNIQUE);
+        CREATE TABLE child () INHERITS (parent);
+        CREATE TABLE parts (a INT UNIQUE) PARTITION BY RANGE (a);
+        CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (9)""")
+    assert engine.unique_columns("t") == {"d", "e"}
+    assert engine.unique_columns("parent") == frozenset()
+    assert engine.unique_columns("parts") == {"a"}
+
+
+def test_types_are_those_that_stand_behind_domains(postgres: Make) -> None:
+    """A domain is read as its base type, an enumeration as what it is."""
+    engine = postgres("""
+        CREATE DOMAIN money_amount AS numeric(10, 2);
+        CREATE TYPE colour AS ENUM ('red', 'blue');
+        CREATE TABLE t (a money_amount, b colour, c varchar(3))""")
+    assert engine.columns("t") == {"a": "numeric(10,2)", "b": "enum", "c": "character varying(3)"}
+
+
+def test_a_superuser_is_refused(server: Postgres) -> None:
+    """The hint is what to do instead."""
+    with pytest.raises(ConfigError, match='the role "dpsql_owner" is a superuser') as caught:
+        PostgresEngine(reading(server, "dpsql_owner"), ["trips"])
+    assert caught.value.hint == (
+        "CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON \"trips\" TO dpsql_reader;"
+    )
+
+
+@pytest.mark.parametrize("privilege", ["INSERT", "UPDATE", "DELETE", "TRUNCATE"])
+def test_a_role_that_may_write_is_refused(owner: psycopg.Connection, reader_dsn: str, privilege: str) -> None:
+    """One privilege on one table is too much."""
+    owner.execute(f"CREATE TABLE t (a INT); CREATE TABLE u (a INT); GRANT {privilege} ON u TO {READER}".encode())
+    with pytest.raises(ConfigError, match="may write to u"):
+        PostgresEngine(reader_dsn, ["t", "u"])
+    PostgresEngine(reader_dsn, ["t"]).close()
+
+
+def test_an_unreachable_server_is_told(reader_dsn: str) -> None:
+    """The message does not repeat the DSN, which may hold a password."""
+    with pytest.raises(NoEngine, match=re.escape("the PostgreSQL server can't be asked")) as caught:
+        PostgresEngine(reader_dsn.replace("port=", "password=hidden port=1"), [])
+    assert "hidden" not in f"{caught.value.message}{caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "change", ["ALTER TABLE t DROP CONSTRAINT t_a_key", "ALTER TABLE t ALTER COLUMN b TYPE numeric", "DROP TABLE t"]
+)
+def test_an_altered_table_ends_the_measurements(
+    postgres: Make, owner: psycopg.Connection, charge: Charge, change: str
+) -> None:
+    """What was planned on a constraint or a type is not answered once it has gone."""
+    engine = postgres("CREATE TABLE other AS SELECT 1 AS i; CREATE TABLE t (a INT UNIQUE, b INT)")
+    assert engine.unique_columns("t") == {"a"}
+    assert _one(engine, "SELECT count(*) FROM other", charge) == 1
+    owner.execute(change.encode())
+    with pytest.raises(EngineFailed):
+        _one(engine, "SELECT count(*) FROM other", charge)
+
+
+def test_a_lost_connection_is_made_anew(postgres: Make, owner: psycopg.Connection, charge: Charge) -> None:
+    """The server may restart between two statements."""
+    engine = postgres("CREATE TABLE t AS SELECT 7 AS a")
+    assert _one(engine, "SELECT a FROM t", charge) == 7
+    owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [READER])
+    assert _one(engine, "SELECT a FROM t", charge) == 7
+
+
+def test_a_statement_leaves_nothing_in_its_session(postgres: Make, charge: Charge) -> None:
+    """Settings are the transaction's, so that a pooler may stand between."""
+    engine = postgres("CREATE TABLE t AS SELECT 7 AS a")
+    assert (
+        _one(engine, "SELECT current_setting('timezone') || current_setting('transaction_read_only')", charge)
+        == "UTCon"
+    )
+    with engine._pool.lent(wait=1) as connection:
+        assert connection.execute("SHOW transaction_read_only").fetchone() == ("off",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("0",)
