@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.site import Site, dpsql_site, plain_site
+from tests.clients.site import Site, configure, plain_site, serving
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def place() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def here(place: Path) -> Iterator[Site]:
     """Give dpsql."""
-    with dpsql_site(place) as site:
+    with serving(configure(place)) as site:
         yield site
 
 

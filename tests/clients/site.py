@@ -1,5 +1,6 @@
 """Two places that clients are sent to: dpsql as a user runs it, and a plain PostgreSQL with the same empty tables."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from dpsql.shadow.postgres import Postgres
 from dpsql.wire.scram import Verifier
 from tests.clients.data import write
 
+_PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
 _DEMO = Path(__file__).resolve().parent.parent.parent
 _CONFIG = """\
 dataset: taxi
@@ -58,9 +60,11 @@ class Site:
     """Where a server listens, and who logs in."""
 
     port: int
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    """The process of `dpsql serve`."""
     host: str = "127.0.0.1"
     user: str = "ana"
-    password: str = field(default="a pass:word", repr=False)
+    password: str = field(default=_PASSWORD, repr=False)
     database: str = "taxi"
 
     @property
@@ -77,19 +81,31 @@ class Site:
         return f"{scheme}://{self.user}:{password}@{self.host}:{self.port}/{self.database}"
 
 
-@contextmanager
-def dpsql_site(directory: Path, *, tls: str = "") -> Iterator[Site]:
-    """Serve a few trips with `dpsql serve`, in a process of its own."""
+def configure(directory: Path, *, tls: str = "") -> Path:
+    """Write a configuration, schemas and a few trips; return the configuration's file."""
     write(directory / "taxi.duckdb")
+    verifier = Verifier.of(_PASSWORD)
     config = directory / "config.yaml"
-    verifier = Verifier.of(Site.__dataclass_fields__["password"].default)
     config.write_text(_CONFIG.format(schemas=_DEMO / "schemas", verifier=verifier, tls=tls))
-    command = [sys.executable, "-c", "from dpsql.cli.main import app; app()", "serve", "--config", str(config)]
-    served = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return config
+
+
+@contextmanager
+def serving(config: Path, *, python: str = sys.executable, uid: int | None = None) -> Iterator[Site]:
+    """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given."""
+    served = subprocess.Popen(  # noqa: S603
+        [python, "-c", "from dpsql.cli.main import app; app()", "serve", "--config", str(config)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"},
+        user=uid,
+        group=uid,
+        extra_groups=None if uid is None else [],
+    )
     assert served.stdout is not None
     try:
         said = served.stdout.readline()
-        yield Site(int(said.split(";")[0].rpartition(":")[2]))
+        yield Site(int(said.split(";")[0].rpartition(":")[2]), served)
     finally:
         served.terminate()
         served.communicate(timeout=30)

@@ -61,7 +61,8 @@ def test_polars_over_adbc(here: Site, statement: str) -> None:
 def _columns(site: Site) -> list[tuple[object, ...]]:
     with adbc_driver_postgresql.dbapi.connect(site.url()) as connection, connection.cursor() as cursor:
         cursor.execute(COLUMNS)
-        return cursor.fetchall()
+        rows: list[tuple[object, ...]] = cursor.fetchall()
+    return rows
 
 
 def test_adbc_sees_a_plain_server(here: Site, plain: Site) -> None:
@@ -82,5 +83,4 @@ def test_adbc_parameter_and_refusal(here: Site) -> None:
         assert cursor.fetchall() == [(LONG_TRIPS,)]
         with pytest.raises(Error) as caught:
             cursor.execute(ROWS)
-            cursor.fetchall()
         assert caught.value.sqlstate == REFUSED

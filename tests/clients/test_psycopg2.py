@@ -25,7 +25,7 @@ def _rows(site: Site, statement: str) -> list[tuple[object, ...]]:
     connection = psycopg2.connect(site.dsn)
     with connection.cursor() as opened:
         opened.execute(statement)
-        rows = opened.fetchall()
+        rows: list[tuple[object, ...]] = opened.fetchall()
     connection.close()
     return rows
 

@@ -81,9 +81,10 @@ def test_rows_are_refused(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         with pytest.raises(sa.exc.DBAPIError) as caught:
             connection.execute(sa.text(ROWS))
-        assert REFUSED in (getattr(caught.value.orig, "pgcode", None), getattr(caught.value.orig, "sqlstate", None)) or (
-            REFUSED in str(caught.value.orig)
-        )
+        assert REFUSED in (
+            getattr(caught.value.orig, "pgcode", None),
+            getattr(caught.value.orig, "sqlstate", None),
+        ) or (REFUSED in str(caught.value.orig))
         connection.rollback()
         assert connection.execute(sa.text("SELECT 1")).scalar_one() == 1
 
