@@ -87,6 +87,7 @@ def test_rows_are_refused(here: Site) -> None:
     assert (code, shown) == (1, "")
     assert said.startswith(f"ERROR:  {REFUSED}: ")
     assert "HINT:" in said
+    assert "PL/pgSQL" not in said
 
 
 def test_copy_gives_the_rows(here: Site) -> None:
