@@ -1,0 +1,160 @@
+"""Two places that clients are sent to: dpsql as a user runs it, and a plain PostgreSQL with the same empty tables."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from dpsql.shadow import binaries
+from dpsql.shadow.binaries import Account
+from dpsql.shadow.postgres import Postgres
+from dpsql.wire.scram import Verifier
+from tests.clients.data import write
+
+_PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
+_DEMO = Path(__file__).resolve().parent.parent.parent
+_CONFIG = """\
+dataset: taxi
+engine: {{kind: duckdb, database: taxi.duckdb}}
+schemas: {schemas}
+listen: {{host: 127.0.0.1, port: 0{tls}}}
+shadow: {{directory: shadow}}
+ledger: sqlite:///ledger.db
+budget: {{passenger: {{epsilon: 10000000}}}}
+roles:
+  # So much ε that counts come out exact but once in 10^10 statements.
+  analyst: {{protects: passenger, budget: {{epsilon: 10000000}}, per_query: {{epsilon: 1000}}}}
+users:
+  ana: {{role: analyst, password: "{verifier}"}}
+"""
+_TABLES = """
+CREATE ROLE ana LOGIN;
+GRANT pg_read_all_data TO ana;
+CREATE TABLE zones (zone_id integer PRIMARY KEY, zone text, borough text);
+CREATE TABLE trips (
+  trip_id bigint NOT NULL, driver_id integer NOT NULL, passenger_id integer NOT NULL, pickup_ts timestamp NOT NULL,
+  pickup_zone integer NOT NULL REFERENCES zones, payment_type text, passenger_count integer NOT NULL,
+  trip_distance double precision NOT NULL, fare double precision NOT NULL, tip double precision NOT NULL,
+  total double precision NOT NULL);
+COMMENT ON TABLE zones IS 'the taxi zones of New York';
+COMMENT ON COLUMN zones.zone IS 'name of the zone';
+COMMENT ON COLUMN zones.borough IS 'borough of the zone';
+COMMENT ON TABLE trips IS 'one row per taxi ride in New York in March 2019';
+COMMENT ON COLUMN trips.pickup_ts IS 'when the ride began';
+COMMENT ON COLUMN trips.pickup_zone IS 'where the ride began';
+COMMENT ON COLUMN trips.trip_distance IS 'in miles';
+COMMENT ON COLUMN trips.fare IS 'metered fare in dollars';
+COMMENT ON COLUMN trips.tip IS 'tip in dollars; cash tips are not recorded';
+COMMENT ON COLUMN trips.total IS 'everything paid in dollars';
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a server listens, and who logs in."""
+
+    port: int
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    """The process of `dpsql serve`."""
+    host: str = "127.0.0.1"
+    user: str = "ana"
+    password: str = field(default=_PASSWORD, repr=False)
+    database: str = "taxi"
+
+    @property
+    def dsn(self) -> str:
+        """Return libpq's key words."""
+        return (
+            f"host={self.host} port={self.port} user={self.user} password='{self.password}' dbname={self.database}"
+            " sslmode=disable"
+        )
+
+    def url(self, scheme: str = "postgresql") -> str:
+        """Return the same as an address."""
+        password = self.password.replace(" ", "%20").replace(":", "%3A")
+        return f"{scheme}://{self.user}:{password}@{self.host}:{self.port}/{self.database}"
+
+
+def configure(directory: Path, *, tls: str = "") -> Path:
+    """Write a configuration, schemas and a few trips; return the configuration's file."""
+    write(directory / "taxi.duckdb")
+    verifier = Verifier.of(_PASSWORD)
+    config = directory / "config.yaml"
+    config.write_text(_CONFIG.format(schemas=_DEMO / "schemas", verifier=verifier, tls=tls))
+    return config
+
+
+@contextmanager
+def serving(config: Path, *, python: str = sys.executable, uid: int | None = None) -> Iterator[Site]:
+    """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given."""
+    served = subprocess.Popen(  # noqa: S603
+        [python, "-c", "from dpsql.cli.main import app; app()", "serve", "--config", str(config)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"},
+        user=uid,
+        group=uid,
+        extra_groups=None if uid is None else [],
+    )
+    assert served.stdout is not None
+    try:
+        said = served.stdout.readline()
+        yield Site(int(said.split(";")[0].rpartition(":")[2]), served)
+    finally:
+        served.terminate()
+        served.communicate(timeout=30)
+
+
+@contextmanager
+def plain_site(directory: Path) -> Iterator[Site]:
+    """Run a PostgreSQL of the shadow's own version, on a port, with the tables as a DBA would create them."""
+    server = Postgres.start(directory / "plain")
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE taxi")
+    with psycopg.connect(server.dsn("taxi")) as connection:
+        connection.execute(_TABLES)
+    server.stop()
+    with _on_port(directory / "plain") as port:
+        yield Site(port)
+
+
+@contextmanager
+def _on_port(home: Path) -> Iterator[int]:
+    """Run the server again, listening on a port; only for tests, since it lets everybody in."""
+    account = Account.for_server()
+    program = binaries.executable_for(account, binaries.find(), home).directory / "postgres"
+    port = _free_port()
+    (home / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "port": str(port),
+        "unix_socket_directories": "",
+        "log_min_messages": "log",
+    }
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    child = subprocess.Popen(  # noqa: S603
+        [program, "-D", home / "data", *options],
+        cwd="/",
+        stderr=subprocess.PIPE,
+        user=None if account is None else account.uid,
+        group=None if account is None else account.gid,
+    )
+    try:
+        assert child.stderr is not None
+        # Its last line when it starts; it says nothing more until it stops.
+        next(line for line in child.stderr if b"ready to accept connections" in line)
+        yield port
+    finally:
+        child.terminate()
+        child.communicate(timeout=30)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
