@@ -24,6 +24,8 @@ class Address:
 
     async def connect(self, user: str, password: str) -> "SqlClient":
         """Log in; see `Connect`."""
+        if not user or not password:
+            raise Denied
         # The way never leaves this machine, so a certificate is not asked for what it could say about it.
         mode = "require" if self.tls else "disable"
         try:

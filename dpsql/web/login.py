@@ -31,8 +31,6 @@ async def enter(request: Request, rooms: Rooms) -> Response:
         refused.headers["Retry-After"] = str(math.ceil(wait))
         return refused
     try:
-        if not user or not password:
-            raise Denied
         client = await rooms.site.connect(user, password)
     except Denied:
         return rooms.page(request, "login.html", status=401, error=_WRONG, user=user)

@@ -81,5 +81,5 @@ class _Inside(uvicorn.Server):
     """A server inside somebody else's process, whose signals are not its own."""
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]  # a generator function, as theirs is
+    def capture_signals(self) -> Iterator[None]:
         yield
