@@ -66,7 +66,7 @@ def _rule(given: Mapping[str, str], kinds: frozenset[str]) -> Json:
     membership = membership_epsilon(number(given, "membership", *_SHARES))
     largest = min(naming, membership)
     chosen = number(given, "epsilon", _LEAST, _MOST) if given.get("epsilon") else largest
-    end = 1.6 * float(max(chosen, largest))
+    end = 1.15 * float(max(chosen, min(naming, 20 * membership), membership))
     grid = [float(epsilon) for epsilon in np.linspace(0, end, _POINTS)]
     beliefs = [belief_after(Fraction(epsilon), people) for epsilon in grid]
     now = belief_after(chosen, people)

@@ -20,13 +20,12 @@ class Unit:
     """Whose rows the made-up rows are thought to be, and how many of one count at the most."""
 
     name: str
-    title: str
     rows: int
 
 
 UNITS = {
     unit.name: unit
-    for unit in (Unit("row", "one row", 1), Unit("passenger", "one passenger", 5), Unit("driver", "one driver", 40))
+    for unit in (Unit("row", 1), Unit("passenger", 5), Unit("driver", 40))
 }
 
 

@@ -42,8 +42,7 @@ class Pages:
         Raises:
             OSError: when the address can't be had.
         """
-        family = socket.AF_INET6 if ":" in self._listen.host else socket.AF_INET
-        self._socket = socket.create_server((self._listen.host, self._listen.port), family=family)
+        self._socket = _listening(self._listen.host, self._listen.port)
         # Cookies know no ports, and two servers on one machine must not share one.
         cookie = f"dpsql-{self._socket.getsockname()[1]}"
         app, self._sessions = make_app(replace(self._site, cookie=cookie, secure=self._listen.tls is not None))
@@ -83,3 +82,17 @@ class _Inside(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    # The protocol is named, because asyncio sends small answers at once only where it is.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen()
+    except OSError:
+        found.close()
+        raise
+    return found

@@ -36,6 +36,7 @@ chart.draw({
   x: { low, high: now, title: "time (UTC)", format: (moment) => stamp(moment, span) },
   y: { low: 0, high: 1.08 * Math.max(1e-9, ...roles.flatMap((role) => role.spent), moments.length ? 0 : 1), title: "ε spent" },
   lines,
+  empty: "nothing is charged yet",
 });
 legend(lines);
-document.body.dataset.ready = 1;
+document.body.dataset.done = 1;

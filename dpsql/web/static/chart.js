@@ -56,6 +56,9 @@ export class Chart {
     this.svg.replaceChildren();
     this.svg.setAttribute("aria-label", spec.label);
     this.plane = put(this.svg, "g", { transform: `translate(${EDGE.left},${EDGE.top})` });
+    if (!spec.lines.length) {
+      put(this.plane, "text", { x: this.width / 2, y: this.height / 2, "text-anchor": "middle" }, spec.empty);
+    }
     this.axes(spec);
     for (const mark of spec.marks ?? []) this.mark(mark);
     for (const line of spec.lines) {
@@ -83,7 +86,7 @@ export class Chart {
   }
 
   axes({ x, y }) {
-    for (const value of ticks(y.low, y.high, this.height / 60)) {
+    for (const value of this.spec.lines.length ? ticks(y.low, y.high, this.height / 60) : []) {
       const place = this.down(value);
       put(this.plane, "line", { class: "grid", x1: 0, x2: this.width, y1: place, y2: place });
       put(this.plane, "text", { x: -8, y: place + 4, "text-anchor": "end" }, (y.format ?? plain)(value));
@@ -93,7 +96,7 @@ export class Chart {
       put(this.plane, "text", { x: this.left(value), y: this.height + 17, "text-anchor": "middle" }, (x.format ?? plain)(value));
     }
     put(this.plane, "text", { class: "title", x: this.width / 2, y: this.height + 35, "text-anchor": "middle" }, x.title);
-    put(this.plane, "text", { class: "title", x: -EDGE.left + 4, y: -10 }, y.title);
+    put(this.plane, "text", { class: "title", x: -EDGE.left + 4, y: -11 }, y.title);
   }
 
   mark({ x, y, kind }) {
@@ -104,7 +107,7 @@ export class Chart {
   label({ x, y, text }, place) {
     if (!text) return;
     if (x === undefined) {
-      put(this.plane, "text", { class: "over", x: this.width - 2, y: this.down(y) - 5, "text-anchor": "end" }, text);
+      put(this.plane, "text", { class: "over", x: 6, y: this.down(y) - 5 }, text);
       return;
     }
     const right = this.left(x) > this.width * 0.6;

@@ -5,38 +5,36 @@ import { ask, complain, get, latest, percent, say, show, slide } from "./dom.js"
 
 const ruleChart = new Chart(get("rule-chart"));
 const studyChart = new Chart(get("study-chart"));
-const probability = { low: 0, high: 1, title: "probability", format: (value) => `${Math.round(100 * value)} %` };
+const probability = { low: 0, title: "probability", format: (value) => `${Number((100 * value).toPrecision(3))} %` };
 let largest = null;
 
 const value = (id) => get(id).value;
-const share = (id) => String(Number(value(id)) / 100);
+const share = (id) => String(Number((Number(value(id)) / 100).toPrecision(12)));
 const noise = () => document.querySelector("input[name=noise]:checked").value;
 
-function curves(chart, answer, lines, marks, label) {
+function curves(chart, answer, lines, marks, label, high = 1) {
   chart.draw({
     label,
     x: { low: 0, high: answer.x.at(-1), title: "ε" },
-    y: probability,
+    y: { ...probability, high },
     lines: lines.map(([name, kind, key]) => ({ name, kind, x: answer.x, y: answer[key] })),
     marks: [...marks, { x: answer.epsilon, kind: "chosen", text: `ε = ${show(answer.epsilon, 4)}` }],
   });
 }
 
-const rule = latest(async (signal) => {
+const rule = latest(async () => {
   const fields = {
     people: Math.round(Number(value("people"))), risk: share("risk"), membership: share("membership"), epsilon: value("epsilon"),
     rows: value("rows"), max_rows: value("max_rows"), groups: value("groups"), noise: noise(),
     role: value("role"), protects: value("protects"), period: value("period"),
   };
   try {
-    const answer = await ask("/choose/rule", fields, { signal });
+    const answer = await ask("/choose/rule", fields);
     complain("error", null);
     ruled(answer);
   } catch (error) {
-    if (error.name === "AbortError") throw error;
     complain("error", error);
   }
-  document.body.dataset.ready = Number(document.body.dataset.ready ?? 0) + 1;
 });
 
 function ruled(answer) {
@@ -78,10 +76,10 @@ function fill(level) {
   }
 }
 
-const study = latest(async (signal) => {
+const study = latest(async () => {
   const fields = { values: value("values"), query: value("query"), risk: share("study-risk"), epsilon: value("study-epsilon") };
   try {
-    const answer = await ask("/choose/study", fields, { signal });
+    const answer = await ask("/choose/study", fields);
     complain("study-error", null);
     say("tight", percent(answer.tight_now));
     say("tight-note", `requirement met for ε ≤ ${show(answer.epsilon_tight, 6)}`);
@@ -92,9 +90,9 @@ const study = latest(async (signal) => {
     curves(studyChart, answer,
       [["upper", "second", "upper"], ["tight", "private", "tight"]],
       [{ y: answer.requirement, kind: "need", text: "requirement" }],
-      `Disclosure risk by ε: at ε = ${show(answer.epsilon)} at most ${percent(answer.tight_now)}`);
+      `Disclosure risk by ε: at ε = ${show(answer.epsilon)} at most ${percent(answer.tight_now)}`,
+      Math.min(1, 1.2 * Math.max(answer.requirement, ...answer.upper)));
   } catch (error) {
-    if (error.name === "AbortError") throw error;
     complain("study-error", error);
   }
 });

@@ -20,12 +20,12 @@ export const percent = (share) => {
 };
 
 /** Ask the server for JSON; what it refuses is thrown with its own words. */
-export async function ask(path, fields, { post = false, signal } = {}) {
+export async function ask(path, fields, { post = false } = {}) {
   const sent = new URLSearchParams(fields);
   if (post) sent.set("token", document.querySelector("meta[name=token]").content);
   const reply = post
-    ? await fetch(path, { method: "POST", body: sent, signal })
-    : await fetch(`${path}?${sent}`, { signal });
+    ? await fetch(path, { method: "POST", body: sent })
+    : await fetch(`${path}?${sent}`);
   const answer = await reply.json();
   if (!reply.ok) throw new Error(answer.hint ? `${answer.error}. ${answer.hint}` : answer.error);
   return answer;
@@ -37,20 +37,20 @@ export function complain(id, error) {
   place.textContent = error ? error.message : "";
 }
 
-/** Run `work` with the newest request only: an older one is given up, and at most one waits. */
-export function latest(work, pause = 60) {
-  let timer, running;
-  return () => {
-    clearTimeout(timer);
-    timer = setTimeout(async () => {
-      running?.abort();
-      running = new AbortController();
-      try {
-        await work(running.signal);
-      } catch (error) {
-        if (error.name !== "AbortError") throw error;
-      }
-    }, pause);
+/** Run `work` now, or once more after the run that is under way: however fast a slider moves, the last value is drawn. */
+export function latest(work) {
+  let running = false;
+  let again = false;
+  return async () => {
+    again = true;
+    if (running) return;
+    running = true;
+    while (again) {
+      again = false;
+      await work();
+    }
+    running = false;
+    document.body.dataset.done = Number(document.body.dataset.done ?? 0) + 1;
   };
 }
 

@@ -21,9 +21,10 @@ function draw(answer, raw) {
   const peak = Math.max(1e-9, ...lines.flatMap((line) => line.y));
   chart.draw({
     label: `${answer.title}: ${lines.map((line) => line.name).join(" and ") || "no"} density, ε = ${answer.epsilon}`,
-    x: { low: answer.low, high: answer.high, title: answer.axis },
-    y: { low: 0, high: lines.length ? peak * 1.08 : 1, title: "density" },
+    x: { low: answer.low, high: answer.high, title: answer.axis || "value" },
+    y: { low: 0, high: peak * 1.08, title: "density" },
     lines,
+    empty: "nothing is asked yet",
   });
 }
 
@@ -35,9 +36,9 @@ function numbers(answer, spent, note) {
   say("spent-note", note);
 }
 
-async function sample(signal) {
+async function sample() {
   const fields = { sample: choice.value, unit: unit(), epsilon: box.value };
-  const answer = await ask("/explore/sample", fields, { signal });
+  const answer = await ask("/explore/sample", fields);
   redraws += 1;
   together += answer.epsilon;
   draw(answer, answer.raw);
@@ -48,11 +49,11 @@ async function sample(signal) {
   say("about", "2,000 made-up values in 100 equal buckets over the declared range; the noise is drawn by the server, with the very mechanism that answers get.");
 }
 
-async function price(signal) {
-  const answer = await ask("/explore/price", { column: choice.value, epsilon: box.value }, { signal });
+async function price() {
+  const answer = await ask("/explore/price", { column: choice.value, epsilon: box.value });
   draw(answer);
   numbers(answer, "0", "nothing is asked yet");
-  say("sensitivity", `Your role protects each ${get("units").dataset.protects ?? "individual"}: at most ${answer.sensitivity} rows of one count.`);
+  say("sensitivity", `Your role protects each ${get("units").dataset.protects}: at most ${answer.sensitivity} rows of one count.`);
   say("before", `Asking charges role ${answer.role} ε = ${show(answer.epsilon, 4)}; ${answer.left} is left. The same question within an epoch is free, and has the same noise.`);
   say("statement", answer.statement);
   say("refresh", `Ask, for ε = ${show(answer.epsilon, 4)}`);
@@ -60,34 +61,33 @@ async function price(signal) {
 }
 
 async function buy() {
-  const answer = await ask("/explore/ask", { column: choice.value, epsilon: box.value }, { post: true });
-  draw(answer);
+  const asked = { column: choice.value, epsilon: box.value };
+  const answer = await ask("/explore/ask", asked, { post: true });
   const free = Number(answer.charged) === 0;
-  numbers(answer, answer.charged, `${answer.left} left of role ${answer.role}`);
+  if (choice.value === asked.column && box.value === asked.epsilon) {
+    draw(answer);
+    numbers(answer, answer.charged, `${answer.left} left of role ${answer.role}`);
+  }
   get("after").classList.add("paid");
   say("after", free
     ? `Charged nothing: this was answered before, and the noise is the same. ${answer.left} is left.`
     : `Charged ε = ${answer.charged} to role ${answer.role}; ${answer.left} is left.`);
 }
 
-const update = latest(async (signal) => {
+const update = latest(async () => {
   try {
-    get("chart").classList.add("waiting");
-    await (real() ? price(signal) : sample(signal));
+    await (real() ? price() : sample());
     complain("error", null);
   } catch (error) {
-    if (error.name === "AbortError") throw error;
     complain("error", error);
   }
-  get("chart").classList.remove("waiting");
-  document.body.dataset.ready = Number(document.body.dataset.ready ?? 0) + 1;
 });
 
 function chosen() {
   const asks = real();
   get("real").hidden = !asks;
   get("legend-raw").hidden = asks;
-  get("units").disabled = asks;
+  get("segments").hidden = asks;
   get("distance").hidden = asks;
   say("refresh", asks ? "Ask" : "Refresh noise");
   say("after", "");
