@@ -27,9 +27,17 @@ test: $(VENV)/ok
 	$(PY) -m pytest
 
 test-all: $(VENV)/ok
-	$(PY) -m pytest -m ''
+	$(PY) -m pytest -m 'not browser'
+
+# The pages in Debian's Chromium, which only root can install; others need one that is there.
+test-browser: $(VENV)/ok
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } || \
+	  { echo 'chromium is needed: apt-get install chromium' >&2; exit 1; }
+	$(PIP) -e '.[dev,plots,browser]'
+	$(PY) -m pytest -m browser tests/browser
 
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
 
-.PHONY: demo check test test-all bench
+.PHONY: demo check test test-all test-browser bench

@@ -1,8 +1,9 @@
-"""One running dpsql: engine, ledger, shadow, gateway and listener, started in order and stopped in reverse."""
+"""One running dpsql: engine, ledger, shadow, gateway, listener and pages, started in order and stopped in reverse."""
 
 import logging
 import os
 import ssl
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import Self
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway import Deps, Gateway
-from dpsql.policy.config import Config, EmbeddedShadow, Ledger, PostgresServer, SqliteFile, Tls
+from dpsql.policy.config import Config, EmbeddedShadow, Ledger, Listen, PostgresServer, SqliteFile, Tls
 from dpsql.policy.model import Table
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.public import Public, read_public
@@ -22,6 +23,9 @@ from dpsql.rewrite.oracle import Oracle
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
+from dpsql.web.client import Address
+from dpsql.web.serving import Pages
+from dpsql.web.site import Site
 from dpsql.wire.house import UserEntry
 from dpsql.wire.listener import Listener
 
@@ -37,6 +41,12 @@ class Server:
         self._config = config
         self._stack = AsyncExitStack()
         self._listener: Listener | None = None
+        self._pages: Pages | None = None
+
+    @property
+    def pages(self) -> str | None:
+        """Return the address of the pages; None if there are none."""
+        return None if self._pages is None else self._pages.url
 
     @property
     def address(self) -> tuple[str, int]:
@@ -87,6 +97,8 @@ class Server:
             Deps(policy, engine, ledger, oracle, public.declared, public.rows, os.urandom, config.refresh, _TIMEOUT)
         )
         self._listener = await self._listen(gateway, shadow)
+        if config.web is not None:
+            self._pages = await self._open_pages(config.web, users, ledger)
 
     async def _listen(self, gateway: Gateway, shadow: Postgres) -> Listener:
         config = self._config
@@ -103,6 +115,14 @@ class Server:
         await listener.start()
         self._stack.push_async_callback(listener.stop)
         return listener
+
+    async def _open_pages(self, listen: Listen, users: Mapping[str, str], ledger: SqliteLedger) -> Pages:
+        config = self._config
+        server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None)
+        pages = Pages(listen, Site(config.policy, users, server.connect, ledger, os.urandom, time.monotonic))
+        await pages.start()
+        self._stack.push_async_callback(pages.stop)
+        return pages
 
 
 def open_ledger(ledger: Ledger) -> SqliteLedger:

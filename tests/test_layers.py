@@ -10,10 +10,12 @@ PACKAGE = Path(__file__).parent.parent / "dpsql"
 
 ORDER = (
     frozenset({"cli"}),
-    frozenset({"demo", "plots", "web"}),
+    frozenset({"demo"}),
     frozenset({"dpsql"}),
     frozenset({"local"}),
     frozenset({"server"}),
+    frozenset({"web"}),
+    frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
     frozenset({"accounts", "explain", "observe", "plan", "public"}),
@@ -31,6 +33,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "wire.scram": "salts and nonces of the log-in",
         "wire.house": "the keys by which a session is cancelled, and the salts of unknown names",
         "demo.setting": "the passwords of the demo's users",
+        "web.sessions": "the keys of those who are logged in",
         "local": "the password of a connection to a server of our own",
     },
     "os.urandom": {
@@ -46,7 +49,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "plots.registry": "made-up patients, the same ones every time",
         "plots.samples": "made-up values, the same ones every time",
     },
-    "socket": {"wire.listener": "the only sockets"},
+    "socket": {"wire.listener": "the only sockets", "web.serving": "the pages' address"},
     "socketserver": {},
     "asyncio.start_server": {"wire.listener": "the only sockets"},
     "asyncio.open_connection": {"wire.listener": "the only sockets"},

@@ -42,7 +42,7 @@ def demo(
 async def _serve(config: Config, passwords: Mapping[str, str]) -> None:
     """Serve on the first port that is free."""
     for port in range(config.listen.port, config.listen.port + _TRIES):
-        moved = replace(config, listen=replace(config.listen, port=port))
+        moved = _moved(config, port - config.listen.port)
         try:
             async with Server(moved) as server:
                 await _run(server, moved.policy.dataset, passwords)
@@ -54,12 +54,20 @@ async def _serve(config: Config, passwords: Mapping[str, str]) -> None:
     raise OSError(errno.EADDRINUSE, f"no free port from {config.listen.port} to {port}")
 
 
+def _moved(config: Config, by: int) -> Config:
+    """Return the configuration with its ports, also that of the pages, moved."""
+    web = config.web and replace(config.web, port=config.web.port + by)
+    return replace(config, listen=replace(config.listen, port=config.listen.port + by), web=web)
+
+
 async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> None:
     host, port = server.address
     links = {name: f"postgresql://{name}:{passwords[name]}@{host}:{port}/{dataset}" for name in USERS}
     await asyncio.to_thread(_ask, links[_FIRST_USER])
     for link in links.values():
         typer.echo(f"connect: {link}")
+    if server.pages is not None:
+        typer.echo(f"pages: {server.pages} (with the same names and passwords)")
     typer.echo(f"users: {', '.join(f'{name} ({role})' for name, role in USERS.items())}; stop with Ctrl-C")
     await until_interrupted()
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli import budget, check, demo, explain, init, query, refresh, serve, user
+from dpsql.cli import budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, user
 
 app = typer.Typer(
     name="dpsql",
@@ -38,5 +38,7 @@ for _command in (
     user.user,
     budget.budget,
     refresh.refresh,
+    plot.plot,
 ):
     app.command()(_command)
+app.add_typer(epsilon.app, name="epsilon")

@@ -21,5 +21,6 @@ def serve(config: ConfigFile = DEFAULT_CONFIG) -> None:
 async def _serve(config: Config) -> None:
     async with Server(config) as server:
         host, port = server.address
-        typer.echo(f"serving {config.policy.dataset} on {host}:{port}; stop with Ctrl-C")
+        pages = "" if server.pages is None else f", pages at {server.pages}"
+        typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
         await until_interrupted()

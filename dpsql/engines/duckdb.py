@@ -129,6 +129,15 @@ class DuckDb:
         return rows
 
 
+def _lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fix the settings, unless this process has the file open already: then they are."""
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchone() == (True,):
+        return
+    # Times with a zone are read as UTC, whatever the machine's own is.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+
+
 def _limits(resources: Resources) -> Mapping[str, Setting]:
     given: dict[str, Setting | None] = {"memory_limit": resources.memory, "threads": resources.threads}
     return {name: value for name, value in given.items() if value is not None}

@@ -153,6 +153,8 @@ class Role:
     mechanism: Mechanism = Mechanism.CUBE
     max_groups: int = 100_000
     noise: NoiseLevel | None = None
+    owner: bool = False
+    """Whether it sees what all roles have spent and asked, and not only itself."""
 
 
 @dataclass(frozen=True, slots=True)

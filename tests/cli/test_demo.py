@@ -24,6 +24,7 @@ class FakeServer:
     def __init__(self, config: Config) -> None:
         self.seen.append(config)
         self.address = (config.listen.host, config.listen.port)
+        self.pages = f"http://127.0.0.1:{config.web.port}/" if config.web else None
 
     async def __aenter__(self) -> Self:
         if self.address[1] in self.taken:

@@ -94,6 +94,7 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Pri
         mechanism=shape.mechanism,
         max_groups=shape.max_groups,
         noise=None if shape.per_query is None else shape.per_query.noise,
+        owner=shape.owner,
     )
 
 

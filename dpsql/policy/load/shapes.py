@@ -114,6 +114,8 @@ class RoleShape(Shape):
     """Which noise the role's statistics get."""
     max_groups: Count = 100_000
     """The most groups that one statement may have."""
+    owner: Flag = False
+    """Whether the role sees what all roles have spent and asked."""
 
 
 class UserShape(Shape):

@@ -1,0 +1,126 @@
+"""The pages as one ASGI application: routes, who may see them, and what errors look like."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from dpsql.epsilon.refusal import BadInput
+from dpsql.web import budget, choose, explore, login
+from dpsql.web.attempts import Attempts
+from dpsql.web.headers import SafeHeaders
+from dpsql.web.rooms import HERE, Rooms
+from dpsql.web.sessions import LONGEST, Sessions, Visitor
+from dpsql.web.site import Gone, Refused, Site
+
+Open = Callable[[Request, Rooms], Awaitable[Response]]
+Closed = Callable[[Request, Rooms, Visitor], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(site: Site) -> tuple[Starlette, Sessions]:
+    """Return the application, and who is logged in to it."""
+    sessions = Sessions(site.clock)
+    rooms = Rooms(site, sessions, Attempts(site.clock))
+    cookie = Middleware(
+        SessionMiddleware,
+        secret_key=sessions.secret,
+        session_cookie=site.cookie,
+        max_age=LONGEST,
+        same_site="strict",
+        https_only=site.secure,
+    )
+    app = Starlette(
+        routes=_routes(rooms),
+        middleware=[Middleware(SafeHeaders, secure=site.secure), cookie],
+        exception_handlers={HTTPException: _unhappy, 500: _broken},
+    )
+    return app, sessions
+
+
+def _routes(rooms: Rooms) -> list[Route | Mount]:
+    return [
+        Route("/", _home),
+        Route("/login", _open(rooms, login.show)),
+        Route("/login", _open(rooms, login.enter), methods=["POST"]),
+        Route("/logout", _open(rooms, login.leave), methods=["POST"]),
+        Route("/explore", _page(rooms, explore.page)),
+        Route("/explore/sample", _data(rooms, explore.sample)),
+        Route("/explore/price", _data(rooms, explore.price)),
+        Route("/explore/ask", _data(rooms, explore.ask), methods=["POST"]),
+        Route("/choose", _page(rooms, choose.page)),
+        Route("/choose/rule", _data(rooms, choose.rule)),
+        Route("/choose/study", _data(rooms, choose.study)),
+        Route("/budget", _page(rooms, budget.page)),
+        Route("/budget/charges", _data(rooms, budget.charges)),
+        Mount("/static", StaticFiles(directory=HERE / "static")),
+    ]
+
+
+async def _home(_: Request) -> Response:
+    return RedirectResponse("/explore", 303)
+
+
+def _open(rooms: Rooms, answer: Open) -> Endpoint:
+    """Let anybody in."""
+
+    async def endpoint(request: Request) -> Response:
+        return await answer(request, rooms)
+
+    return endpoint
+
+
+def _page(rooms: Rooms, answer: Closed) -> Endpoint:
+    """Let only visitors in, and send the others to the log-in."""
+
+    async def endpoint(request: Request) -> Response:
+        visitor = await rooms.sessions.visitor(request)
+        if visitor is None:
+            return RedirectResponse("/login", 303)
+        try:
+            return await answer(request, rooms, visitor)
+        except Gone:
+            await rooms.sessions.leave(request)
+            return RedirectResponse("/login", 303)
+
+    return endpoint
+
+
+def _data(rooms: Rooms, answer: Closed) -> Endpoint:
+    """Let only visitors in; errors are for the page's script, which shows them."""
+
+    async def endpoint(request: Request) -> Response:
+        visitor = await rooms.sessions.visitor(request)
+        if visitor is None:
+            return _error(401, "you are logged out; load the page again")
+        try:
+            return await answer(request, rooms, visitor)
+        except BadInput as error:
+            return _error(400, str(error))
+        except Refused as refusal:
+            return _error(409, refusal.message, refusal.hint)
+        except Gone:
+            await rooms.sessions.leave(request)
+            return _error(401, "the connection to the server is lost; log in again")
+
+    return endpoint
+
+
+def _error(status: int, message: str, hint: str | None = None) -> Response:
+    return JSONResponse({"error": message, "hint": hint}, status)
+
+
+async def _unhappy(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _error(status, error.detail if isinstance(error, HTTPException) else "")
+
+
+async def _broken(_: Request, __: Exception) -> Response:
+    """Say nothing about the cause, which stands in the operator's log."""
+    return _error(500, "something went wrong")

@@ -1,0 +1,75 @@
+"""A visitor's connection to dpsql's own listener, by psycopg: the pages have no other way to the data."""
+
+import asyncio
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.sql import SQL, Literal
+
+from dpsql.web.site import Cells, Denied, Gone, Refused
+
+_ANY = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 # compared with, not listened on
+_PATIENCE = 10  # seconds for the log-in
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the server listens, and for which data set."""
+
+    host: str
+    port: int
+    dataset: str
+    tls: bool
+
+    async def connect(self, user: str, password: str) -> "SqlClient":
+        """Log in; see `Connect`."""
+        if not user or not password:
+            raise Denied
+        # The way never leaves this machine, so a certificate is not asked for what it could say about it.
+        mode = "require" if self.tls else "disable"
+        try:
+            connection = await AsyncConnection.connect(
+                host="127.0.0.1" if self.host in _ANY else self.host,
+                port=self.port,
+                dbname=self.dataset,
+                user=user,
+                password=password,
+                sslmode=mode,
+                connect_timeout=_PATIENCE,
+                application_name="dpsql web",
+                autocommit=True,
+            )
+        except (psycopg.Error, ValueError) as error:
+            if "too many connections" in str(error):
+                raise Refused("there are too many open connections with this name; log out elsewhere first") from None
+            raise Denied from None
+        return SqlClient(connection)
+
+
+class SqlClient:
+    """A `Client`; one statement at a time."""
+
+    def __init__(self, connection: AsyncConnection[Cells]) -> None:
+        self._connection = connection
+        self._turn = asyncio.Lock()
+
+    async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
+        """Ask; see `Client.rows`."""
+        async with self._turn:
+            try:
+                if epsilon is None:
+                    await self._connection.execute("RESET dpsql.epsilon")
+                else:
+                    await self._connection.execute(SQL("SET dpsql.epsilon = {}").format(Literal(epsilon)))
+                cursor = await self._connection.execute(statement.encode())
+                return await cursor.fetchall()
+            except psycopg.Error as error:
+                if self._connection.broken or self._connection.closed:
+                    raise Gone from None
+                message = error.diag.message_primary or "the server did not answer"
+                raise Refused(message, error.diag.message_hint) from None
+
+    async def close(self) -> None:
+        """Hang up; see `Client.close`."""
+        await self._connection.close()

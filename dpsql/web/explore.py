@@ -1,0 +1,102 @@
+"""The page Explore: what noise does to a distribution."""
+
+import asyncio
+from fractions import Fraction
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dpsql.epsilon.refusal import BadInput
+from dpsql.plots.samples import samples
+from dpsql.policy.model import Privacy
+from dpsql.privacy.balance import Account
+from dpsql.privacy.budget import left_of, show, total
+from dpsql.web.ask import Bounded, bounded_columns
+from dpsql.web.curves import Json, curve, facts
+from dpsql.web.inputs import number, one_of
+from dpsql.web.rooms import Rooms
+from dpsql.web.samples import LEAST, MOST, UNITS, noisy_sample
+from dpsql.web.sessions import Visitor
+from dpsql.web.site import Site
+
+_RECENT = 1_000
+
+
+async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+    """Return the page."""
+    policy, role = rooms.site.policy, visitor.role
+    columns = await bounded_columns(visitor.client, policy)
+    return rooms.page(
+        request,
+        "explore.html",
+        visitor,
+        samples=samples().values(),
+        units=UNITS.values(),
+        columns=columns,
+        protects=role.protects,
+        cap=min(role.per_query.epsilon, MOST),
+    )
+
+
+async def sample(request: Request, rooms: Rooms, _: Visitor) -> Response:
+    """Return a built-in sample with fresh noise."""
+    return JSONResponse(await asyncio.to_thread(noisy_sample, request.query_params, rooms.site.entropy))
+
+
+async def price(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+    """Return what asking about a real column would cost; nothing is asked."""
+    column, epsilon = await _chosen(request, rooms, visitor)
+    left = await asyncio.to_thread(_left, rooms.site, visitor)
+    return JSONResponse({"left": show(left.epsilon), **_facts(column, epsilon, rooms.site, visitor)})
+
+
+async def ask(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+    """Ask about a real column through the server, and return the private curve and what was charged."""
+    column, epsilon = await _chosen(request, rooms, visitor)
+    before = await asyncio.to_thread(_paid, rooms.site, visitor, column.statement)
+    rows = await visitor.client.rows(column.statement, str(float(epsilon)))
+    after = await asyncio.to_thread(_paid, rooms.site, visitor, column.statement)
+    left = await asyncio.to_thread(_left, rooms.site, visitor)
+    return JSONResponse(
+        {
+            "private": curve(column.counts(rows), float(column.low), float(column.high)),
+            "charged": show(left_of(after, before).epsilon),
+            "left": show(left.epsilon),
+            **_facts(column, epsilon, rooms.site, visitor),
+        }
+    )
+
+
+async def _chosen(request: Request, rooms: Rooms, visitor: Visitor) -> tuple[Bounded, Fraction]:
+    """Return the column, which must be one that the visitor's own connection shows, and the ε within the role's limit."""
+    given = request.query_params if request.method == "GET" else await rooms.form(request)
+    columns = {column.name: column for column in await bounded_columns(visitor.client, rooms.site.policy)}
+    if not columns:
+        raise BadInput("your role has no table with a bounded number column")
+    cap = min(visitor.role.per_query.epsilon, MOST)
+    return columns[one_of(given, "column", tuple(columns))], number(given, "epsilon", min(LEAST, cap), cap)
+
+
+def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> Json:
+    bound = site.policy.tables[column.table].units[visitor.role.protects]
+    return {
+        "title": column.description or column.name,
+        "axis": column.name,
+        "low": float(column.low),
+        "high": float(column.high),
+        "statement": column.statement,
+        "role": visitor.role.name,
+        **facts(bound.max_rows, epsilon),
+    }
+
+
+def _paid(site: Site, visitor: Visitor, statement: str) -> Privacy:
+    """Return what this visitor has paid for a statement lately."""
+    lines = site.books.entries(visitor.role.name, _RECENT)
+    return total(line.cost for line in lines if (line.user, line.statement) == (visitor.user, statement))
+
+
+def _left(site: Site, visitor: Visitor) -> Privacy:
+    account = Account(visitor.user, visitor.role, site.policy.budgets[visitor.role.protects])
+    balance = site.books.balance(account)
+    return min(balance.role_left, balance.dataset_left, key=lambda left: left.epsilon)

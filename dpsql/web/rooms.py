@@ -1,0 +1,45 @@
+"""What all pages share: the site, who is logged in, the templates, and forms that are checked before they are read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.templating import Jinja2Templates
+
+from dpsql.web.attempts import Attempts
+from dpsql.web.sessions import Sessions, Visitor
+from dpsql.web.site import Site
+
+HERE = Path(__file__).parent
+_TEMPLATES = Jinja2Templates(HERE / "templates")
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The shared state of all pages of one server."""
+
+    site: Site
+    sessions: Sessions
+    attempts: Attempts
+
+    def page(
+        self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
+    ) -> Response:
+        """Return a page; every form on it gets the visitor's token."""
+        known = {"visitor": visitor, "token": self.sessions.token(request), "dataset": self.site.policy.dataset}
+        return _TEMPLATES.TemplateResponse(request, template, {**known, **values}, status_code=status)
+
+    async def form(self, request: Request) -> dict[str, str]:
+        """Return the fields of a form that this visitor was given by us.
+
+        Raises:
+            HTTPException: 403, the token is missing or somebody else's.
+        """
+        sent: FormData = await request.form(max_files=0, max_fields=20)
+        fields = {name: value for name, value in sent.items() if isinstance(value, str)}
+        if not self.sessions.genuine(request, fields.get("token", "")):
+            raise HTTPException(403, "this form is too old; load the page again")
+        return fields

@@ -1,0 +1,53 @@
+"""The explorer's built-in samples with noise on them, drawn as for any answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.plots.density import density, distance
+from dpsql.plots.samples import samples
+from dpsql.privacy.entropy import Entropy
+from dpsql.privacy.noise import discrete_laplace
+from dpsql.web.curves import Json, curve, facts, short
+from dpsql.web.inputs import number, one_of
+
+LEAST, MOST = Fraction(1, 100), Fraction(10)
+"""The ends of the slider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whose rows the made-up rows are thought to be, and how many of one count at the most."""
+
+    name: str
+    rows: int
+
+
+UNITS = {
+    unit.name: unit
+    for unit in (Unit("row", 1), Unit("passenger", 5), Unit("driver", 40))
+}
+
+
+def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:
+    """Return the raw and the private curve of a sample; the records are made up, so both may be shown.
+
+    Raises:
+        BadInput: an unknown sample or unit, or an ε beyond the slider.
+    """
+    sample = samples()[one_of(given, "sample", tuple(samples()))]
+    unit = UNITS[one_of(given, "unit", tuple(UNITS))]
+    epsilon = number(given, "epsilon", LEAST, MOST)
+    noise = discrete_laplace(entropy, unit.rows / epsilon, len(sample.counts))
+    noisy = [count + z for count, z in zip(sample.counts, noise, strict=True)]
+    raw, private = (density(counts, sample.low, sample.high) for counts in (sample.counts, noisy))
+    return {
+        "title": sample.title,
+        "axis": sample.unit,
+        "low": sample.low,
+        "high": sample.high,
+        "raw": curve(sample.counts, sample.low, sample.high),
+        "private": {"x": short(private.x), "y": short(private.y)},
+        "distance": distance(raw, private),
+        **facts(unit.rows, epsilon),
+    }

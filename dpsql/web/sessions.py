@@ -1,0 +1,96 @@
+"""Who is logged in. A browser holds only a signed key; the connection stays here, and no password is kept anywhere.
+
+The cookie is Starlette's signed session cookie; forms and calls that change or cost something carry a token that
+itsdangerous signed for the same key.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+from starlette.requests import Request
+
+from dpsql.policy.model import Role
+from dpsql.web.site import Client, Site
+
+IDLE = 30 * 60.0
+"""Seconds after which a visitor who did nothing is logged out."""
+LONGEST = 12 * 60 * 60
+"""Seconds after which every visitor has to log in again."""
+_KEY = "visit"
+
+
+@dataclass(slots=True)
+class Visitor:
+    """Somebody who is logged in."""
+
+    user: str
+    role: Role
+    client: Client
+    began: float
+    seen: float
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The visitors by key, forgotten when the server stops."""
+
+    clock: Callable[[], float]
+    secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    _visitors: dict[str, Visitor] = field(default_factory=dict, repr=False)
+
+    async def enter(self, request: Request, site: Site, user: str, client: Client) -> None:
+        """Log in under a new key, so that one that was known before is worth nothing."""
+        await self.leave(request)
+        now = self.clock()
+        self._visitors[_fresh(request)] = Visitor(user, site.role(user), client, now, now)
+
+    async def leave(self, request: Request) -> None:
+        """Log out."""
+        visitor = self._visitors.pop(request.session.get(_KEY, ""), None)
+        request.session.clear()
+        if visitor is not None:
+            await visitor.client.close()
+
+    async def visitor(self, request: Request) -> Visitor | None:
+        """Return who sent a request; None if nobody is logged in with its cookie, or any more."""
+        await self._sweep()
+        visitor = self._visitors.get(request.session.get(_KEY, ""))
+        if visitor is not None:
+            visitor.seen = self.clock()
+        return visitor
+
+    def token(self, request: Request) -> str:
+        """Return what a form of this visitor must bring back."""
+        key = request.session.get(_KEY) or _fresh(request)
+        return self._signer().dumps(key)
+
+    def genuine(self, request: Request, token: str) -> bool:
+        """Say whether a token was made for the very cookie that comes with it."""
+        try:
+            key = self._signer().loads(token, max_age=LONGEST)
+        except BadSignature:
+            return False
+        return bool(key) and secrets.compare_digest(str(key), str(request.session.get(_KEY, "")))
+
+    async def close(self) -> None:
+        """Log everybody out."""
+        while self._visitors:
+            _, visitor = self._visitors.popitem()
+            await visitor.client.close()
+
+    async def _sweep(self) -> None:
+        now = self.clock()
+        late = [key for key, v in self._visitors.items() if v.seen + IDLE < now or v.began + LONGEST < now]
+        for key in late:
+            await self._visitors.pop(key).client.close()
+
+    def _signer(self) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(self.secret, salt="dpsql.form")
+
+
+def _fresh(request: Request) -> str:
+    key = secrets.token_urlsafe(24)
+    request.session[_KEY] = key
+    return key

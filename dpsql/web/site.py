@@ -1,0 +1,79 @@
+"""What the pages are made from; handed in by the server."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dpsql.policy.model import Policy, Role
+from dpsql.privacy.balance import Account, Balance
+from dpsql.privacy.entropy import Entropy
+from dpsql.privacy.ledger import Entry
+
+Cells = tuple[object, ...]
+
+
+class Client(Protocol):
+    """A visitor's own connection to the server."""
+
+    async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
+        """Return the answer to a statement that pays at most `epsilon`.
+
+        Raises:
+            Refused: the server said no; the message is for the visitor.
+            Gone: the connection is lost.
+        """
+
+    async def close(self) -> None:
+        """Hang up."""
+
+
+class Refused(Exception):
+    """The server's own words to its client."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Gone(Exception):
+    """The connection to the server is lost."""
+
+
+class Denied(Exception):
+    """The name and the password do not belong together."""
+
+
+Connect = Callable[[str, str], Awaitable[Client]]
+"""Logs in at the server with a name and a password; raises `Denied`, or `Refused` with the reason."""
+
+
+class Books(Protocol):
+    """The ledger, to be read only."""
+
+    def balance(self, account: Account) -> Balance:
+        """Return what the account's budgets have been charged."""
+
+    def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
+        """Return the newest lines first, of one role or of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The policy, who is who, the way to the server, the ledger and the byte source of the samples' noise."""
+
+    policy: Policy
+    roles: Mapping[str, str]
+    """By user."""
+    connect: Connect
+    books: Books
+    entropy: Entropy
+    clock: Callable[[], float]
+    """Seconds that never go back."""
+    cookie: str = "dpsql"
+    secure: bool = False
+    """Whether the pages are served over TLS only."""
+
+    def role(self, user: str) -> Role:
+        """Return a known user's role."""
+        return self.policy.roles[self.roles[user]]

@@ -1,0 +1,119 @@
+// The page Explore: a built-in sample is redrawn at once; a real table is asked only when the button is pressed.
+
+import { Chart } from "./chart.js";
+import { ask, complain, get, latest, percent, say, show, slide } from "./dom.js";
+
+const chart = new Chart(get("chart"));
+const choice = get("choice");
+const box = get("epsilon");
+const slider = get("slider");
+const cap = Number(slider.dataset.cap);
+let redraws = 0;
+let together = 0;
+
+const real = () => choice.selectedOptions[0].dataset.real !== undefined;
+const unit = () => document.querySelector("input[name=unit]:checked").value;
+
+function draw(answer, raw) {
+  const lines = [];
+  if (raw) lines.push({ name: "raw", kind: "raw", ...raw });
+  if (answer.private) lines.push({ name: "private", kind: "private", ...answer.private });
+  const peak = Math.max(1e-9, ...lines.flatMap((line) => line.y));
+  chart.draw({
+    label: `${answer.title}: ${lines.map((line) => line.name).join(" and ") || "no"} density, ε = ${answer.epsilon}`,
+    x: { low: answer.low, high: answer.high, title: answer.axis || "value" },
+    y: { low: 0, high: peak * 1.08, title: "density" },
+    lines,
+    empty: "nothing is asked yet",
+  });
+}
+
+function numbers(answer, spent, note) {
+  say("scale", show(answer.scale));
+  say("typical", `± ${show(answer.typical)}`);
+  say("guess", percent(answer.guess));
+  say("spent", spent);
+  say("spent-note", note);
+}
+
+async function sample() {
+  const fields = { sample: choice.value, unit: unit(), epsilon: box.value };
+  const answer = await ask("/explore/sample", fields);
+  redraws += 1;
+  together += answer.epsilon;
+  draw(answer, answer.raw);
+  numbers(answer, show(answer.epsilon), redraws > 1 ? `${redraws} answers together: ${show(together)}` : "for this answer");
+  const rows = answer.sensitivity === 1 ? "row" : "rows";
+  say("sensitivity", `Sensitivity: one of them changes the counts by at most ${answer.sensitivity} ${rows}.`);
+  say("distance", `Distance of the lines: ${show(answer.distance, 2)} (0 equal, 2 nothing in common)`);
+  say("about", "2,000 made-up values in 100 equal buckets over the declared range; the noise is drawn by the server, with the very mechanism that answers get.");
+}
+
+async function price() {
+  const answer = await ask("/explore/price", { column: choice.value, epsilon: box.value });
+  draw(answer);
+  numbers(answer, "0", "nothing is asked yet");
+  say("sensitivity", `Your role protects each ${get("units").dataset.protects}: at most ${answer.sensitivity} rows of one count.`);
+  say("before", `Asking charges role ${answer.role} ε = ${show(answer.epsilon, 4)}; ${answer.left} is left. The same question within an epoch is free, and has the same noise.`);
+  say("statement", answer.statement);
+  say("refresh", `Ask, for ε = ${show(answer.epsilon, 4)}`);
+  say("about", "The real records stay where they are: only the noisy counts of this statement reach this page, so there is no raw line.");
+}
+
+async function buy() {
+  const asked = { column: choice.value, epsilon: box.value };
+  const answer = await ask("/explore/ask", asked, { post: true });
+  const free = Number(answer.charged) === 0;
+  if (choice.value === asked.column && box.value === asked.epsilon) {
+    draw(answer);
+    numbers(answer, answer.charged, `${answer.left} left of role ${answer.role}`);
+  }
+  get("after").classList.add("paid");
+  say("after", free
+    ? `Charged nothing: this was answered before, and the noise is the same. ${answer.left} is left.`
+    : `Charged ε = ${answer.charged} to role ${answer.role}; ${answer.left} is left.`);
+}
+
+const update = latest(async () => {
+  try {
+    await (real() ? price() : sample());
+    complain("error", null);
+  } catch (error) {
+    complain("error", error);
+  }
+});
+
+function chosen() {
+  const asks = real();
+  get("real").hidden = !asks;
+  get("legend-raw").hidden = asks;
+  get("segments").hidden = asks;
+  get("distance").hidden = asks;
+  say("refresh", asks ? "Ask" : "Refresh noise");
+  say("after", "");
+  slider.dataset.high = box.max = asks ? Math.min(cap, 10) : 10;
+  if (Number(box.value) > Number(box.max)) box.value = box.max;
+  place();
+  [redraws, together] = [0, 0];
+  update();
+}
+
+const place = slide(slider, box, update);
+choice.addEventListener("change", chosen);
+get("units").addEventListener("change", update);
+get("controls").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (!real()) {
+    update();
+    return;
+  }
+  get("refresh").disabled = true;
+  try {
+    await buy();
+    complain("error", null);
+  } catch (error) {
+    complain("error", error);
+  }
+  get("refresh").disabled = false;
+});
+chosen();
