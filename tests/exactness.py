@@ -26,7 +26,9 @@ _PAID = issue(frozenset(), Privacy(Fraction(1)))
 _SOME = Field("c", 25, -1, "text")
 
 
-def measurements(sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner") -> tuple[Measurement, ...]:
+def measurements(
+    sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner"
+) -> tuple[Measurement, ...]:
     """Return what the statement measures for a role.
 
     Raises:

@@ -96,7 +96,7 @@ class Client:
 
 def fetched(connection: psycopg.Connection, text: str) -> Answer:
     """Run a statement."""
-    cursor = connection.execute(text)  # type: ignore[arg-type]  # not a literal in the source
+    cursor = connection.execute(text)  # not a literal in the source
     columns = cursor.description or ()
     return Answer(tuple(c.name for c in columns), tuple(c.type_code for c in columns), cursor.fetchall())
 
@@ -156,7 +156,9 @@ def new_client(world: World, tmp_path: Path) -> Iterator[NewClient]:
     """Give a function that makes a client of an engine, with a fresh ledger."""
     opened: list[psycopg.Connection] = []
 
-    def make(engine: Engine, user: str = "ana", *, policy: Policy | None = None, entropy: Entropy = os.urandom) -> Client:
+    def make(
+        engine: Engine, user: str = "ana", *, policy: Policy | None = None, entropy: Entropy = os.urandom
+    ) -> Client:
         ledger = SqliteLedger(tmp_path / "ledger.db", lambda: _NOW)
         gateway = world.gateway(engine, ledger, policy=policy, entropy=entropy)
         opened.extend((world.connect(user), world.connect("dpsql_owner")))

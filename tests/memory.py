@@ -13,6 +13,8 @@ from dpsql.engines.duckdb import DuckDb
 from dpsql.policy.model import Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
+_NULL = "(null)"
+
 _TYPES = {SqlType.NUMERIC: "DECIMAL(18, 4)", SqlType.DOUBLE: "DOUBLE", SqlType.TEXT: "VARCHAR"}
 
 
@@ -44,10 +46,12 @@ class Memory(DuckDb):
         columns = self._policy.tables[table].columns
         file = directory / f"{table}.csv"
         with file.open("w", newline="", encoding="utf-8") as out:
-            writer = csv.writer(out, quoting=csv.QUOTE_NOTNULL)
-            writer.writerows([_plain(row[name]) for name in columns] for row in rows)
+            writer = csv.writer(out)
+            writer.writerows([_NULL if row[n] is None else _plain(row[n]) for n in columns] for row in rows)
         self._connection.execute(f"DELETE FROM {table}")
-        self._connection.execute(f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '', QUOTE '\"', ESCAPE '\"')")
+        self._connection.execute(
+            f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '{_NULL}', QUOTE '\"', ESCAPE '\"')"
+        )
 
 
 def _definitions(table: Table, unique: Sequence[str]) -> str:

@@ -27,8 +27,10 @@ ATTAINED = (
     "SELECT count(CASE WHEN tip > 0 THEN 1 END), count(*) FROM rides",
     "SELECT z.borough, count(*), avg(r.fare) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY z.borough",
     "SELECT z.zone, sum(seats) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY z.zone",
-    "SELECT a.borough, b.zone, count(*) FROM rides r JOIN zones a ON a.zone_id = from_zone "
-    "LEFT JOIN zones b ON b.zone_id = r.to_zone GROUP BY 1, 2",
+    (
+        "SELECT a.borough, b.zone, count(*) FROM rides r JOIN zones a ON a.zone_id = from_zone "
+        "LEFT JOIN zones b ON b.zone_id = r.to_zone GROUP BY 1, 2"
+    ),
     "SELECT date_trunc('day', picked), count(*) FROM rides GROUP BY 1",
     "SELECT day, sum(fare) FROM rides GROUP BY day",
     "SELECT extract(hour FROM dropped), avg(tip) FROM rides GROUP BY 1",

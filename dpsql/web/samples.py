@@ -23,10 +23,7 @@ class Unit:
     rows: int
 
 
-UNITS = {
-    unit.name: unit
-    for unit in (Unit("row", 1), Unit("passenger", 5), Unit("driver", 40))
-}
+UNITS = {unit.name: unit for unit in (Unit("row", 1), Unit("passenger", 5), Unit("driver", 40))}
 
 
 def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:

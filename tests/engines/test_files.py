@@ -87,8 +87,8 @@ def test_other_files_stay_out_of_reach(folder: Path, charge: Charge) -> None:
     """Not even beside the tables' own files, and no setting brings them back."""
     engine = DuckDb({"t": TableFile(folder / "t1.parquet", TYPES)})
     for sql in (
-        f"SELECT a FROM read_parquet('{folder}/secret.parquet')",  # noqa: S608
-        f"SELECT a FROM '{folder}/secret.parquet'",  # noqa: S608
+        f"SELECT a FROM read_parquet('{folder}/secret.parquet')",
+        f"SELECT a FROM '{folder}/secret.parquet'",
         f"COPY t TO '{folder}/t1.parquet'",
         "SET enable_external_access = true",
         f"SET allowed_paths = ['{folder}/secret.parquet']",

@@ -34,11 +34,12 @@ EXACT = {
     "GROUP BY 1 HAVING count(*) > 0.5 ORDER BY 1",
     "histogram": "SELECT floor(distance / 500) * 500 AS miles, count(*) FROM flights "
     "GROUP BY 1 HAVING count(*) > 0.5 ORDER BY 1",
-    "bands": "SELECT CASE WHEN dep_delay > 60 THEN 'very late' WHEN dep_delay > 0 THEN 'late' ELSE 'in time' END AS band, "
+    "bands": "SELECT CASE WHEN dep_delay > 60 THEN 'very late' WHEN dep_delay > 0 THEN 'late' ELSE 'good' END AS band, "
     "count(*), avg(distance) FROM flights GROUP BY 1 ORDER BY 1",
     "subqueries": "WITH long AS (SELECT * FROM flights WHERE distance > 1000) SELECT origin, avg(air_time) AS t, "
     "rank() OVER (ORDER BY avg(air_time) DESC) FROM (SELECT * FROM long WHERE month < 7) AS q GROUP BY origin ORDER BY 1",
-    "two answers": "SELECT l.origin, l.n, s.n FROM (SELECT origin, count(*) AS n FROM flights WHERE distance > 1000 GROUP BY 1) l "
+    "two answers": "SELECT l.origin, l.n, s.n "
+    "FROM (SELECT origin, count(*) AS n FROM flights WHERE distance > 1000 GROUP BY 1) l "
     "JOIN (SELECT origin, count(*) AS n FROM flights WHERE distance <= 1000 GROUP BY 1) s USING (origin) ORDER BY 1",
     "rollup": "SELECT origin, month > 6 AS half, count(*), grouping(origin) FROM flights "
     "GROUP BY ROLLUP (1, 2) ORDER BY 1 NULLS LAST, 2 NULLS LAST",

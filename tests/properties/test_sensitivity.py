@@ -82,9 +82,7 @@ def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: W
     engine = Memory(policy)
     (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY shared", policy, world, engine)
     heavy, light = Decimal("99999999999999.9999"), Decimal("99999999999999.9998")
-    rows = [
-        Maker(1).row(rides) | {"price": price, "shared": price == light} for price in [*[heavy] * 40, *[light] * 2]
-    ]
+    rows = [Maker(1).row(rides) | {"price": price, "shared": price == light} for price in [*[heavy] * 40, *[light] * 2]]
     assert float(heavy) == float(light)
     measured = Measured.of(sums, engine, world)
     assert max(measured.moves("rides", rows, "price")) <= measured.claim

@@ -69,7 +69,7 @@ STATEMENTS = [
     "begin; declare c cursor with hold for " + GROUPED + "; fetch 2 in c; close c; commit",
     "declare c cursor for " + GROUPED,
     "declare c cursor with hold for " + GROUPED + "; fetch 2 from c; close c",
-    f"create temp table kept as {GROUPED}; select s, pg_typeof(s) from kept order by 1; drop table kept",  # noqa: S608
+    f"create temp table kept as {GROUPED}; select s, pg_typeof(s) from kept order by 1; drop table kept",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q(10); execute q('20'); deallocate q",
     "prepare q as select 1; execute q; deallocate q",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q",
