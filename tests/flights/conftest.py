@@ -1,6 +1,7 @@
 """All flights from New York's airports in 2013 behind dpsql: real data, a real engine, real connections."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,26 +10,71 @@ import psycopg
 import pytest
 
 import dpsql
+from dpsql.shadow.postgres import Postgres
+from tests.engines.reader import READER, reading
 
 HERE = Path(__file__).parent
 TABLES = ("flights", "planes", "airlines", "airports")
 
 
-def _fill(database: Path) -> None:
+def _fill_duckdb(database: Path) -> None:
     with duckdb.connect(str(database)) as connection:
         for table in TABLES:
             source = HERE / "data" / f"{table}.parquet"
             connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{source}')")
 
 
+def _fill_postgres(server: Postgres, database: Path) -> str:
+    """Copy the tables from DuckDB, and return the DSN of a role that can only read them."""
+    kinds = {"VARCHAR": "text", "DOUBLE": "double precision"}
+    with (
+        duckdb.connect(str(database), read_only=True) as source,
+        psycopg.connect(server.dsn("postgres"), autocommit=True) as target,
+    ):
+        target.execute(f"CREATE ROLE {READER} LOGIN")
+        target.execute("CREATE SCHEMA records")
+        target.execute("SET search_path = records")
+        for table in TABLES:
+            columns = source.execute(f"DESCRIBE {table}").fetchall()
+            types = ", ".join(f'"{name}" {kinds.get(kind, kind)}' for name, kind, *_ in columns)
+            target.execute(f"CREATE TABLE {table} ({types})".encode())
+            csv = database.parent / f"{table}.csv"
+            source.execute(f"COPY {table} TO '{csv}' (HEADER false)")
+            with target.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy:
+                copy.write(csv.read_bytes())
+        target.execute(f"GRANT USAGE ON SCHEMA records TO {READER}".encode())
+        target.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA records TO {READER}".encode())
+    return reading(server)
+
+
 @pytest.fixture(scope="session")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the configuration of a directory that holds the flights in DuckDB."""
-    home = tmp_path_factory.mktemp("flights")
-    shutil.copytree(HERE / "schemas", home / "schemas")
-    shutil.copy(HERE / "config.yaml", home)
-    _fill(home / "flights.duckdb")
-    return home / "config.yaml"
+def home() -> Iterator[Path]:
+    """Return a directory with the flights in DuckDB, which a server of another account may pass through."""
+    directory = Path(tempfile.mkdtemp(prefix="dpsql-flights-"))
+    directory.chmod(0o711)
+    shutil.copytree(HERE / "schemas", directory / "schemas")
+    _fill_duckdb(directory / "flights.duckdb")
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", params=["duckdb", "postgres"])
+def deployed(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
+    """Return a configuration whose engine is DuckDB, then one whose engine is a PostgreSQL server."""
+    text = (HERE / "config.yaml").read_text(encoding="utf-8")
+    config = home / f"{request.param}.yaml"
+    if request.param == "duckdb":
+        config.write_text(text, encoding="utf-8")
+        yield config
+        return
+    server = Postgres.start(home / "engine")
+    dsn = _fill_postgres(server, home / "flights.duckdb")
+    other = text.replace(
+        "engine: {kind: duckdb, database: flights.duckdb}", f'engine: {{kind: postgres, dsn: "{dsn}"}}'
+    )
+    config.write_text(other.replace("ledger.db", "ledger2.db"), encoding="utf-8")
+    yield config
+    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +94,10 @@ def analyst(deployed: Path) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture(scope="session")
-def truth(deployed: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def truth(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Return the data itself as dpsql's users are meant to see it: planes without a number left out, values clamped."""
     connection = duckdb.connect()
-    connection.execute(f"ATTACH '{deployed.parent / 'flights.duckdb'}' AS f (READ_ONLY)")
+    connection.execute(f"ATTACH '{home / 'flights.duckdb'}' AS f (READ_ONLY)")
     clamped = {"dep_delay": (-60, 300), "arr_delay": (-90, 300), "air_time": (0, 720), "distance": (0, 5000)}
     columns = ", ".join(
         f"CASE WHEN {c} < {low} THEN {low} WHEN {c} > {high} THEN {high} ELSE {c} END AS {c}"
