@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.files import Watched
 from dpsql.policy.model import Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
@@ -24,6 +25,8 @@ class Memory(DuckDb):
     def __init__(self, policy: Policy, *, unique: Sequence[str] = ()) -> None:
         """Make the policy's tables, empty but for the public zones; `unique` names columns with a constraint."""
         self._connection = duckdb.connect()
+        self._unique: dict[str, frozenset[str]] = {}
+        self._watched, self._spill = Watched(()), None
         self._policy = policy
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique)})")
