@@ -1,0 +1,86 @@
+"""What dpsql adds to the engine's own time: a grouped COUNT and AVG, client to client, on the demo's million trips.
+
+Every answer is measured and paid anew (each has an ε of its own); the engine's own time is that of the very statement
+that EXPLAIN VERBOSE shows, run in turn on a connection of ours. Aim: under 5 ms at the median.
+"""
+
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import duckdb
+import psycopg
+from rich.console import Console
+from rich.table import Table
+
+import dpsql
+from dpsql.demo.generate import generate
+from dpsql.demo.setting import packaged_config
+
+ROUNDS = 60
+QUESTIONS = {
+    "a count": "SELECT count(*) FROM trips",
+    "COUNT and AVG by payment": "SELECT payment_type, count(*), avg(fare) FROM trips GROUP BY payment_type",
+    "COUNT and AVG by zone": "SELECT pickup_zone, count(*), avg(fare) FROM trips GROUP BY pickup_zone",
+    "a restricted AVG by hour": "SELECT extract(hour FROM pickup_ts) AS h, avg(tip) FROM trips WHERE fare > 10 GROUP BY 1",
+}
+
+
+def main() -> None:
+    """Print, for each question, the whole time, the engine's, and what was added."""
+    with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as name:
+        home = Path(name)
+        home.chmod(0o711)
+        data = home / "taxi.duckdb"
+        generate(data)
+        own = Path(shutil.copy(data, home / "own.duckdb"))
+        table = Table("question", "whole, ms", "engine, ms", "added, ms", "again, ms")
+        with dpsql.connect(_config(home, data), role="bench") as connection:
+            connection.autocommit = True
+            for label, question in QUESTIONS.items():
+                table.add_row(label, *(f"{ms:.1f}" for ms in _measured(connection, own, question)))
+        Console().print(table)
+
+
+def _config(home: Path, data: Path) -> Path:
+    """Write a configuration with a role that may ask for long."""
+    demo = packaged_config()
+    text = demo.read_text(encoding="utf-8").split("budget:")[0]
+    text = text.replace("schemas: schemas/", f"schemas: {demo.parent / 'schemas'}")
+    text = text.replace(".dpsql/demo/taxi.duckdb", str(data)).replace(
+        "sqlite:///.dpsql/ledger.db", "sqlite:///ledger.db"
+    )
+    role = "{protects: passenger, budget: {epsilon: 100000}, per_query: {epsilon: 1}}"
+    text += f"budget: {{passenger: {{epsilon: 100000}}}}\nroles:\n  bench: {role}\nusers: {{}}\n"
+    config = home / "config.yaml"
+    config.write_text(text, encoding="utf-8")
+    return config
+
+
+def _measured(connection: psycopg.Connection, copy: Path, question: str) -> tuple[float, float, float, float]:
+    """Return the medians of the whole, the engine's, the added time, and of the same question again."""
+    lines = [str(line) for (line,) in connection.execute(f"EXPLAIN VERBOSE {question}".encode()).fetchall()]
+    statement = next(line.split("Engine: ", 1)[1] for line in lines if "Engine: " in line)
+    whole, engine, again = [], [], []
+    with duckdb.connect(str(copy), read_only=True) as own:
+        for number in range(ROUNDS):
+            connection.execute(f"SET dpsql.epsilon = '0.{90_000 + number}'".encode())
+            whole.append(_ms(lambda: connection.execute(question.encode()).fetchall()))
+            engine.append(_ms(lambda: own.execute(statement).fetchall()))
+            again.append(_ms(lambda: connection.execute(question.encode()).fetchall()))
+    warm = slice(5, None)
+    added = [w - e for w, e in zip(whole[warm], engine[warm], strict=True)]
+    return tuple(statistics.median(x) for x in (whole[warm], engine[warm], added, again[warm]))  # type: ignore[return-value]
+
+
+def _ms(call: Callable[[], object]) -> float:
+    start = perf_counter()
+    call()
+    return (perf_counter() - start) * 1000
+
+
+if __name__ == "__main__":
+    main()
