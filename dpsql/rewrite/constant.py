@@ -39,14 +39,16 @@ _SAFE_FUNCTIONS = frozenset(
 )
 
 
-def safe_for_shadow(node: exp.Expr) -> bool:
+def safe_for_shadow(
+    node: exp.Expr, nodes: tuple[type[exp.Expr], ...] = (), functions: frozenset[str] = frozenset()
+) -> bool:
     """Say whether everything in `node` is pure, quick and free of side effects, so that the shadow may be asked."""
     for part in node.walk():
-        if isinstance(part, exp.Anonymous) and str(part.this).lower() not in _SAFE_FUNCTIONS:
+        if isinstance(part, exp.Anonymous) and str(part.this).lower() not in _SAFE_FUNCTIONS | functions:
             return False
         if isinstance(part, exp.Dot) and str(part.this).lower() != "pg_catalog":
             return False
-        if not isinstance(part, (*_SAFE_NODES, exp.Column)):
+        if not isinstance(part, (*_SAFE_NODES, *nodes, exp.Column)):
             return False
     return True
 
@@ -131,6 +133,18 @@ class Constants:
                 f"a constant of type {type_} is not supported beside private rows", position=position(node)
             )
         return value
+
+
+def parsed(text: str | None, type_name: str) -> Const:
+    """Return a value that the shadow evaluated.
+
+    Raises:
+        Unsupported: its type can't stand beside private rows.
+    """
+    value = _typed(text, type_name)
+    if value is None:
+        raise Unsupported(f"a value of type {type_name} can't stand beside private rows")
+    return value
 
 
 def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:

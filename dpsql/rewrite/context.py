@@ -23,6 +23,8 @@ class Translator:
     constants: Constants
     known: Callable[[Expr], Facts]
     handlers: Mapping[type[exp.Expr], "Handler"]
+    public: Callable[[exp.Table], bool]
+    """Says whether a name in FROM means a declared public table."""
 
     def expression(self, node: exp.Expr) -> Expr:
         """Return the expression.

@@ -11,6 +11,7 @@ from dpsql.rewrite.constant import coerce
 from dpsql.rewrite.context import Handler, Translator, refused
 from dpsql.rewrite.expr import FALSE, NULL, TRUE, Apply, Const, Expr, both
 from dpsql.rewrite.function import wide
+from dpsql.rewrite.lookup import values_of
 from dpsql.rewrite.names import position
 from dpsql.rewrite.shadowed import through_shadow
 
@@ -69,12 +70,10 @@ def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
 
 
 def _in(t: Translator, node: exp.Expr) -> Expr:
-    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
-        raise Unsupported(
-            "IN (SELECT …) over private rows is not supported",
-            hint="Write the values as a list.",
-            position=position(node),
-        )
+    if node.args.get("unnest") or node.args.get("field"):
+        raise refused(node)
+    if node.args.get("query"):
+        return _membership(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
     items = [t.expression(item) for item in node.expressions]
     if not all(isinstance(item, Const) for item in items):
         x = t.expression(node.this)

@@ -32,7 +32,7 @@ class Tracker:
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
         relation, names = self._from(select, ctes)
-        t = translator(names, self.constants, self.known)
+        t = translator(names, self.constants, self.known, self.public)
         where = select.args.get("where")
         if where is not None:
             relation = filtered(relation, checked(t, where.this))
@@ -42,6 +42,11 @@ class Tracker:
     def known(self, expr: Expr) -> Facts:
         """Return the facts about an expression by the declarations alone."""
         return facts(expr, self.declared.env(refs(expr)))
+
+    def public(self, table: exp.Table) -> bool:
+        """Say whether a name in FROM means a declared public table."""
+        found = declared(table, self.policy)
+        return found is not None and found.public
 
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
@@ -139,7 +144,7 @@ class Tracker:
         self, join: exp.Join, left: Names, together: Names, right: Mapping[str, Expr]
     ) -> tuple[Expr, Mapping[str, Expr]]:
         """Return the condition of a join, and the columns that USING has merged so far."""
-        t = translator(together, self.constants, self.known)
+        t = translator(together, self.constants, self.known, self.public)
         on, using = join.args.get("on"), join.args.get("using")
         if not using:
             return TRUE if on is None else checked(t, on), left.merged

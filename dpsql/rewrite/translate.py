@@ -14,6 +14,7 @@ from dpsql.rewrite.context import Handler, Translator
 from dpsql.rewrite.expr import Expr, Span
 from dpsql.rewrite.facts import Facts
 from dpsql.rewrite.logic import LOGIC
+from dpsql.rewrite.lookup import LOOKUPS
 from dpsql.rewrite.names import Names
 from dpsql.rewrite.shadowed import SHADOWED
 
@@ -28,10 +29,12 @@ def _inner(t: Translator, node: exp.Expr) -> Expr | Span:
 
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **SHADOWED,
+    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **SHADOWED, **LOOKUPS,
 }  # fmt: skip
 
 
-def translator(names: Names, constants: Constants, known: Callable[[Expr], Facts]) -> Translator:
+def translator(
+    names: Names, constants: Constants, known: Callable[[Expr], Facts], public: Callable[[exp.Table], bool]
+) -> Translator:
     """Return the translator of one SELECT's expressions."""
-    return Translator(names, constants, known, HANDLERS)
+    return Translator(names, constants, known, HANDLERS, public)

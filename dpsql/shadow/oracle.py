@@ -13,10 +13,9 @@ from dpsql.question import Settings
 from dpsql.rewrite.literal import format_value
 from dpsql.shadow.role import CLIENTS
 
+_MOST_VALUES = 10_000
 _MOVING = re.compile(r"\b(now|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE)
-_OPTIONS = (
-    f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog"
-)
+_OPTIONS = f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog,public"
 
 
 Rows = list[tuple[str | None, ...]]
@@ -77,6 +76,21 @@ class ShadowOracle:
         if type_ is None:
             raise InternalError
         return value, type_
+
+    def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
+        """Return the distinct values and the type of a query's one column.
+
+        Raises:
+            Unsupported: there are too many.
+        """
+        self.moving = self.moving or _MOVING.search(query) is not None
+        question = sql.SQL("SELECT DISTINCT v::text, pg_typeof(v)::text FROM ({}) AS q (v) ORDER BY 1 LIMIT {}").format(
+            _text(query), _MOST_VALUES + 1
+        )
+        rows = self._session.ask(self._settings, question)
+        if len(rows) > _MOST_VALUES:
+            raise Unsupported(f"a list has more than {_MOST_VALUES:,} values, which is the limit")
+        return tuple(value for value, _ in rows), str(rows[0][1]) if rows else "text"
 
     def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
