@@ -36,9 +36,18 @@ def chromium() -> "Iterator[Browser]":
 
 
 @pytest.fixture
-def visit(chromium: "Browser", running: Running) -> "Iterator[Callable[..., Page]]":  # noqa: F811
-    """Give a function that opens a page as a user; whatever the browser complains about fails the test."""
-    complaints: list[str] = []
+def complaints() -> list[str]:
+    """What the browser complained about; at the end of a test there must be nothing left."""
+    return []
+
+
+@pytest.fixture
+def visit(
+    chromium: "Browser",
+    running: Running,  # noqa: F811
+    complaints: list[str],
+) -> "Iterator[Callable[..., Page]]":
+    """Give a function that opens a page as a user."""
     contexts = []
 
     def visit(user: str, path: str = "explore", **options: object) -> "Page":

@@ -143,7 +143,7 @@ def visit(server: Server, clock: Clock) -> Callable[..., Browser]:
     app, _ = make_app(Site(POLICY, USERS, server.connect, server, os.urandom, clock))
 
     def visit(user: str | None = None) -> Browser:
-        browser = Browser(TestClient(app, follow_redirects=False))
+        browser = Browser(TestClient(app, follow_redirects=False, raise_server_exceptions=False))
         if user is not None:
             assert browser.log_in(user, f"pw-{user}").status_code == 303
         return browser

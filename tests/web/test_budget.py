@@ -61,7 +61,7 @@ def test_dearest_questions_come_first(visit: Visit) -> None:
     """Added up over all times they were paid for."""
     text = visit("ana").get("/budget").text
     assert text.index("SELECT anas") < text.index("small FROM rides")
-    assert "<td>0.5</td><td>2</td>" in text
+    assert '<td data-label="ε">0.5</td><td data-label="times">2</td>' in text
 
 
 def test_questions_are_text(visit: Visit) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import dpsql.web
 from tests.web.browsing import Browser
+from tests.web.conftest import Server
 
 Visit = Callable[..., Browser]
 STATIC = Path(dpsql.web.__file__).parent / "static"
@@ -42,6 +43,15 @@ def test_every_response_has_the_policy(visit: Visit, path: str, user: str | None
     }
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_broken_page_has_the_policy_and_says_nothing(visit: Visit, server: Server) -> None:
+    """The cause is for the operator's log."""
+    browser = visit("ana")
+    server.lines = None  # type: ignore[assignment]  # something that can't happen
+    reply = browser.get("/budget")
+    assert (reply.status_code, reply.json()["error"]) == (500, "something went wrong")
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
 
 
 def test_pages_are_not_stored(visit: Visit) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from dpsql.web.attempts import PER_ADDRESS, PER_NAME, WINDOW, Attempts
-from dpsql.web.sessions import IDLE, LONGEST
+from dpsql.web.sessions import IDLE, LONGEST, MOST
 from dpsql.web.site import Refused
 from tests.web.browsing import Browser
 from tests.web.conftest import Clock, Server
@@ -87,6 +87,16 @@ def test_every_visit_ends(visit: Visit, clock: Clock) -> None:
         assert browser.get("/budget").status_code == 200
     clock.now += 2 * IDLE
     assert browser.get("/budget").status_code == 303
+
+
+def test_a_user_has_only_so_many_visits(visit: Visit, server: Server, clock: Clock) -> None:
+    """The oldest one ends, so that browsers that were never logged out don't use up the server's connections."""
+    browsers = []
+    for _ in range(MOST + 1):
+        clock.now += 1
+        browsers.append(visit("ana"))
+    assert server.open == MOST
+    assert [browser.get("/budget").status_code for browser in browsers] == [303] + [200] * MOST
 
 
 @pytest.mark.parametrize("path", ["/login", "/logout", "/explore/ask"])
