@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from dpsql.epsilon.refusal import BadInput
 from dpsql.web import budget, choose, explore, login
@@ -24,7 +25,7 @@ Closed = Callable[[Request, Rooms, Visitor], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(site: Site) -> tuple[Starlette, Sessions]:
+def make_app(site: Site) -> tuple[ASGIApp, Sessions]:
     """Return the application, and who is logged in to it."""
     sessions = Sessions(site.clock)
     rooms = Rooms(site, sessions, Attempts(site.clock))
@@ -38,10 +39,11 @@ def make_app(site: Site) -> tuple[Starlette, Sessions]:
     )
     app = Starlette(
         routes=_routes(rooms),
-        middleware=[Middleware(SafeHeaders, secure=site.secure), cookie],
+        middleware=[cookie],
         exception_handlers={HTTPException: _unhappy, 500: _broken},
     )
-    return app, sessions
+    # Around everything, also around what Starlette answers when an endpoint breaks.
+    return SafeHeaders(app, secure=site.secure), sessions
 
 
 def _routes(rooms: Rooms) -> list[Route | Mount]:

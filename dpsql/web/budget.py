@@ -13,6 +13,7 @@ from itertools import accumulate
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import Policy, Privacy, Role
 from dpsql.privacy.balance import Account, Balance
 from dpsql.privacy.budget import show
@@ -96,7 +97,7 @@ def _role_bar(balance: Balance) -> Bar:
 def _bar(name: str, note: str, budget: Privacy, spent: Privacy, left: Privacy) -> Bar:
     share = float(min(spent.epsilon / budget.epsilon, Fraction(1)))
     delta = f"δ: {show(spent.delta)} of {show(budget.delta)} spent" if budget.delta else ""
-    return Bar(name, note, show(budget.epsilon), show(spent.epsilon), show(left.epsilon), share, delta)
+    return Bar(name, note, show(budget.epsilon), _brief(spent.epsilon), _brief(left.epsilon), share, delta)
 
 
 def _dearest(lines: Iterable[Entry]) -> list[Asked]:
@@ -110,11 +111,16 @@ def _dearest(lines: Iterable[Entry]) -> list[Asked]:
             statement,
             ", ".join(sorted({line.role for line in same})),
             len({line.time for line in same}),
-            show(_cost(same)),
+            _brief(_cost(same)),
             max(line.time for line in same),
         )
         for statement, same in ranked
     ]
+
+
+def _brief(amount: Fraction) -> str:
+    """Write an amount with six digits, rounded down."""
+    return show(down_to_digits(amount, 6)) if amount else "0"
 
 
 def _cost(lines: Iterable[Entry]) -> Fraction:

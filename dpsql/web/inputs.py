@@ -21,7 +21,7 @@ def number(given: Mapping[str, str], name: str, low: Fraction | int, high: Fract
     except (ValueError, ZeroDivisionError):
         value = None
     if value is None or not low <= value <= high:
-        raise BadInput(f"{name} must be a number from {float(low):g} to {float(high):,g}")
+        raise BadInput(f"{name} must be a number from {float(low):,.10g} to {float(high):,.10g}")
     return value
 
 

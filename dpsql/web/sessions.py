@@ -18,6 +18,8 @@ IDLE = 30 * 60.0
 """Seconds after which a visitor who did nothing is logged out."""
 LONGEST = 12 * 60 * 60
 """Seconds after which every visitor has to log in again."""
+MOST = 8
+"""How many visits of one user there can be; with one more, the one that was idle longest ends."""
 _KEY = "visit"
 
 
@@ -43,6 +45,7 @@ class Sessions:
     async def enter(self, request: Request, site: Site, user: str, client: Client) -> None:
         """Log in under a new key, so that one that was known before is worth nothing."""
         await self.leave(request)
+        await self._make_room(user)
         now = self.clock()
         self._visitors[_fresh(request)] = Visitor(user, site.role(user), client, now, now)
 
@@ -79,6 +82,12 @@ class Sessions:
         while self._visitors:
             _, visitor = self._visitors.popitem()
             await visitor.client.close()
+
+    async def _make_room(self, user: str) -> None:
+        """Each visit holds a connection, and the server allows a user only so many."""
+        theirs = sorted((v.seen, key) for key, v in self._visitors.items() if v.user == user)
+        for _, key in theirs[: max(len(theirs) - MOST + 1, 0)]:
+            await self._visitors.pop(key).client.close()
 
     async def _sweep(self) -> None:
         now = self.clock()

@@ -24,6 +24,17 @@ ROOT = Path(__file__).parent.parent.parent
 DAY = 86_400_000_000
 
 
+def test_owners_are_marked(tmp_path: Path) -> None:
+    """No role is an owner unless it says so, whatever its name."""
+    roles = [
+        load_changed(tmp_path, "config.yaml", "    tables: [trips]\n", f"    tables: [trips]\n{line}").policy.roles[
+            "owner"
+        ]
+        for line in ("", "    owner: true\n", "    owner: false\n")
+    ]
+    assert [role.owner for role in roles] == [False, True, False]
+
+
 def test_the_operational_part(tmp_path: Path) -> None:
     """Paths start from the configuration's directory; what is not given has its documented value."""
     config = load(write_files(tmp_path), {})

@@ -18,11 +18,12 @@ function draw(answer, raw) {
   const lines = [];
   if (raw) lines.push({ name: "raw", kind: "raw", ...raw });
   if (answer.private) lines.push({ name: "private", kind: "private", ...answer.private });
-  const peak = Math.max(1e-9, ...lines.flatMap((line) => line.y));
+  // The raw line stays where it is when the noise is drawn again, unless the noise rises far above it.
+  const peak = Math.max(1e-9, ...(answer.private?.y ?? []), 1.2 * Math.max(0, ...(raw?.y ?? [])));
   chart.draw({
     label: `${answer.title}: ${lines.map((line) => line.name).join(" and ") || "no"} density, ε = ${answer.epsilon}`,
     x: { low: answer.low, high: answer.high, title: answer.axis || "value" },
-    y: { low: 0, high: peak * 1.08, title: "density" },
+    y: { low: 0, high: 1.05 * peak, title: "density" },
     lines,
     empty: "nothing is asked yet",
   });

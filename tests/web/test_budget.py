@@ -1,0 +1,79 @@
+"""The page Budget: whose charges are seen by whom."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.web.browsing import Browser
+from tests.web.conftest import Server
+
+Visit = Callable[..., Browser]
+
+
+@pytest.fixture(autouse=True)
+def _spent(server: Server) -> None:
+    """Everybody has asked something."""
+    server.charge("olga", "SELECT olgas FROM rides", "0.5")
+    server.charge("ana", "SELECT anas FROM rides", "0.25")
+    server.charge("ana", "SELECT anas FROM rides", "0.25")
+    server.charge("ana", "SELECT <b>bold</b>, small FROM rides", "0.125")
+    server.charge("tess", "SELECT tesss FROM rides", "0.1")
+
+
+def test_a_role_sees_its_own(visit: Visit) -> None:
+    """Its bar, its questions, its line; nothing of the others, not even their names."""
+    browser = visit("ana")
+    text = browser.get("/budget").text + browser.get("/budget/charges").text
+    assert "SELECT anas FROM rides" in text
+    for foreign in ("olga", "tess", "third_party", "driver", "owner"):
+        assert foreign not in text
+
+
+def test_an_owner_sees_all(visit: Visit) -> None:
+    """Every role, and what the data set as a whole has spent."""
+    browser = visit("olga")
+    text = browser.get("/budget").text
+    for word in ("SELECT olgas", "SELECT anas", "SELECT tesss", "third_party", "The data set"):
+        assert word in text
+    assert [role["name"] for role in browser.get("/budget/charges").json()["roles"]] == [
+        "owner",
+        "analyst",
+        "third_party",
+    ]
+
+
+def test_spent_and_left_are_told(visit: Visit) -> None:
+    """As numbers, and as a bar with a text."""
+    text = visit("ana").get("/budget").text
+    assert "<b>0.625</b> spent" in text
+    assert "<b>9.375</b> left of ε = 10" in text
+    assert 'aria-label="analyst: ε = 0.625 of 10 spent"' in text
+
+
+def test_charges_add_up_in_time(visit: Visit) -> None:
+    """Oldest first."""
+    (series,) = visit("ana").get("/budget/charges").json()["roles"]
+    assert series["spent"] == [0.25, 0.5, 0.625]
+    assert series["times"] == sorted(series["times"])
+
+
+def test_dearest_questions_come_first(visit: Visit) -> None:
+    """Added up over all times they were paid for."""
+    text = visit("ana").get("/budget").text
+    assert text.index("SELECT anas") < text.index("small FROM rides")
+    assert '<td data-label="ε">0.5</td><td data-label="times">2</td>' in text
+
+
+def test_questions_are_text(visit: Visit) -> None:
+    """Whoever writes HTML into a question sees it as it is."""
+    text = visit("ana").get("/budget").text
+    assert "<b>bold</b>" not in text
+    assert "&lt;b&gt;bold" in text
+
+
+def test_nothing_spent_is_no_error(visit: Visit, server: Server) -> None:
+    """An empty ledger."""
+    server.lines.clear()
+    browser = visit("ana")
+    assert "Nobody has asked anything yet." in browser.get("/budget").text
+    assert browser.get("/budget/charges").json() == {"roles": []}

@@ -1,0 +1,154 @@
+"""Logging in and out, sessions, tokens and limits."""
+
+from collections.abc import Callable
+
+import pytest
+
+from dpsql.web.attempts import PER_ADDRESS, PER_NAME, WINDOW, Attempts
+from dpsql.web.sessions import IDLE, LONGEST, MOST
+from dpsql.web.site import Refused
+from tests.web.browsing import Browser
+from tests.web.conftest import Clock, Server
+
+Visit = Callable[..., Browser]
+
+
+def test_right_password_opens_the_pages(visit: Visit, server: Server) -> None:
+    """And a connection to the server, which the session keeps."""
+    browser = visit("ana")
+    assert (browser.get("/explore").status_code, browser.get("/budget").status_code, server.open) == (200, 200, 1)
+
+
+@pytest.mark.parametrize(("user", "password"), [("ana", "wrong"), ("nobody", "wrong"), ("", "")])
+def test_every_wrong_login_looks_the_same(visit: Visit, user: str, password: str) -> None:
+    """A stranger does not learn which names exist."""
+    reply = visit().log_in(user, password)
+    assert reply.status_code == 401
+    assert "That name and password do not belong together." in reply.text
+
+
+@pytest.mark.parametrize("path", ["/explore", "/choose", "/budget"])
+def test_pages_need_a_login(visit: Visit, path: str) -> None:
+    """Everybody else is sent to the form."""
+    reply = visit().get(path)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/login")
+
+
+@pytest.mark.parametrize(
+    "path", ["/explore/sample", "/explore/price", "/choose/rule", "/choose/study", "/budget/charges"]
+)
+def test_data_need_a_login(visit: Visit, path: str) -> None:
+    """A script is told."""
+    assert visit().get(path).status_code == 401
+
+
+def test_cookie_is_for_this_site_and_no_script(visit: Visit) -> None:
+    """It holds a signed key and nothing else."""
+    cookie = visit().get("/login").headers["set-cookie"]
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+
+
+def test_login_changes_the_key(visit: Visit) -> None:
+    """A key that somebody planted before is worth nothing after."""
+    browser = visit()
+    browser.get("/login")
+    before = browser.client.cookies["dpsql"]
+    browser.post("/login", user="ana", password="pw-ana")  # noqa: S106  the double's
+    after = browser.client.cookies["dpsql"]
+    browser.carry(before)
+    assert before.split(".")[0] != after.split(".")[0]
+    assert browser.get("/budget").status_code == 303
+
+
+def test_logout_hangs_up(visit: Visit, server: Server) -> None:
+    """The connection is closed, and the cookie opens nothing any more."""
+    browser = visit("ana")
+    cookie = browser.client.cookies["dpsql"]
+    assert browser.post("/logout").status_code == 303
+    browser.carry(cookie)
+    assert (server.open, browser.get("/budget").status_code) == (0, 303)
+
+
+@pytest.mark.parametrize(("waited", "status"), [(IDLE - 1, 200), (IDLE + 1, 303)])
+def test_idle_visitors_are_logged_out(visit: Visit, clock: Clock, server: Server, waited: float, status: int) -> None:
+    """After half an hour without a request."""
+    browser = visit("ana")
+    clock.now += waited
+    assert browser.get("/budget").status_code == status
+    assert server.open == (status == 200)
+
+
+def test_every_visit_ends(visit: Visit, clock: Clock) -> None:
+    """Also that of somebody who is always there."""
+    browser, begun = visit("ana"), clock.now
+    while clock.now < begun + LONGEST - IDLE:
+        clock.now += IDLE / 2
+        assert browser.get("/budget").status_code == 200
+    clock.now += 2 * IDLE
+    assert browser.get("/budget").status_code == 303
+
+
+def test_a_user_has_only_so_many_visits(visit: Visit, server: Server, clock: Clock) -> None:
+    """The oldest one ends, so that browsers that were never logged out don't use up the server's connections."""
+    browsers = []
+    for _ in range(MOST + 1):
+        clock.now += 1
+        browsers.append(visit("ana"))
+    assert server.open == MOST
+    assert [browser.get("/budget").status_code for browser in browsers] == [303] + [200] * MOST
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout", "/explore/ask"])
+@pytest.mark.parametrize("token", ["", "made up"])
+def test_forms_need_their_token(visit: Visit, path: str, token: str) -> None:
+    """Another site can't make a browser send them."""
+    fields = {"user": "ana", "password": "pw-ana", "column": "rides.fare", "epsilon": "0.1"}
+    assert visit("ana").post(path, **fields, token=token).status_code == 403
+
+
+def test_tokens_belong_to_one_visitor(visit: Visit) -> None:
+    """That of somebody else is as good as none."""
+    browser, other = visit("ana"), visit("tess")
+    assert browser.post("/logout", token=other.token).status_code == 403
+
+
+def test_attempts_are_limited(visit: Visit, clock: Clock) -> None:
+    """Ten wrong ones from an address, then everybody there waits, even with the right password."""
+    browser = visit()
+    for _ in range(PER_ADDRESS):
+        assert browser.log_in("ana", "wrong").status_code == 401
+    refused = browser.log_in("ana", "pw-ana")
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, str(int(WINDOW)))
+    clock.now += WINDOW + 1
+    assert browser.log_in("ana", "pw-ana").status_code == 303
+
+
+def test_success_forgets_attempts(clock: Clock) -> None:
+    """Who comes in has not been guessing."""
+    attempts = Attempts(clock)
+    for _ in range(PER_ADDRESS - 1):
+        attempts.begin("here", "ana")
+    attempts.succeed("here", "ana")
+    assert [attempts.begin("here", "ana") for _ in range(PER_ADDRESS)] == [0.0] * PER_ADDRESS
+
+
+def test_many_addresses_share_the_limit_of_a_name(clock: Clock) -> None:
+    """But one address can't use it up."""
+    attempts = Attempts(clock)
+    for i in range(PER_NAME):
+        assert attempts.begin(f"address {i}", "ana") == 0
+    assert attempts.begin("another", "ana") == WINDOW
+    assert attempts.begin("another", "tess") == 0
+
+
+def test_full_server_is_told(visit: Visit, server: Server) -> None:
+    """It is no wrong password."""
+    server.refusal = Refused("too many open connections")
+    reply = visit().log_in("ana", "pw-ana")
+    assert (reply.status_code, "too many open connections" in reply.text) == (503, True)
+
+
+def test_large_bodies_are_turned_away(visit: Visit) -> None:
+    """Before anybody reads them."""
+    assert visit("ana").post("/explore/ask", column="x" * 100_000).status_code == 413

@@ -1,0 +1,101 @@
+"""The pages of a whole server over real records: what reaches a browser, and what it is charged."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import httpx2 as httpx
+import psycopg
+import pytest
+
+from dpsql.web.curves import curve
+from tests.fix_pages import FARES, USERS, Running
+from tests.web.browsing import Browser
+
+LogIn = Callable[[str], Browser]
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_PAGES = ("/explore", "/choose", "/budget", "/budget/charges")
+
+
+@pytest.fixture
+def open_browser(running: Running) -> Iterator[Callable[[], Browser]]:
+    """Give a function that opens a browser."""
+    with ExitStack() as stack:
+        yield lambda: Browser(stack.enter_context(httpx.Client(base_url=running.url, trust_env=False)))
+
+
+@pytest.fixture
+def log_in(running: Running, open_browser: Callable[[], Browser]) -> Callable[[str], Browser]:
+    """Give a function that logs a user in."""
+
+    def log_in(user: str) -> Browser:
+        browser = open_browser()
+        assert browser.log_in(user, running.passwords[user]).status_code == 303
+        return browser
+
+    return log_in
+
+
+def _exact_curve() -> object:
+    counts = [0] * 100
+    for fare, times in FARES.items():
+        counts[int(fare)] += times
+    return curve(counts, 0.0, 100.0)
+
+
+def test_no_exact_value_reaches_a_browser(log_in: LogIn) -> None:
+    """Every response to every user is read: no fare of a record, no count of rows, not the curve of exact counts.
+
+    False alarms: the private curve is the exact one only if the noise in all of 100 buckets is nearly 0, which at a scale of
+    200 rows has a probability below 1e-100.
+    """
+    exact = {str(value) for value in (*FARES, *FARES.values(), sum(FARES.values()))}
+    for user in USERS:
+        browser = log_in(user)
+        asked = browser.post("/explore/ask", column="rides.fare", epsilon="0.01").json()
+        assert asked["private"] != _exact_curve()
+        browser.post("/explore/ask", column="rides.seats", epsilon="0.01")
+        browser.get("/explore/price", column="rides.fare", epsilon="0.1")
+        for path in _PAGES:
+            assert browser.get(path).status_code == 200
+        browser.post("/explore/ask", column="rides.passenger", epsilon="0.1")
+        for reply in browser.seen:
+            assert exact & set(_NUMBER.findall(reply.text)) == set(), reply.url
+
+
+def test_a_question_is_charged_once_and_shown(log_in: LogIn) -> None:
+    """The charge is in the answer and on the page Budget; the same question again is free."""
+    browser = log_in("ana")
+    charged = [
+        browser.post("/explore/ask", column="rides.fare", epsilon=epsilon).json()["charged"]
+        for epsilon in ("0.3", "0.3", "0.4")
+    ]
+    assert charged == ["0.3", "0", "0.4"]
+    assert "width_bucket(fare, 0, 100, 100)" in browser.get("/budget").text
+
+
+def test_what_another_role_asked_never_appears(running: Running, log_in: LogIn) -> None:
+    """Olga, an owner, sees the question of Ana's role; Tess does not, wherever she looks."""
+    dsn = f"{running.sql} dbname=rides user=ana password={running.passwords['ana']}"
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT COUNT(*) FROM rides WHERE seats = 4")
+    for user, sees in (("olga", True), ("ana", True), ("tess", False)):
+        browser = log_in(user)
+        for path in _PAGES:
+            browser.get(path)
+        assert any("seats = 4" in reply.text for reply in browser.seen) is sees
+        assert any("analyst" in reply.text for reply in browser.seen) is sees
+
+
+def test_the_private_curve_is_near_the_truth(log_in: LogIn) -> None:
+    """With a scale of 2 rows of 2/1 among thousands, each peak is where the fares are."""
+    found = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["private"]
+    near = [max(y for x, y in zip(found["x"], found["y"], strict=True) if abs(x - fare) < 2) for fare in FARES]
+    far = [y for x, y in zip(found["x"], found["y"], strict=True) if all(abs(x - fare) > 12 for fare in FARES)]
+    assert min(near) > 3 * max(far)
+
+
+def test_wrong_passwords_are_the_servers_decision(running: Running, open_browser: Callable[[], Browser]) -> None:
+    """The page has no list of passwords of its own."""
+    browser = open_browser()
+    assert browser.log_in("ana", running.passwords["tess"]).status_code == 401
