@@ -6,13 +6,13 @@ from fractions import Fraction
 from dpsql.privacy.bounding import Form
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import show, total
+from dpsql.privacy.expected import expected
 from dpsql.privacy.feature import Shape
 from dpsql.privacy.law import half_width
 from dpsql.privacy.margins import noise
 from dpsql.privacy.measure import Plan
 from dpsql.privacy.price import Part
 from dpsql.privacy.release import least_count
-from dpsql.privacy.statistics import half
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.rewrite.expr import describe
 from dpsql.shadow.splice import literal
@@ -38,6 +38,9 @@ def _scope(plan: Plan, scope: Sequence[Part], *, statements: bool) -> Iterator[s
         yield from (f"       {line}" for line in _details(part))
         if statements:
             yield f"       Engine: {part.sql}"
+    for line in expected(plan):
+        share = "" if line.relative is None else f", about {100 * line.relative:.3g} %"
+        yield f"     Output {line.output}: ±{line.margin:.6g} with 95 %{share}"
 
 
 def _headline(part: Part) -> str:
@@ -73,14 +76,11 @@ def _details(part: Part) -> Iterator[str]:
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
         return
-    law = noise(m)
-    width = float(half_width(law, [1.0]))
-    yield f"Noise: a count is within ±{width:,.4g} with 95 %"
+    width = float(half_width(noise(m), [1.0]))
+    yield f"Noise: each sum is within ±{width:,.4g} rows with 95 %"
     for feature in m.features:
         if feature.x is not None and feature.shape in {Shape.VALUE, Shape.SIGNED}:
-            size = feature.x.interval.magnitude if feature.shape is Shape.SIGNED else half(feature.x.interval)
-            where = f"clamped to {_interval(feature.x.interval)}"
-            yield f"Sum of {describe(feature.x.expr)}, {where}: ±{width * float(size):,.4g} beside the count's part"
+            yield f"Clamp: {describe(feature.x.expr)} to {_interval(feature.x.interval)}"
     if m.delta and m.distinct is Distinct.ROWS:
         yield f"Threshold: groups are shown from a noisy count of {least_count(m) / m.unit:,.1f}"
 

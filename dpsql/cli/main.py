@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dpsql.cli import budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, user
+from dpsql.cli.planned import planned
 
 app = typer.Typer(
     name="dpsql",
@@ -41,4 +42,4 @@ for _command in (
     plot.plot,
 ):
     app.command()(_command)
-app.add_typer(epsilon.app, name="epsilon")
+app.add_typer(epsilon.make_app(planned), name="epsilon")

@@ -13,7 +13,7 @@ from dpsql.rewrite.relation import Relation
 
 _MOST_NODES = 25_000
 """The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
-_MOST_FEATURES = 40
+MOST_FEATURES = 40
 
 
 def check_scope(relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound) -> None:
@@ -43,9 +43,9 @@ def check_features(features: Sequence[Feature]) -> None:
     Raises:
         Unsupported: there are too many.
     """
-    if len(features) > _MOST_FEATURES:
+    if len(features) > MOST_FEATURES:
         raise Unsupported(
-            f"the statement measures {len(features)} statistics at once, the limit is {_MOST_FEATURES}",
+            f"the statement measures {len(features)} statistics at once, the limit is {MOST_FEATURES}",
             hint="Ask for fewer aggregates in one statement.",
         )
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.model import Role, SqlType
+from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.bounding import Bound, Form
 from dpsql.privacy.buckets import Buckets
-from dpsql.privacy.checks import check_extremes, check_features, check_scope
+from dpsql.privacy.checks import MOST_FEATURES, check_extremes, check_features, check_scope
 from dpsql.privacy.feature import Feature, Scaled, Shape
 from dpsql.privacy.statistics import Known, Reading, design, unbounded
 from dpsql.privacy.sums import Distinct, Sums
@@ -19,6 +20,7 @@ from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.facts import Facts, facts, missing_bounds
 from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
+from dpsql.rewrite.keys import domain
 from dpsql.rewrite.narrow import narrowed
 from dpsql.rewrite.relation import Relation
 
@@ -69,7 +71,17 @@ class Ungrouped:
     keys: tuple[int, ...]
 
 
-Output = Statistic | Chosen | Counted | Ungrouped
+@dataclass(frozen=True, slots=True)
+class Voted:
+    """An output that is one of some values, by the noisy counts of each."""
+
+    part: int | None
+    name: Literal["bool_and", "bool_or", "mode"]
+    values: tuple[Value, ...]
+    readings: tuple[Reading, ...]
+
+
+Output = Statistic | Chosen | Counted | Ungrouped | Voted
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +156,7 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return (aggregate.where, *aggregate.args)
         case asked.Margin():
             return inputs(aggregate.of)
-        case asked.Quantile() | asked.Extreme() | asked.Distinct():
+        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.Vote():
             return (aggregate.where, aggregate.arg)
         case asked.GroupingCall():
             return aggregate.keys
@@ -206,8 +218,8 @@ class _Builder:
 
     def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> Plan:
         """Return the whole plan."""
-        moments = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin))]
-        outputs = dict(zip((i for i, _ in moments), self._statistics([a for _, a in moments]), strict=True))
+        summed = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin, asked.Vote))]
+        outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
             self._parts.append(finding if aggregates else replace(finding, distinct=Distinct.UNITS))
@@ -218,22 +230,44 @@ class _Builder:
         parts = () if empty else tuple(self._parts)
         return Plan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
 
-    def _statistics(self, aggregates: Sequence[Aggregate]) -> list[Output]:
+    def _statistics(self, aggregates: Sequence[asked.Moment | asked.Margin | asked.Vote]) -> list[Output]:
         """Measure everything that is read off sums together."""
         if not aggregates:
             return []
-        moments = [
-            a.of if isinstance(a, asked.Margin) else a
-            for a in aggregates
-            if isinstance(a, (asked.Moment, asked.Margin))
-        ]
-        chosen = design(moments, self._known)
+        needed = [self._moments(aggregate) for aggregate in aggregates]
+        chosen = design([moment for moments in needed for moment in moments], self._known)
         # The threshold is compared with the count of rows, which therefore comes first.
         features = tuple(dict.fromkeys((_COUNT, *chosen.features))) if self._delta else chosen.features
         check_features(features)
         self._parts.append(replace(self._counting(chosen.where), features=features))
-        pairs = zip(aggregates, chosen.readings, strict=True)
-        return [Statistic(0, reading, isinstance(a, asked.Margin)) for a, reading in pairs]
+        readings = iter(chosen.readings)
+        return [self._read(a, [next(readings) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
+
+    def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
+        """Return the statistics that an aggregate is read off."""
+        match aggregate:
+            case asked.Moment():
+                return [aggregate]
+            case asked.Margin(of=moment):
+                return [moment]
+            case asked.Vote(arg=arg, where=where):
+                return [asked.Moment("count", (), both(where, _is(arg, value))) for value in self._choices(arg)]
+
+    def _read(self, aggregate: asked.Moment | asked.Margin | asked.Vote, readings: Sequence[Reading]) -> Output:
+        match aggregate:
+            case asked.Vote(name=name, arg=arg):
+                return Voted(0, name, self._choices(arg), tuple(readings))
+            case _:
+                return Statistic(0, readings[0], isinstance(aggregate, asked.Margin))
+
+    def _choices(self, arg: Expr) -> tuple[Value, ...]:
+        """Return the values that a vote can be for.
+
+        Raises:
+            MissingBounds: they are not declared.
+        """
+        env = {ref: self._known(ref) for ref in refs(arg)}
+        return tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
 
     def _counting(self, where: Expr) -> Sums:
         """Return the measurement of the number of rows, which is also the frame of every other sum."""
@@ -254,7 +288,7 @@ class _Builder:
                 return Counted(self._add(self._distinct(aggregate)))
             case asked.GroupingCall():
                 return Ungrouped(tuple(keys.index(key) for key in aggregate.keys))
-            case asked.Moment() | asked.Margin():
+            case asked.Moment() | asked.Margin() | asked.Vote():
                 raise AssertionError(aggregate)
 
     def _extreme(self, aggregate: asked.Extreme, every: Sequence[Aggregate]) -> Output:
@@ -300,6 +334,13 @@ class _Builder:
         if part not in self._parts:
             self._parts.append(part)
         return self._parts.index(part)
+
+
+def _is(arg: Expr, value: Value) -> Expr:
+    """Return the condition that an expression has a value."""
+    if arg.type is SqlType.BOOLEAN:
+        return Apply("is_true" if value else "is_false", (arg,), SqlType.BOOLEAN)
+    return Apply("eq", (arg, Const(value, arg.type)), SqlType.BOOLEAN)
 
 
 def _not_null(arg: Expr) -> Expr:

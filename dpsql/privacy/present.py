@@ -11,7 +11,7 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.exact import KeyRow
 from dpsql.privacy.feature import Feature
 from dpsql.privacy.margins import half_width
-from dpsql.privacy.measure import Chosen, Counted, Output, Plan, Statistic, Ungrouped
+from dpsql.privacy.measure import Chosen, Counted, Output, Plan, Statistic, Ungrouped, Voted
 from dpsql.privacy.reading import read
 from dpsql.privacy.release import Release, estimates
 from dpsql.privacy.sums import Sums
@@ -20,6 +20,7 @@ from dpsql.rewrite.keys import Cell
 from dpsql.rewrite.literal import format_value
 
 Text = str | None
+_HALF = 0.5
 _WHOLE = frozenset({"bigint", "integer", "smallint"})
 
 
@@ -97,6 +98,8 @@ def _value(
             if output.margin:
                 return number(half_width(_sums(plan, part), reading, estimate), type_)
             return number(_clamped(output, read(reading, estimate), clamp=clamp), type_)
+        case Voted():
+            return _voted(plan, output, found, type_)
         case Counted(part=part):
             counted = 0.0 if part is None or not plan.parts else numbers[part][0] / _sums(plan, part).unit
             return number(max(counted, 0.0) if clamp else counted, type_)
@@ -105,6 +108,26 @@ def _value(
                 return None
             chosen = [_point(plan.parts[part], numbers[part][place], type_) for place in places]
             return "{" + ",".join(chosen) + "}" if array else chosen[0]
+
+
+def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:
+    """Return the value with the most votes; for BOOL_AND and BOOL_OR whether any row, to half a row, speaks against or for.
+
+    NULL where no value has half a row.
+    """
+    if output.part is None or not plan.parts:
+        return None
+    counts = [read(reading, found[output.part]) or 0.0 for reading in output.readings]
+    if max(counts, default=0.0) < _HALF:
+        return None
+    votes = dict(zip(output.values, counts, strict=True))
+    match output.name:
+        case "bool_or":
+            return _key(votes.get(True, 0.0) >= _HALF, type_)
+        case "bool_and":
+            return _key(votes.get(False, 0.0) < _HALF, type_)
+        case "mode":
+            return _key(max(votes, key=votes.__getitem__), type_)
 
 
 def _sums(plan: Plan, part: int | None) -> Sums:

@@ -1,6 +1,7 @@
 """What a statement pays: its ε in equal parts for its distinct measurements, and δ where keys are found out."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -8,6 +9,7 @@ from fractions import Fraction
 from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.measure import Measurement, Plan, priced
+from dpsql.privacy.statistics import coordinate_variance
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite.emit import Emitter
 
@@ -113,9 +115,17 @@ def _level_epsilon(part: Measurement, level: NoiseLevel) -> Fraction | None:
     if rows is None:
         return None
     share = Fraction(rows, max(len(part.groups.grouped), 1))
-    squares = isinstance(part, Sums) and part.size > part.lattice
-    exact = part.bound.rows / (_TARGET[level] * share) * (4 if squares else 1)
-    return _rounded_up(exact)
+    exact = part.bound.rows / (_TARGET[level] * share)
+    return _rounded_up(exact * _wider(part) if isinstance(part, Sums) else exact)
+
+
+def _wider(sums: Sums) -> Fraction:
+    """Return how much more ε a measurement needs than a lone count for the same error.
+
+    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's.
+    """
+    cube = Fraction(math.isqrt(coordinate_variance(len(sums.features)) * 10**12 // 2) + 1, 10**6)
+    return max(cube, Fraction(1)) * (4 if sums.size > sums.lattice else 1)
 
 
 def _rounded_up(epsilon: Fraction) -> Fraction:

@@ -77,7 +77,16 @@ class GroupingCall:
     keys: tuple[Expr, ...]
 
 
-Aggregate = Moment | Quantile | Extreme | Distinct | Margin | GroupingCall
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """BOOL_AND, BOOL_OR and MODE: decided by the noisy counts of the values that there can be."""
+
+    name: Literal["bool_and", "bool_or", "mode"]
+    arg: Expr
+    where: Expr = TRUE
+
+
+Aggregate = Moment | Quantile | Extreme | Distinct | Margin | GroupingCall | Vote
 
 
 def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
@@ -103,7 +112,7 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
 
 def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     args = node.expressions
-    if name in REFUSED or name in LOGICAL:
+    if name in REFUSED:
         raise _refused(node)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
         return _distinct(t, name, args[0], node)
@@ -122,6 +131,8 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
         return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
     if name in {"min", "max"}:
         return Extreme("min" if name == "min" else "max", exprs[0])
+    if name in LOGICAL:
+        return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
     if name != "count" and not all(e.type.is_number for e in exprs):
         raise Unsupported(f"{name}() takes numbers here", position=position(node))
     if name == "median":
@@ -146,9 +157,11 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
     return Margin(inner)
 
 
-def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile:
+def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     name, order = function_name(node.this), node.expression
     args = node.this.expressions
+    if name == "mode" and not args and len(order.expressions) == 1:
+        return Vote("mode", t.expression(order.expressions[0].this))
     if name not in {"percentile_cont", "percentile_disc"} or len(args) != 1 or len(order.expressions) != 1:
         raise _refused(node)
     key = order.expressions[0]

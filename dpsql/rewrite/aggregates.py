@@ -9,12 +9,12 @@ MOMENTS = frozenset(
     {"variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop", "covar_pop", "covar_samp", "corr"}
 )
 QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "max"})
-LOGICAL = frozenset({"bool_and", "bool_or", "every", "mode"})
+LOGICAL = frozenset({"bool_and", "bool_or", "every"})
 REFUSED = frozenset(
     """array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg xmlagg bit_and bit_or bit_xor range_agg
     regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy any_value""".split()
 )
-NAMES = frozenset({"grouping"}) | STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
+NAMES = frozenset({"grouping", "mode"}) | STATISTICS | MOMENTS | QUANTILES | LOGICAL | REFUSED
 
 
 def function_name(node: exp.Expr) -> str:

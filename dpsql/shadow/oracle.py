@@ -15,7 +15,10 @@ from dpsql.shadow.role import CLIENTS
 
 _MOST_VALUES = 10_000
 _MOVING = re.compile(r"\b(now|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE)
-_OPTIONS = f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog,public"
+_OPTIONS = (
+    f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 "
+    "-c search_path=pg_catalog,public"
+)
 
 
 Rows = list[tuple[str | None, ...]]

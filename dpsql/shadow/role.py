@@ -82,8 +82,10 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     ):
         connection.execute(SQL(statement).format(clients))
     for table in policy.tables.values():
+        if table.public:  # also for the oracle, which has the clients' rights and is no user
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), clients))
         for user, role in users.items():
-            if table.public or _may_use(policy.roles[role], table.name):
+            if not table.public and _may_use(policy.roles[role], table.name):
                 name = Identifier("public", table.name)
                 connection.execute(SQL("GRANT SELECT ON {} TO {}").format(name, Identifier(user)))
 
