@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
-from dpsql.privacy.measure import Measurement
+from dpsql.privacy.sums import Sums
 from dpsql.question import Settings
 from tests.exactness import measurements
 from tests.fix_world import NewClient, World
@@ -54,8 +54,9 @@ def test_large_sums_are_written_out(new_client: NewClient, policy: Policy) -> No
     assert len(answer.rows) == 1
 
 
-def _one(sql: str, policy: Policy, world: World) -> Measurement:
+def _one(sql: str, policy: Policy, world: World) -> Sums:
     (measurement,) = measurements(sql, policy, world, Memory(policy))
+    assert isinstance(measurement, Sums)
     return measurement
 
 
