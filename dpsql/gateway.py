@@ -38,6 +38,8 @@ from dpsql.shadow import splice
 
 V = TypeVar("V")
 _UNKNOWN = object()
+_AMOUNT = re.compile(r"\s*(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,2})?\s*", re.ASCII)
+"""How ε may be written: not so large or small that calculating with it takes long."""
 _REMEMBERED = 1_000
 """How many statements are kept taken apart, and how many planned."""
 
@@ -236,10 +238,7 @@ def _epsilon(settings: Settings, most: Fraction, usual: Fraction) -> Fraction:
     """Return the statement's ε: what the session has set, at most what the role may pay for a statement."""
     if not settings.epsilon:
         return usual
-    try:
-        asked = Fraction(settings.epsilon)
-    except (ValueError, ZeroDivisionError):
-        asked = Fraction(0)
+    asked = Fraction(settings.epsilon) if _AMOUNT.fullmatch(settings.epsilon) else Fraction(0)
     if not 0 < asked <= most:
         raise Unsupported(
             f'dpsql.epsilon is "{settings.epsilon}", it must be a number above 0 and at most {float(most):g}',

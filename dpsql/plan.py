@@ -1,5 +1,6 @@
 """The plan of one statement: what is measured for each of its scopes, and the text that waits for the answers."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,12 @@ from dpsql.rewrite.dialect import render
 from dpsql.rewrite.expr import Expr
 from dpsql.rewrite.oracle import Oracle
 from dpsql.rewrite.outputs import output_name
+from dpsql.rewrite.parse import Statement
 from dpsql.rewrite.replace import ANSWER, Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.scopes import Scope, find
 from dpsql.rewrite.track import Tracker
+
+_NAME_LENGTH = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,11 @@ class Planner:
         answered = tuple(_answered(s, p, f) for s, (p, _), f in zip(scopes, tracked, described[1:], strict=True))
         for index, (scope, (_, match)) in enumerate(zip(scopes, tracked, strict=True)):
             names = _names(scope, tree, described[0])
-            replace_scope(scope, match, names, _placeholder(index))
+            replace_scope(scope, match, names, _placeholder(asked.statement, index))
         drop_private_ctes(tree, self.policy)
         text = asked.statement.prefix + render(tree) + asked.statement.suffix
-        return StatementPlan(*_ordered(answered, text))
+        places = [f'"{_placeholder(asked.statement, i)}"' for i in range(len(answered))]
+        return StatementPlan(*_ordered(answered, places, text))
 
     def _measured(self, scope: Scope, tracker: Tracker) -> tuple[Plan, Match]:
         relation, t = tracker.scope(scope.select, scope.ctes)
@@ -116,15 +121,18 @@ def _names(scope: Scope, tree: exp.Query, whole: Sequence[Field]) -> list[str]:
     return [output_name(node) for node in scope.select.expressions]
 
 
-def _placeholder(index: int) -> str:
-    return f"_dpsql answer {index}"
+def _placeholder(statement: Statement, index: int) -> str:
+    """Return a name that no literal of the statement can contain: it depends on the whole of it."""
+    return f"_dpsql {index} {hashlib.sha256(statement.query.encode()).hexdigest()}"[:_NAME_LENGTH]
 
 
-def _ordered(answered: tuple[Answered, ...], text: str) -> tuple[tuple[Answered, ...], tuple[str, ...]]:
+def _ordered(
+    answered: tuple[Answered, ...], names: Sequence[str], text: str
+) -> tuple[tuple[Answered, ...], tuple[str, ...]]:
     """Cut the text where the answers go; scopes in the order in which they stand there."""
-    places = [(text.index(f'"{_placeholder(i)}" AS {ANSWER}'), i) for i in range(len(answered))]
+    places = [(text.index(f"{name} AS {ANSWER}"), i) for i, name in enumerate(names)]
     pieces, end = [], 0
     for at, index in sorted(places):
         pieces.append(text[end:at])
-        end = at + len(f'"{_placeholder(index)}"')
+        end = at + len(names[index])
     return tuple(answered[i] for _, i in sorted(places)), (*pieces, text[end:])

@@ -23,6 +23,7 @@ from dpsql.rewrite.oracle import Oracle
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.role import ORACLE
 from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
@@ -87,7 +88,7 @@ class Server:
         self._stack.callback(shadow.stop)
         users = {user.name: user.role for user in config.users.values()}
         build.ensure(shadow, policy, users, _rows(public), epoch=str(epoch))
-        session = OracleSession(shadow.dsn(policy.dataset))
+        session = OracleSession(shadow.dsn(policy.dataset, ORACLE))
         self._stack.callback(session.close)
 
         def oracle(settings: Settings) -> Oracle:

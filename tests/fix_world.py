@@ -25,6 +25,7 @@ from dpsql.question import Argument, Asker, Cancellation, Field, Question, Setti
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.role import ORACLE
 from tests.memory import Memory
 
 USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
@@ -141,7 +142,7 @@ def world(policy: Policy) -> Iterator[World]:
 
     server = Postgres.start(directory / "shadow")
     build.ensure(server, policy, USERS, rows)
-    session = OracleSession(server.dsn(policy.dataset))
+    session = OracleSession(server.dsn(policy.dataset, ORACLE))
     yield World(policy, public, server, session)
     session.close()
     server.stop()

@@ -22,7 +22,7 @@ from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
 from dpsql.rewrite.keys import domain
 from dpsql.rewrite.narrow import narrowed
-from dpsql.rewrite.relation import Relation
+from dpsql.rewrite.relation import Join, Relation
 
 Measurement = Sums | Buckets
 _COUNT = Feature(Shape.ONE)
@@ -113,7 +113,8 @@ def measure(
     exprs = [e for a in aggregates for e in inputs(a)]
     bound = bounded(relation, world)
     check_scope(relation, keys, exprs, bound)
-    condition = both(relation.where, *(s.on for s in relation.sources))
+    # Rows for which the condition of a LEFT JOIN does not hold stay.
+    condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
     env = narrowed(refs(*keys, *exprs), condition, world.declared)
     if env is None:
         return _impossible(relation, keys, aggregates, bound, world)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 from dpsql.errors import InternalError
@@ -21,6 +21,8 @@ from dpsql.rewrite.literal import format_value
 
 Text = str | None
 _HALF = 0.5
+_DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
+"""Room for all of double precision, to ten digits after the point."""
 _WHOLE = frozenset({"bigint", "integer", "smallint"})
 
 
@@ -167,7 +169,9 @@ def number(value: float | None, type_: str) -> Text:
     if type_ in _WHOLE:
         return str(round(value))
     if type_.startswith("numeric"):
-        return format(Decimal(repr(value)).quantize(Decimal("1e-10"), ROUND_HALF_EVEN).normalize() + 0, "f")
+        return format(
+            _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
+        )
     return repr(value)
 
 

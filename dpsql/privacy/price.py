@@ -54,10 +54,10 @@ def shares(plans: Sequence[Plan], epsilon: Fraction, emitter: Emitter) -> tuple[
     Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
     in the same way over the parts that need it.
     """
-    distinct = {_identity(part, part.sql(emitter)) for plan in plans for part in plan.parts}
-    finding = {_identity(p, p.sql(emitter)) for plan in plans for p in plan.parts if isinstance(p, Sums) and p.delta}
+    distinct = {part.identity: part for plan in plans for part in _parts(plan, emitter)}
+    finding = sum(1 for part in distinct.values() if part.cost.delta)
     share = epsilon / max(len(distinct), 1)
-    done = [_spread(priced(plan, share), max(len(finding), 1)) for plan in plans]
+    done = [_spread(priced(plan, share), max(finding, 1)) for plan in plans]
     return tuple((plan, _parts(plan, emitter)) for plan in done)
 
 

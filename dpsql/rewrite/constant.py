@@ -53,6 +53,11 @@ def safe_for_shadow(
     return True
 
 
+def _check_safe(node: exp.Expr) -> None:
+    if not safe_for_shadow(node):
+        raise Unsupported(f"{node.sql('postgres')[:80]} can't stand beside private rows", position=position(node))
+
+
 @dataclass(frozen=True, slots=True)
 class Constants:
     """Where the values of constants come from."""
@@ -75,6 +80,7 @@ class Constants:
             node = node.this
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
+        _check_safe(node)
         text, _ = self.oracle.constant(f"pg_catalog.to_json({self.bound(node)})")
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
@@ -122,8 +128,7 @@ class Constants:
         return None
 
     def _asked(self, node: exp.Expr) -> Const | Span:
-        if not safe_for_shadow(node):
-            raise Unsupported(f"{node.sql('postgres')[:80]} can't stand beside private rows", position=position(node))
+        _check_safe(node)
         text, type_ = self.oracle.constant(self.bound(node))
         if type_ == "interval" and text is not None:
             return parse_span(text)

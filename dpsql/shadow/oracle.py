@@ -11,15 +11,14 @@ from dpsql.errors import InternalError, SyntaxFailed, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import Settings
 from dpsql.rewrite.literal import format_value
-from dpsql.shadow.role import CLIENTS
 
 _MOST_VALUES = 10_000
 _MOVING = re.compile(r"\b(now|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE)
-_OPTIONS = (
-    f"-c role={CLIENTS} -c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 "
-    "-c search_path=pg_catalog,public"
-)
-
+_OPTIONS = "-c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog,public"
+_LONGEST = 1_000_000
+"""Characters of one constant; `lpad` alone could write a thousand times as many."""
+_LONGEST_OF_MANY = 10_000
+"""Characters of a function's result for one of many values."""
 
 Rows = list[tuple[str | None, ...]]
 Question = sql.SQL | sql.Composed
@@ -74,11 +73,13 @@ class ShadowOracle:
     def constant(self, expression: str) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
         self.moving = self.moving or _MOVING.search(expression) is not None
-        question = sql.SQL("SELECT v::text, pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(_text(expression))
+        question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
+            _LONGEST + 1, _text(expression)
+        )
         ((value, type_),) = self._session.ask(self._settings, question)
         if type_ is None:
             raise InternalError
-        return value, type_
+        return _not_too_long(value, _LONGEST), type_
 
     def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values and the type of a query's one column.
@@ -87,25 +88,33 @@ class ShadowOracle:
             Unsupported: there are too many.
         """
         self.moving = self.moving or _MOVING.search(query) is not None
-        question = sql.SQL("SELECT DISTINCT v::text, pg_typeof(v)::text FROM ({}) AS q (v) ORDER BY 1 LIMIT {}").format(
-            _text(query), _MOST_VALUES + 1
-        )
+        question = sql.SQL(
+            "SELECT DISTINCT left(v::text, {}), pg_typeof(v)::text FROM ({}) AS q (v) ORDER BY 1 LIMIT {}"
+        ).format(_LONGEST_OF_MANY + 1, _text(query), _MOST_VALUES + 1)
         rows = self._session.ask(self._settings, question)
         if len(rows) > _MOST_VALUES:
             raise Unsupported(f"a list has more than {_MOST_VALUES:,} values, which is the limit")
-        return tuple(value for value, _ in rows), str(rows[0][1]) if rows else "text"
+        return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
 
     def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
         question = sql.SQL(
-            "SELECT v::text, pg_typeof(v)::text "
+            "SELECT left(v::text, {}), pg_typeof(v)::text "
             "FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
-        ).format(_text(expression), [format_value(v, type_) for v in values], sql.SQL(type_.value))
+        ).format(
+            _LONGEST_OF_MANY + 1, _text(expression), [format_value(v, type_) for v in values], sql.SQL(type_.value)
+        )
         rows = self._session.ask(self._settings, question)
         types = {t for _, t in rows}
         if len(types) > 1:
             raise InternalError
-        return tuple(value for value, _ in rows), str(types.pop()) if types else "text"
+        return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(types.pop()) if types else "text"
+
+
+def _not_too_long(value: str | None, most: int) -> str | None:
+    if value is not None and len(value) > most:
+        raise Unsupported(f"a constant of this statement is longer than {most:,} characters")
+    return value
 
 
 def _text(expression: str) -> sql.SQL:

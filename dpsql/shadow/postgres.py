@@ -115,9 +115,9 @@ class Postgres:
         """Say whether the server still runs."""
         return self._child.poll() is None
 
-    def dsn(self, database: str) -> str:
-        """Return how its owner connects."""
-        return f"host='{self.address.directory}' port={self.address.port} user={OWNER} dbname='{database}'"
+    def dsn(self, database: str, user: str = OWNER) -> str:
+        """Return how its owner, or another user, connects."""
+        return f"host='{self.address.directory}' port={self.address.port} user={user} dbname='{database}'"
 
     def stop(self) -> None:
         """Stop it, at first in order; return when it is gone."""

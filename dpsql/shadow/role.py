@@ -15,6 +15,8 @@ from dpsql.shadow.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
 """The role that every user is a member of."""
+ORACLE = "dpsql_oracle"
+"""The user as whom planning asks; it has a client's rights from the start, so there are none to go back to."""
 
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
@@ -50,8 +52,9 @@ def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
     connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(CLIENTS)))
     connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(CLIENTS)))
     for user in users:
-        if user.startswith("pg_") or user in (OWNER, CLIENTS, "public", "none", ""):
+        if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, "public", "none", ""):
             raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
+    for user in (ORACLE, *users):
         connection.execute(
             SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE IN ROLE {}").format(
                 Identifier(user), Identifier(CLIENTS)
@@ -82,7 +85,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     ):
         connection.execute(SQL(statement).format(clients))
     for table in policy.tables.values():
-        if table.public:  # also for the oracle, which has the clients' rights and is no user
+        if table.public:
             connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), clients))
         for user, role in users.items():
             if not table.public and _may_use(policy.roles[role], table.name):

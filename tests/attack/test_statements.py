@@ -1,0 +1,69 @@
+"""What a client writes stays what it is: no literal becomes part of an answer, no setting stalls the server."""
+
+from fractions import Fraction
+from time import perf_counter
+
+import pytest
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import Policy
+from dpsql.privacy.sums import Sums
+from dpsql.question import Settings
+from tests.exactness import measurements
+from tests.fix_world import NewClient, World
+from tests.memory import Memory
+
+MARK = '"_dpsql answer 0" AS _dp'
+
+
+def test_a_literal_is_not_taken_for_the_place_of_an_answer(new_client: NewClient, policy: Policy) -> None:
+    """The answer stands where the aggregate stood, whatever the client's strings and names look like."""
+    client = new_client(Memory(policy))
+    answer = client.ask(f"SELECT '{MARK}' AS a, count(*) AS \"{MARK.replace(chr(34), chr(34) * 2)}\" FROM rides")
+    assert answer.rows == [(MARK, 0)]
+
+
+@pytest.mark.parametrize(
+    "epsilon", ["1e999999999", "1e-999999999", "1E400", "nan", "inf", "0x10", "1/0", "-1", "0", "1_0"]
+)
+def test_epsilon_is_a_plain_number(epsilon: str, new_client: NewClient, policy: Policy) -> None:
+    """No spelling of ε takes long to read, and none is read as something else."""
+    client, start = new_client(Memory(policy)), perf_counter()
+    with pytest.raises(Unsupported, match="it must be a number"):
+        client.ask("SELECT count(*) FROM rides", Settings(epsilon))
+    assert perf_counter() - start < 5
+    assert client.charges == 0
+
+
+def test_two_searches_for_keys_cost_no_more_than_was_asked(new_client: NewClient, policy: Policy) -> None:
+    """A measurement at the keys of one search and the same at the keys of another are two, and share ε as two."""
+    client = new_client(Memory(policy), "eve")
+    client.ask(
+        "SELECT * FROM (SELECT note, count(*), median(fare) FROM rides GROUP BY note) a, "
+        "(SELECT note, avg(tip), median(fare) FROM rides GROUP BY note) b"
+    )
+    entries = client.ledger.entries(None, 10)
+    assert len(entries) == 4
+    assert sum((entry.cost.epsilon for entry in entries), Fraction(0)) == policy.roles["explorer"].per_query.epsilon
+
+
+def test_large_sums_are_written_out(new_client: NewClient, policy: Policy) -> None:
+    """A sum of numerics that are large or few is no error."""
+    client = new_client(Memory(policy))
+    answer = client.ask("SELECT sum(price * 1e25) FROM rides")
+    assert len(answer.rows) == 1
+
+
+def _one(sql: str, policy: Policy, world: World) -> Sums:
+    (measurement,) = measurements(sql, policy, world, Memory(policy))
+    assert isinstance(measurement, Sums)
+    return measurement
+
+
+def test_the_condition_of_a_left_join_says_nothing_about_rows(policy: Policy, world: World) -> None:
+    """Rows for which it does not hold stay, so that it narrows no bounds: not of sums, not against overflow."""
+    joined = "FROM rides LEFT JOIN zones z ON z.zone_id = from_zone AND seats <= 1"
+    bare = _one("SELECT avg(seats) FROM rides", policy, world)
+    assert [f.x for f in _one(f"SELECT avg(seats) {joined}", policy, world).features] == [f.x for f in bare.features]
+    with pytest.raises(Exception, match="too large"):
+        _one(f"SELECT avg(seats * 4000000000000000000) {joined}", policy, world)
