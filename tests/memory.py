@@ -24,9 +24,7 @@ class Memory(DuckDb):
 
     def __init__(self, policy: Policy, *, unique: Sequence[str] = ()) -> None:
         """Make the policy's tables, empty but for the public zones; `unique` names columns with a constraint."""
-        self._connection = duckdb.connect()
-        self._unique: dict[str, frozenset[str]] = {}
-        self._watched, self._spill = Watched(()), None
+        self._connection = duckdb.connect(config={"threads": 1})
         self._policy = policy
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique)})")
