@@ -24,6 +24,10 @@ class Memory(DuckDb):
 
     def __init__(self, policy: Policy, *, unique: Sequence[str] = ()) -> None:
         """Make the policy's tables, empty but for the public zones; `unique` names columns with a constraint."""
+        super().__init__({})
+        self.close()
+        self._spill = None
+        # One that may read the test's own files, and whose configuration is not locked.
         self._connection = duckdb.connect(config={"threads": 1})
         self._policy = policy
         for table in policy.tables.values():
