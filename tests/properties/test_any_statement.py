@@ -55,7 +55,7 @@ def _measurements(sql: str, policy: Policy, world: World, engine: Memory) -> Seq
         raise
     except DpsqlError as refusal:
         note(refusal.message)
-        assume(False)  # noqa: FBT003
+        assume(False)
         return ()
 
 
