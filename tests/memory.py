@@ -10,7 +10,6 @@ from pathlib import Path
 import duckdb
 
 from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.files import Watched
 from dpsql.policy.model import Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 

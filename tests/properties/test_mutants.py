@@ -103,14 +103,14 @@ def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, size: int) -> s
 
 def _clamped_sum(patch: pytest.MonkeyPatch) -> None:
     """Clamp a group's sum instead of its rows."""
-    right = Sums.coordinates
+    right = Sums.reader
 
-    def coordinates(self: Sums, values: Sequence[int]) -> tuple[int, ...]:
-        most = 100 * self.sensitivity
-        return tuple(min(max(x, -most), most) for x in right(self, values))
+    def reader(self: Sums) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        read, most = right(self), 100 * self.sensitivity
+        return lambda values: tuple(min(max(x, -most), most) for x in read(values))
 
     _no_clamp(patch)
-    patch.setattr(Sums, "coordinates", coordinates)
+    patch.setattr(Sums, "reader", reader)
 
 
 def _clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
