@@ -6,7 +6,7 @@ ratio under the law that is claimed; it is only made where the answer says nearl
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -17,7 +17,6 @@ from scipy.stats import binom
 from dpsql.policy.model import Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
-from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.ledger import Item, Statement
 from dpsql.privacy.measure import Measurement
 from dpsql.privacy.release import Release
@@ -30,10 +29,6 @@ from tests.memory import Memory
 
 FALSE_ALARM = 1e-6
 """The chance that a right mechanism fails one audit, if its fixed seed were changed."""
-_SURE = 0.9
-"""The share of ε that the likelihood ratio must reach for a guess."""
-MINUTES = 7 * 24 * 60
-"""The groups: `rides.picked` lies within a week."""
 
 
 class Recorder(SqliteLedger):
@@ -58,8 +53,8 @@ class Recorder(SqliteLedger):
 class Attack:
     """What a canary puts into its groups, and what is asked."""
 
-    sql: str
-    """It groups by the minute of `picked`."""
+    aggregates: str
+    """What is asked for each minute."""
     most: int = 1
     """C."""
     groups: int = 1
@@ -67,9 +62,27 @@ class Attack:
     rows: int = 1
     """How many rows it has in each."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """What its columns hold, as SQL; `others` is what those of the groups' other rows hold."""
+    """What its columns hold, as SQL, in terms of the canary `b` and its row `n`."""
+    crowd: int = 1
+    """How many rows of others are in each group."""
     others: Mapping[str, str] = field(default_factory=dict)
+    """What their columns hold."""
     epsilon: Fraction = Fraction(1)
+    sure: float = 0.9
+    """The share of ε that the likelihood ratio must reach for a guess."""
+    days: int = 3
+    """The minutes of so many days are the groups."""
+
+    @property
+    def minutes(self) -> int:
+        """Return the number of groups."""
+        return self.days * 24 * 60
+
+    @property
+    def sql(self) -> str:
+        """Return the statement."""
+        condition = f"picked < timestamp '2019-03-01' + interval '{self.days} days'"
+        return f"SELECT date_trunc('minute', picked), {self.aggregates} FROM rides WHERE {condition} GROUP BY 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,7 @@ class Audit:
         engine = Memory(policy)
         (measurement,) = measurements(attack.sql, policy, world, engine)
         measured = Measured.of(replace(measurement, epsilon=attack.epsilon), engine, world)
-        number = MINUTES // attack.groups
+        number = attack.minutes // attack.groups
         fill(engine, attack, [])
         without = measured.exact()
         fill(engine, attack, range(number))
@@ -113,7 +126,7 @@ class Audit:
     def run(self, new_client: NewClient, ledger: Recorder, seed: int) -> Result:
         """Ask once, and guess for every canary whether it was there."""
         draw = np.random.default_rng(seed)
-        there = draw.random(MINUTES // self.attack.groups) < 0.5
+        there = draw.random(self.attack.minutes // self.attack.groups) < 0.5
         engine = Memory(self.policy)
         fill(engine, self.attack, np.flatnonzero(there).tolist())
         client = new_client(engine, policy=self.policy, entropy=draw.bytes, ledger=ledger)
@@ -122,27 +135,28 @@ class Audit:
         client.text(question)
         (release,) = ledger.released
         ratio = self._ratios(release).reshape(-1, self.attack.groups).sum(axis=1)[: len(there)]
-        sure = np.abs(ratio) >= _SURE * float(self.attack.epsilon)
+        sure = np.abs(ratio) >= self.attack.sure * float(self.attack.epsilon)
         return Result(float(self.attack.epsilon), int(sure.sum()), int(((ratio > 0) == there)[sure].sum()))
 
     def _ratios(self, release: Release) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         """Return for each group the logarithm of how much likelier the answer is with the canary than without."""
-        groups = self.measurement.groups.grouped[: MINUTES // self.attack.groups * self.attack.groups]
+        groups = self.measurement.groups.grouped[: self.attack.minutes // self.attack.groups * self.attack.groups]
         seen = np.array(release.numbers[: len(groups)], dtype=np.float64)
         out, in_ = (np.array([exact[key] for key in groups], dtype=np.float64) for exact in (self.without, self.with_))
         if isinstance(self.measurement, Buckets):
-            middle = self.measurement.number / 2
-            return np.where(seen[:, 0] > middle, 1.0, -1.0) * float(self.attack.epsilon) / self.attack.groups
+            # Only the highest bucket speaks for a canary, which is there if there is one.
+            return np.where(seen[:, 0] == self.measurement.number - 1, float(self.attack.epsilon), 0.0)
         assert isinstance(self.measurement, Sums)
         norm = np.max(np.abs(seen - out), axis=1) - np.max(np.abs(seen - in_), axis=1)
         return norm / self.measurement.scale  # type: ignore[no-any-return]  # numpy's
 
 
 def fill(engine: Memory, attack: Attack, canaries: Sequence[int]) -> None:
-    """Put one row of somebody else into each group, and the canaries that are there."""
+    """Put others' rows into each group, and the canaries that are there."""
     engine.execute("DELETE FROM rides")
     minute = "TIMESTAMP '2019-03-01' + to_minutes({})"
-    _insert(engine, {"rider": "1000000 + g", "picked": minute.format("g"), **attack.others}, f"range({MINUTES}) AS t (g)")
+    others = f"range({attack.minutes}) AS t (g), range({attack.crowd}) AS r (n)"
+    _insert(engine, {"rider": "1000000 * (n + 1) + g", "picked": minute.format("g"), **attack.others}, others)
     if canaries:
         of = f"unnest({list(canaries)}) AS c (b), range({attack.groups}) AS t (g), range({attack.rows}) AS r (n)"
         _insert(engine, {"rider": "b", "picked": minute.format(f"b * {attack.groups} + g"), **attack.values}, of)
@@ -150,7 +164,3 @@ def fill(engine: Memory, attack: Attack, canaries: Sequence[int]) -> None:
 
 def _insert(engine: Memory, columns: Mapping[str, str], source: str) -> None:
     engine.execute(f"INSERT INTO rides ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM {source}")
-
-
-Break = Callable[[], None]
-_ = Entropy
