@@ -29,7 +29,11 @@ from dpsql.shadow.role import ORACLE
 from tests.memory import Memory
 
 USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
-_NOW = datetime(2019, 4, 2, 12, tzinfo=UTC)
+
+
+def noon() -> datetime:
+    """Return the time at which all questions are asked."""
+    return datetime(2019, 4, 2, 12, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +162,14 @@ def new_client(world: World, tmp_path: Path) -> Iterator[NewClient]:
     opened: list[psycopg.Connection] = []
 
     def make(
-        engine: Engine, user: str = "ana", *, policy: Policy | None = None, entropy: Entropy = os.urandom
+        engine: Engine,
+        user: str = "ana",
+        *,
+        policy: Policy | None = None,
+        entropy: Entropy = os.urandom,
+        ledger: Ledger | None = None,
     ) -> Client:
-        ledger = SqliteLedger(tmp_path / "ledger.db", lambda: _NOW)
+        ledger = ledger or SqliteLedger(tmp_path / "ledger.db", noon)
         gateway = world.gateway(engine, ledger, policy=policy, entropy=entropy)
         opened.extend((world.connect(user), world.connect("dpsql_owner")))
         return Client(gateway, ledger, opened[-2], opened[-1], Asker(user, USERS[user]))

@@ -10,7 +10,6 @@ from pathlib import Path
 import duckdb
 
 from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.files import Watched
 from dpsql.policy.model import Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
@@ -24,9 +23,11 @@ class Memory(DuckDb):
 
     def __init__(self, policy: Policy, *, unique: Sequence[str] = ()) -> None:
         """Make the policy's tables, empty but for the public zones; `unique` names columns with a constraint."""
-        self._connection = duckdb.connect()
-        self._unique: dict[str, frozenset[str]] = {}
-        self._watched, self._spill = Watched(()), None
+        super().__init__({})
+        self.close()
+        self._spill = None
+        # One that may read the test's own files, and whose configuration is not locked.
+        self._connection = duckdb.connect(config={"threads": 1})
         self._policy = policy
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique)})")

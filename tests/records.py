@@ -83,9 +83,10 @@ class Maker:
             return self._dirty(column)
         if column.nullable and self._draw.random() < 0.1:
             return None
-        return self._clean(column)
+        return self.clean(column)
 
-    def _clean(self, column: Column) -> Cell:
+    def clean(self, column: Column) -> Cell:
+        """Return a value as it is declared."""
         if column.references is not None:
             return self._draw.choice([row["zone_id"] for row in ZONES])
         if column.values is not None:
@@ -104,6 +105,14 @@ class Maker:
 
     def _dirty(self, column: Column) -> Cell:
         return self._draw.choice([None, *_DIRTY[column.type]])
+
+
+def interesting(column: Column) -> list[Cell]:
+    """Return cells of a column from the plainest to the strangest."""
+    maker = Maker(0, dirt=0.0)
+    plain = list(dict.fromkeys(maker.clean(column) for _ in range(8)))
+    ends = [_spelt(end, column.type) for end in (column.bounds.low, column.bounds.high)] if column.bounds else []
+    return [*plain, *ends, None, *_DIRTY[column.type]]
 
 
 def _word(draw: random.Random) -> str:

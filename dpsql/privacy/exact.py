@@ -49,11 +49,11 @@ def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
     Raises:
         InternalError: a sum is not a whole number.
     """
-    width = len(measurement.groups.keys)
+    width, read = len(measurement.groups.keys), measurement.reader()
     found: dict[KeyRow, Sequence[int]] = {}
     for row in rows:
         key = _returned(measurement.groups, row[:width])
-        coordinates = measurement.coordinates([whole(cell) for cell in row[width:]])
+        coordinates = read([whole(cell) for cell in row[width:]])
         # Two rows of one group add up, as records do: one that hid the other would depend on their order.
         found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
     if measurement.delta or any(key.shown is None for key in measurement.groups.keys):

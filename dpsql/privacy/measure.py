@@ -121,6 +121,8 @@ def measure(
     known = _known(env, world.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         known(expr)  # refuses what could overflow: an error that depends on data would be a release
+    # All measurements of one scope read the same rows, whichever columns each of them needs.
+    relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, world)
     plan = _Builder(relation, every, bound, delta, world, known).plan(aggregates, keys)
     return plan if sets is None else _with_sets(plan, sets)

@@ -145,4 +145,5 @@ def sorted_by(points: Sequence[Fraction], chosen: Sequence[int]) -> list[int]:
 
 def estimates(measurement: Sums, noisy: Sequence[int]) -> Mapping[Feature, float]:
     """Return one group's noisy features in rows: a row adds at most 1 to each."""
-    return {feature: value / measurement.unit for feature, value in zip(measurement.features, noisy, strict=True)}
+    unit = measurement.unit
+    return {feature: value / unit for feature, value in zip(measurement.features, noisy, strict=True)}

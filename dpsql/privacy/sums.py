@@ -2,15 +2,16 @@
 
 Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
 norm Σ_groups max|coordinate|. Proof: a row contributes, to its own group only, w·φ with |φᵢ| ≤ `size` for each
-coordinate (see `coordinates`), and one unit's weights add up to at most `bound.mass`; the triangle inequality does the
+coordinate (see `reader`), and one unit's weights add up to at most `bound.mass`; the triangle inequality does the
 rest. So noise with P(z) ∝ exp(−max|zᵢ| / t) per group, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
@@ -85,28 +86,16 @@ class Sums:
         """Return the sums that the engine computes, each once."""
         return tuple(dict.fromkeys(column for feature in self.features for column in _columns(feature)))
 
-    def coordinates(self, sums: Sequence[int]) -> tuple[int, ...]:
-        """Return the features' sums from the engine's columns, as integers.
+    def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        """Return the function from the engine's columns to the features' sums, as integers; it is used for every group.
 
         With w ≥ 0 and |f| ≤ S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·f, 2·w·f² − S²·w·1[c] and w·f·g are each at
         most size·w in absolute value.
         """
-        at = dict(zip(self.columns(), sums, strict=True))
-        return tuple(self._coordinate(feature, at) for feature in self.features)
-
-    def _coordinate(self, feature: Feature, at: dict["Column", int]) -> int:
-        parts = [at[column] for column in _columns(feature)]
-        match feature.shape:
-            case Shape.ONE:
-                return self.size * parts[0]
-            case Shape.SIGN:
-                return self.size * (2 * parts[0] - parts[1])
-            case Shape.VALUE | Shape.SIGNED:
-                return self.size // self.lattice * parts[0]
-            case Shape.SQUARE:
-                return 2 * parts[0] - self.size * parts[1]
-            case Shape.PRODUCT:
-                return parts[0]
+        place = {column: index for index, column in enumerate(self.columns())}
+        parts = [(feature.shape, [place[column] for column in _columns(feature)]) for feature in self.features]
+        size, step = self.size, self.size // self.lattice
+        return lambda sums: tuple(_coordinate(shape, [sums[i] for i in at], size, step) for shape, at in parts)
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
@@ -172,6 +161,22 @@ def _columns(feature: Feature) -> tuple[Column, ...]:
             return (Column(feature.where, (_of(feature.x), _of(feature.x))), ones)
         case Shape.PRODUCT:
             return (Column(feature.where, (_of(feature.x), _of(feature.y))),)
+
+
+def _coordinate(shape: Shape, parts: Sequence[int], size: int, step: int) -> int:
+    match shape:
+        case Shape.ONE:
+            return size * parts[0]
+        case Shape.SIGN:
+            return size * (2 * parts[0] - parts[1])
+        case Shape.VALUE | Shape.SIGNED:
+            return step * parts[0]
+        case Shape.SQUARE:
+            return 2 * parts[0] - size * parts[1]
+        case Shape.PRODUCT:
+            return parts[0]
+        case _:
+            assert_never(shape)
 
 
 def _of(scaled: Scaled | None) -> Scaled:

@@ -38,6 +38,8 @@ class Relation:
     where: Expr
     columns: Mapping[str, Expr]
     """What each visible column is, in order."""
+    needed: tuple[Ref, ...] = ()
+    """Columns without whose values a row stays out, unless they are declared nullable: those that the question names."""
 
     @property
     def protected(self) -> Table:

@@ -14,7 +14,7 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     does one without a value in a column that is used and not declared nullable.
     """
     where = both(relation.where, condition)
-    columns = refs(*used, where, *(source.on for source in relation.sources))
+    columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
     present = [
         emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
     ]

@@ -21,7 +21,7 @@ from tests.memory import Memory
 from tests.records import Maker, Row
 from tests.shapes import ATTAINED, FOUND, SHAPES
 
-DATABASES = 5
+DATABASES = 3
 
 
 def tiny(table: Table, unit: str, most: int, seed: str) -> Iterator[Sequence[Row]]:

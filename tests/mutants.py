@@ -1,0 +1,166 @@
+"""Mistakes in the heart, each as a patch: what the tests of privacy must catch."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.privacy import bounding, exact, select, sums
+from dpsql.privacy.bounding import Bound
+from dpsql.privacy.sums import Sums
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.expr import Expr, Ref
+from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.source import from_where
+
+C = 2
+"""The bound for which those of weights are written."""
+Break = Callable[[pytest.MonkeyPatch], None]
+"""Puts one mistake in."""
+
+
+def half(patch: pytest.MonkeyPatch) -> None:
+    """Claim half of what a unit can do."""
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass * s.size // 2))
+
+
+def forgotten_rows(patch: pytest.MonkeyPatch) -> None:
+    """Claim one row for a unit that may have several; its weights stay right."""
+    patch.setattr(Bound, "mass", property(lambda b: b.weight))
+    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 // greatest(count(*), {C})"))
+
+
+def forgotten_size(patch: pytest.MonkeyPatch) -> None:
+    """Claim one lattice step for a row."""
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass))
+
+
+def forgotten_square(patch: pytest.MonkeyPatch) -> None:
+    """Claim for squares what holds for values."""
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass * s.lattice))
+
+
+def no_cap(patch: pytest.MonkeyPatch) -> None:
+    """Give every row its full weight."""
+    patch.setattr(Bound, "weights", _weights("65536"))
+
+
+def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Let a unit have one row more than it may."""
+    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 // greatest(count(*) - 1, {C})"))
+
+
+def _weights(text: str) -> Callable[..., str]:
+    def weights(_: Bound, unit: str, from_where: str, __: Dialect) -> str:
+        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({text} AS BIGINT) AS w {from_where} GROUP BY 1)"
+
+    return weights
+
+
+def cap_before_where(patch: pytest.MonkeyPatch) -> None:
+    """Count the rows of the table, not of the measured relation: a join that doubles rows goes unnoticed."""
+    patch.setattr(
+        Bound,
+        "weights",
+        lambda b, _, __, ___: (
+            f"h AS MATERIALIZED (SELECT rider AS hu, CAST({b.mass} // greatest(count(DISTINCT rider), {b.rows}) AS BIGINT)"
+            " AS w FROM rides GROUP BY 1)"
+        ),
+    )
+
+
+def no_selection(patch: pytest.MonkeyPatch) -> None:
+    """Keep all rows of a unit."""
+    patch.setattr(select, "selected", lambda rows, _, __: rows)
+
+
+def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Keep one row too many."""
+    patch.setattr(select, "selected", lambda rows, columns, most: bounding.selected(rows, columns, most + 1))
+
+
+def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
+    """Keep all rows of a heavy unit, lightly: it is then in any number of groups."""
+
+    def grouped(reading: select.Reading, rows: str, _: Sequence[str], __: Sequence[str], *___: str) -> str:
+        return f"SELECT {reading.outputs(['1'])} FROM ({rows}) AS r{reading.group_by}"
+
+    patch.setattr(select.Reading, "grouped", grouped)
+
+
+def no_clamp(patch: pytest.MonkeyPatch) -> None:
+    """Let values be as large as they are."""
+    patch.setattr(Emitter, "lattice", _unclamped)
+
+
+def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, size: int) -> str:
+    x = emitter.cast(emitter.raw(expr) if isinstance(expr, Ref) else emitter.sql(expr), SqlType.DOUBLE)
+    low, width = emitter.double(interval.low), emitter.double(interval.width)
+    return f"CAST(round((least(greatest({x}, -1e9), 1e9) - {low}) / {width} * {2 * size}) AS BIGINT) - {size}"
+
+
+def clamped_sum(patch: pytest.MonkeyPatch) -> None:
+    """Clamp a group's sum instead of its rows."""
+    right = Sums.reader
+
+    def reader(self: Sums) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        read, most = right(self), 100 * self.sensitivity
+        return lambda values: tuple(min(max(x, -most), most) for x in read(values))
+
+    no_clamp(patch)
+    patch.setattr(Sums, "reader", reader)
+
+
+def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
+    """Clamp columns as declared, but not what is computed of them to its own interval."""
+    right = Emitter.lattice
+
+    def lattice(self: Emitter, expr: Expr, interval: Interval, size: int) -> str:
+        return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, size)
+
+    patch.setattr(Emitter, "lattice", lattice)
+    patch.setattr(Emitter, "_clamped", lambda self, ref: self.raw(ref))
+
+
+def one_hides_another(patch: pytest.MonkeyPatch) -> None:
+    """Take fractions for whole numbers: two groups of the engine are then one of ours, of which the later is seen."""
+    patch.setattr(select, "_code", lambda name, _, __: f"CAST({name} AS BIGINT)")
+    patch.setattr(exact, "add", lambda _, later: later)
+
+
+def merged_units(patch: pytest.MonkeyPatch) -> None:
+    """Compare units after a cast that makes several of them one."""
+    patch.setattr(Emitter, "stored", lambda _, ref: f's{ref.source}."{ref.name}" // 2')
+
+
+def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
+    """Let the sums be rounded on their way."""
+    patch.setattr(select, "_text", lambda text, _: f"CAST(CAST({text} AS DOUBLE) AS VARCHAR)")
+
+
+def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
+    """Count squares twice."""
+    right = sums._summed
+
+    def summed(column: sums.Column, values: sums._Values, *, weighted: bool) -> str:
+        return right(column, values, weighted=weighted).replace("w * f0 * f0", "w * f0 * f0 * 2")
+
+    patch.setattr(sums, "_summed", summed)
+
+
+def no_condition(patch: pytest.MonkeyPatch) -> None:
+    """Read rows of nobody."""
+    right = from_where
+    patch.setattr(select, "from_where", lambda *args: right(*args).replace('s0."rider" IS NOT NULL', "TRUE"))
+
+
+def left_join(patch: pytest.MonkeyPatch) -> None:
+    """Keep rows for which there is no weight, in full."""
+    right = select.Reading.grouped
+
+    def grouped(reading: select.Reading, *args: Any) -> str:
+        return right(reading, *args).replace(" JOIN h ", " LEFT JOIN h ").replace("sum(w)", "sum(coalesce(w, 65536))")
+
+    patch.setattr(select.Reading, "grouped", grouped)

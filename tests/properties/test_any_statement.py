@@ -1,0 +1,74 @@
+"""Statements, tables and neighbours that nobody thought of."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+
+from dpsql.errors import DpsqlError, EngineFailed, InternalError
+from dpsql.policy.model import Policy
+from dpsql.privacy.measure import Measurement
+from tests.exactness import Measured, measurements
+from tests.fix_policy import with_rows
+from tests.fix_world import World
+from tests.memory import Memory
+from tests.strategies import statements, tables
+
+_SETTINGS = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=300,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+
+
+@pytest.fixture(scope="module")
+def few(policy: Policy) -> Policy:
+    """The policy with at most two rows a passenger."""
+    return with_rows(policy, "rides", "passenger", 2)
+
+
+@pytest.fixture(scope="module")
+def engine(few: Policy) -> Iterator[Memory]:
+    """One engine for all examples."""
+    memory = Memory(few)
+    yield memory
+    memory.close()
+
+
+def check(sql: str, data: st.DataObject, policy: Policy, world: World, engine: Memory) -> None:
+    """Take every unit away and look how far that moves the measurements; the engine never fails."""
+    for measurement in _measurements(sql, policy, world, engine):
+        measured = Measured.of(measurement, engine, world)
+        note(measured.sql)
+        rows = data.draw(tables(policy.tables["rides"], set(re.findall(r"\w+", sql))))
+        assert all(move <= measured.claim for move in measured.moves("rides", rows, "rider"))
+
+
+def _measurements(sql: str, policy: Policy, world: World, engine: Memory) -> Sequence[Measurement]:
+    try:
+        return measurements(sql, policy, world, engine)
+    except (EngineFailed, InternalError):
+        raise
+    except DpsqlError as refusal:
+        note(refusal.message)
+        assume(False)
+        return ()
+
+
+@_SETTINGS
+@given(sql=statements(), data=st.data())
+def test_any_statement(sql: str, data: st.DataObject, few: Policy, world: World, engine: Memory) -> None:
+    """Whatever is not refused is as sensitive as it claims, and is computed for every row."""
+    check(sql, data, few, world, engine)
+
+
+@pytest.mark.slow
+@settings(_SETTINGS, derandomize=False, max_examples=5_000)
+@given(sql=statements(), data=st.data())
+def test_many_more_statements(sql: str, data: st.DataObject, few: Policy, world: World, engine: Memory) -> None:
+    """The same for thousands, others each time."""
+    check(sql, data, few, world, engine)

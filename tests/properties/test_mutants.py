@@ -1,0 +1,126 @@
+"""A test that can't fail is a defect: mistakes in the heart, put in on purpose, are caught by the exhaustive check.
+
+Mistakes that only statistics can show (the noise itself) are in tests/audit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from dpsql.errors import DpsqlError
+from dpsql.policy.model import Policy
+from dpsql.privacy.sums import Sums
+from tests import mutants
+from tests.exactness import Measured, measurements
+from tests.fix_policy import with_rows
+from tests.fix_world import World
+from tests.memory import Memory
+from tests.mutants import Break, C
+from tests.records import Maker, Row
+
+COUNTS = "SELECT count(*) FROM rides"
+BY_SHARED = "SELECT shared, count(*) FROM rides GROUP BY shared"
+SUMS = "SELECT sum(fare), count(*) FROM rides"
+SQUARES = "SELECT variance(fare) FROM rides"
+JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
+COMPUTED = "SELECT sum(fare + tip) FROM rides"
+FRACTIONS = "SELECT CASE WHEN shared THEN 1 ELSE 1.2 END, count(*) FROM rides GROUP BY 1"
+VALUES = "SELECT count(DISTINCT number) FROM rides"
+FOUND = "SELECT number, count(*) FROM rides GROUP BY number"
+
+MUTANTS: Sequence[tuple[Break, str]] = (
+    (mutants.half, COUNTS),
+    (mutants.half, SUMS),
+    (mutants.forgotten_rows, COUNTS),
+    (mutants.forgotten_size, SUMS),
+    (mutants.forgotten_square, SQUARES),
+    (mutants.squares_of_the_unclamped, SQUARES),
+    (mutants.no_cap, COUNTS),
+    (mutants.cap_off_by_one, COUNTS),
+    (mutants.cap_before_where, JOINED),
+    (mutants.no_clamp, SUMS),
+    (mutants.clamped_sum, SUMS),
+    (mutants.clamped_to_the_wrong_bounds, COMPUTED),
+    (mutants.one_hides_another, FRACTIONS),
+    (mutants.merged_units, BY_SHARED),
+    (mutants.sums_in_floats, SUMS),
+    (mutants.no_selection, VALUES),
+    (mutants.selection_off_by_one, VALUES),
+    (mutants.no_selection, FOUND),
+    (mutants.selection_off_by_one, FOUND),
+    (mutants.weights_where_selection_is_due, FOUND),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where a mutant is tried: units with as many rows as they may have, one more, and many more; edges of all types."""
+
+    policy: Policy
+    world: World
+
+    def caught(self, sql: str) -> bool:
+        """Say whether some unit moves a measurement too far, is in too many groups, or the integers are not whole."""
+        engine = Memory(self.policy)
+        role = "explorer" if "number, " in sql else "owner"
+        try:
+            (measurement,) = measurements(sql, self.policy, self.world, engine, role)
+            measured = Measured.of(measurement, engine, self.world)
+            return any(self._too_far(measured, self._rows(seed)) for seed in range(4))
+        except DpsqlError:
+            return True
+
+    def _too_far(self, measured: Measured, rows: Sequence[Row]) -> bool:
+        if max(measured.moves("rides", rows, "rider")) > measured.claim:
+            return True
+        measured.engine.fill("rides", [row for row in rows if row["rider"] == 3])
+        found_out = not measured.measurement.groups.grouped
+        return found_out and len(measured.exact()) > C
+
+    def _rows(self, seed: int) -> Sequence[Row]:
+        maker, table = Maker(seed, dirt=0.2, edges=0.5), self.policy.tables["rides"]
+        units = [1] * C + [2] * (C + 1) + [3] * (5 * C) + [4, 5, 6] * C
+        large = 1 + seed % 3
+        return [
+            maker.row(table)
+            | {"rider": unit, "shared": (unit == 3) == (seed > 1), "number": n}
+            | {"fare": (151.0, 1e9)[n % 2] if unit == large else 0.0}
+            for n, unit in enumerate(units)
+        ]
+
+
+@pytest.fixture
+def bench(policy: Policy, world: World) -> Bench:
+    """A bench with a bound of `C` rows."""
+    return Bench(with_rows(policy, "rides", "passenger", C), world)
+
+
+@pytest.mark.parametrize("sql", sorted({sql for _, sql in MUTANTS}))
+def test_what_is_right_passes(bench: Bench, sql: str) -> None:
+    """Without a mistake nothing is caught."""
+    assert not bench.caught(sql)
+
+
+@pytest.mark.parametrize(("mutant", "sql"), MUTANTS, ids=lambda case: getattr(case, "__name__", "sql"))
+def test_what_is_wrong_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch, mutant: Break, sql: str) -> None:
+    """Each mistake is caught on its statement."""
+    mutant(monkeypatch)
+    assert bench.caught(sql)
+
+
+@pytest.mark.parametrize(
+    ("broken", "counted"),
+    [((), 0), ((mutants.no_condition,), 0), ((mutants.left_join,), 0), ((mutants.no_condition, mutants.left_join), 3)],
+)
+def test_rows_of_nobody_do_not_count(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: Sequence[Break], counted: int
+) -> None:
+    """Rows without a unit are kept out twice, by a condition and by an inner join; either mistake alone is harmless."""
+    for mutant in broken:
+        mutant(monkeypatch)
+    engine = Memory(bench.policy)
+    (measurement,) = measurements(COUNTS, bench.policy, bench.world, engine)
+    engine.fill("rides", [Maker(1).row(bench.policy.tables["rides"]) | {"rider": None}] * 3)
+    assert isinstance(measurement, Sums)
+    assert Measured.of(measurement, engine, bench.world).exact() == {(): (counted * measurement.unit,)}
