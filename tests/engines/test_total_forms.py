@@ -170,6 +170,9 @@ GRIDS: list[tuple[Expr, Interval | None]] = [
     (REF["wide"], Interval.of("4503599627370497", "4503599627370498")),
     (Apply("mul", (REF["x"], _number("1e-15")), DOUBLE), Interval.of(0, "1e-13")),
     (Apply("sub", (Apply("mul", (REF["x"], _number("1e-17")), DOUBLE), _number(1)), DOUBLE), Interval.of(-1, _LOW)),
+    # As 64-bit floats these ends are 1.24 times as far from values between them as from each other.
+    (REF["xn"], Interval(-16 - Fraction(51, 100 * 2**48), -16 + Fraction(6, 10 * 2**49))),
+    (REF["b"], Interval.of(2**60, 2**60 + 199)),
     (Apply("add", (REF["i"], _number(2**60)), BIGINT), Interval.of(2**60 - 7, 2**60 + 100)),
 ]  # fmt: skip
 
