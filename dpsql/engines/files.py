@@ -9,7 +9,7 @@ import duckdb
 from dpsql.engines.base import NoEngine
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.emit import quoted
+from dpsql.rewrite.stored import quoted
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")

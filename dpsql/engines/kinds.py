@@ -1,6 +1,6 @@
 """Which of an engine's types may stand behind a declared one.
 
-Statements read a column through a cast to its declared type (`Emitter.raw`), so a type fits if that cast can never fail
+Statements read a column through a cast to its declared type (`rewrite.stored`), so a type fits if that cast can never fail
 and changes no value: else an error, or two units that look alike, would be a fact about somebody's row.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.stored import representable
 
 _DUCKDB_INTEGERS = {
     SqlType.SMALLINT: frozenset({"tinyint", "utinyint", "smallint"}),
@@ -36,8 +37,6 @@ _OTHERS: Mapping[Dialect, Mapping[SqlType, frozenset[str]]] = {
 }
 _FLOATS = {Dialect.DUCKDB: frozenset({"float", "double"}), Dialect.POSTGRES: frozenset({"real", "double precision"})}
 _WIDE = {Dialect.DUCKDB: frozenset({"hugeint", "uhugeint", "ubigint"}), Dialect.POSTGRES: frozenset[str]()}
-_NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+),(-?\d+)\)")
-_SAFE_DIGITS = 300
 
 
 def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
@@ -56,12 +55,6 @@ def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
 def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
     """Say whether different units have different values: floats round, and NaN or −0 equals what it is not."""
     return declared.is_integer or declared is SqlType.TEXT or found.lower() not in _FLOATS[dialect]
-
-
-def representable(numeric: str) -> bool:
-    """Say whether a numeric(p, s) is in the range of double precision whatever its value is."""
-    found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
-    return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
 
 
 def _integers(widest: SqlType, dialect: Dialect) -> frozenset[str]:

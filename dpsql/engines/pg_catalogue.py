@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from dpsql.engines.pool import Connection
 from dpsql.errors import ConfigError
-from dpsql.rewrite.emit import quoted
+from dpsql.rewrite.stored import quoted
 
 _CATALOGUE = """
 SELECT t.name, a.attname,

@@ -18,8 +18,8 @@ from dpsql.policy.model import Value
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.exact import Row
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit import quoted
 from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.stored import quoted
 
 _LOG = logging.getLogger("dpsql.engine")
 _CONNECTIONS = 16

@@ -5,9 +5,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.policy.model import Value
-from dpsql.rewrite.emit import quoted
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.literal import simplest
+from dpsql.rewrite.stored import quoted
 
 
 def public_column(name: str, engine_type: str, dialect: Dialect) -> str:

@@ -17,6 +17,7 @@ from dpsql.privacy.select import Reading
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Expr
 from dpsql.rewrite.function import integral
+from dpsql.rewrite.grid import bucket
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.relation import Relation
 
@@ -72,25 +73,10 @@ class Buckets:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
         reading = Reading.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
-        rows = reading.rows([f"{self._bucket(emitter)} AS b"])
+        part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
+        rows = reading.rows([f"{part} AS b"])
         weight = "sum(w)" if self.bound.form is Form.MASS else "count(*)"
         return reading.grouped(rows, [weight], ["b"], "b")
-
-    def _bucket(self, emitter: Emitter) -> str:
-        """Return a row's bucket, 0 … k − 1, NULL where x is NULL; range tests come before the cast, so it can't fail."""
-        expr, interval, last = self.x.expr, self.x.interval, self.number - 1
-        x, low, high = (
-            _numeric(expr, emitter),
-            _bound(interval.low, expr, emitter),
-            _bound(interval.high, expr, emitter),
-        )
-        if self.whole:
-            inside = f"CAST({x} - {low} AS INTEGER)"
-        else:
-            factor = emitter.double(Fraction(self.number) / interval.width)
-            span = emitter.cast(f"({x} - {low})", SqlType.DOUBLE)
-            inside = f"least(CAST(floor({span} * {factor}) AS INTEGER), {last})"
-        return f"(CASE WHEN {x} <= {low} THEN 0 WHEN {x} < {high} THEN {inside} WHEN {x} IS NOT NULL THEN {last} END)"
 
 
 def bucket_count(x: Scaled, groups: int) -> int:
@@ -104,14 +90,3 @@ def bucket_count(x: Scaled, groups: int) -> int:
 
 def _whole(x: Scaled) -> bool:
     return integral(x.expr) or x.expr.type in {SqlType.DATE, SqlType.TIMESTAMP}
-
-
-def _numeric(expr: Expr, emitter: Emitter) -> str:
-    """Return the expression as a number: days and microseconds for times."""
-    return emitter.as_number(emitter.sql(expr), expr.type)
-
-
-def _bound(end: Fraction, expr: Expr, emitter: Emitter) -> str:
-    if expr.type.is_temporal or expr.type.is_integer:
-        return f"({math.floor(end)})"
-    return emitter.double(end)

@@ -11,13 +11,14 @@ from dpsql.privacy.bounding import Bound, Form
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.checks import MOST_FEATURES, check_extremes, check_features, check_scope
 from dpsql.privacy.feature import Feature, Scaled, Shape
-from dpsql.privacy.statistics import Known, Reading, design, unbounded
+from dpsql.privacy.statistics import Known, Reading, design
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.rewrite import aggregate as asked
 from dpsql.rewrite.aggregate import Aggregate
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, refs
-from dpsql.rewrite.facts import Facts, facts, missing_bounds
+from dpsql.rewrite.facts import Facts, facts
+from dpsql.rewrite.facts import bounded as interval_of
 from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
 from dpsql.rewrite.keys import domain
@@ -308,10 +309,8 @@ class _Builder:
 
     def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Buckets:
         known = self._known(arg)
-        if known.interval is None:
-            raise missing_bounds(arg) if isinstance(arg, Ref) else unbounded(arg)
         present = TRUE if not known.nullable else _not_null(arg)
-        x = Scaled(arg, known.interval)
+        x = Scaled(arg, interval_of(arg, known))
         return Buckets(
             self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
         )

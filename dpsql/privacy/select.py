@@ -12,6 +12,7 @@ from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.keys import Key
 from dpsql.rewrite.relation import Relation
 from dpsql.rewrite.source import from_where
+from dpsql.rewrite.stored import identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Reading:
 
     @property
     def unit(self) -> str:
-        """Return the unit's column, as it is stored: units that a cast made one would change each other's weights."""
-        return self.emitter.stored(self.bound.unit)
+        """Return the unit's column: units that a cast made one would change each other's weights."""
+        return identity(self.bound.unit)
 
     @property
     def group_by(self) -> str:

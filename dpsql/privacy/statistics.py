@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.feature import Feature, Scaled, Shape
 from dpsql.rewrite.aggregate import Moment, condition_of
-from dpsql.rewrite.expr import FALSE, TRUE, Apply, Const, Expr, Ref, describe
-from dpsql.rewrite.facts import Facts, missing_bounds
+from dpsql.rewrite.expr import FALSE, TRUE, Apply, Const, Expr
+from dpsql.rewrite.facts import Facts, bounded
 
 Known = Callable[[Expr], Facts]
 _ONE = Feature(Shape.ONE)
@@ -117,18 +116,7 @@ def _zero_filled(moment: Moment) -> Moment:
 
 
 def _scaled(arg: Expr, known: Known) -> Scaled:
-    interval = known(arg).interval
-    if interval is None:
-        raise missing_bounds(arg) if isinstance(arg, Ref) else unbounded(arg)
-    return Scaled(arg, interval)
-
-
-def unbounded(arg: Expr) -> MissingBounds:
-    """Return the error for an expression whose values are not bounded."""
-    return MissingBounds(
-        f"the possible values of {describe(arg)} are not bounded",
-        hint="A divisor, for one, must not be able to be 0; CASE or WHERE can exclude it.",
-    )
+    return Scaled(arg, bounded(arg, known(arg)))
 
 
 def coordinate_variance(d: int) -> Fraction:

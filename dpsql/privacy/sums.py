@@ -22,6 +22,7 @@ from dpsql.privacy.select import Reading
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import TRUE, Expr
 from dpsql.rewrite.function import integral
+from dpsql.rewrite.grid import rounded
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.relation import Relation
 
@@ -206,9 +207,8 @@ class _Values:
 
     def factor(self, scaled: Scaled) -> str:
         """Return the name of a value on the lattice."""
-        return self._name(
-            self._emitter.cast(self._emitter.lattice(scaled.expr, scaled.interval, self._size), SqlType.BIGINT)
-        )
+        point = rounded(self._emitter, scaled.expr, scaled.interval, self._size)
+        return self._name(self._emitter.cast(point, SqlType.BIGINT))
 
     def condition(self, where: Expr) -> str:
         """Return the name of a condition."""

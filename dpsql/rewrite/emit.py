@@ -6,25 +6,19 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.errors import Unsupported
-from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref
-from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.function import Dialect, double
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.literal import format_value
+from dpsql.rewrite.stored import stored
 
 _LONGEST = 100_000
 """Characters of one expression."""
+_FIRST, _LAST = "0001-01-01", "9999-12-31"
 _INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
-
-_POINT = Fraction(1, 2**900)
-"""An interval that is no wider counts as one point: its inverse would have no place in double precision."""
-
-
-def quoted(name: str) -> str:
-    """Return a name as a quoted identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +28,25 @@ class Emitter:
     dialect: Dialect
     declared: Declared
 
-    def sql(self, expr: Expr) -> str:
-        """Return the text of the expression; it never fails, whatever the rows hold."""
+    def sql(self, expr: Expr, *, computed: bool = False) -> str:
+        """Return the text of the expression; it never fails, whatever the rows hold.
+
+        `computed` says that something is calculated with it. Engines evaluate conditions in an order of their own, so
+        that even a value which another condition excludes must then be within the column's bounds.
+        """
         match expr:
             case Ref():
-                return self._clamped(expr)
+                return self._clamped(expr, computed=computed)
             case Const():
                 return self.literal(expr.value, expr.type)
             case Apply():
-                return self._apply(expr)
+                return self._apply(expr, computed=computed)
             case _:
                 assert_never(expr)
 
-    def stored(self, ref: Ref) -> str:
-        """Return a column as it is stored."""
-        return f"s{ref.source}.{quoted(ref.name)}"
-
     def raw(self, ref: Ref) -> str:
-        """Return a column unclamped, decimals in double precision."""
-        text = self.stored(ref)
-        return self.cast(text, SqlType.DOUBLE) if ref.type in {SqlType.NUMERIC, SqlType.REAL} else text
+        """Return a column as it is stored, decimals in double precision."""
+        return stored(ref, self.dialect)
 
     def present(self, ref: Ref) -> str:
         """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""
@@ -86,83 +79,75 @@ class Emitter:
 
     def double(self, value: Fraction) -> str:
         """Return a number in double precision."""
-        text = repr(float(value))
-        if self.dialect is Dialect.POSTGRES:
-            return f"'{text}'::float8"
-        text = text if "e" in text else text + "e0"
-        return f"({text})" if value < 0 else text
+        return double(value, self.dialect)
 
     def as_number(self, text: str, type_: SqlType) -> str:
-        """Return dates as days and timestamps as microseconds since 1970; anything else as it is."""
+        """Return dates as days and timestamps as microseconds since 1970, NULL beyond the years 1 to 9999."""
         if type_ is SqlType.DATE:
-            return f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
-        if type_ is SqlType.TIMESTAMP and self.dialect is Dialect.DUCKDB:
-            return f"epoch_us({text})"
-        if type_ is SqlType.TIMESTAMP:
-            return f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
-        return text
+            days = f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
+            return f"(CASE WHEN {text} BETWEEN DATE '{_FIRST}' AND DATE '{_LAST}' THEN {days} END)"
+        if type_ is not SqlType.TIMESTAMP:
+            return text
+        duck = self.dialect is Dialect.DUCKDB
+        micros = f"epoch_us({text})" if duck else f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
+        ends = f"TIMESTAMP '{_FIRST} 00:00:00' AND TIMESTAMP '{_LAST} 23:59:59.999999'"
+        return f"(CASE WHEN {text} BETWEEN {ends} THEN {micros} END)"
 
     def is_nan(self, text: str) -> str:
         """Return the test for NaN."""
         return f"isnan({text})" if self.dialect is Dialect.DUCKDB else f"{text} = 'NaN'::float8"
 
-    def lattice(self, expr: Expr, interval: Interval, size: int) -> str:
-        """Return round(size·(2(x − L)/(U − L) − 1)) as an integer in [−size, size], NULL where x is NULL.
-
-        Range tests come before the cast, so that the cast can't fail and ±infinity is clamped like any other value. In
-        between, (x − L)·k with k = 2·size/(U − L) is at most 2·size·(1 + 2^−50) in double precision, so the rounded
-        result stays inside as long as size < 2^40. A column is read unclamped: its interval lies within its bounds.
-        """
-        if interval.width <= _POINT:
-            return f"(CASE WHEN {self.sql(expr)} IS NOT NULL THEN 0 END)"
-        x = self.raw(expr) if isinstance(expr, Ref) else self.sql(expr)
-        low, high = self.literal(_exact(interval.low), expr.type), self.literal(_exact(interval.high), expr.type)
-        factor = Fraction(2 * size) / interval.width
-        if expr.type.is_integer and factor.denominator == 1:
-            inside = f"CAST({x} AS BIGINT) * {factor.numerator} - {_integer(interval.low * factor + size)}"
-        else:
-            k, offset = self.double(factor), self.double(interval.low)
-            inside = f"CAST(round(({self.cast(x, SqlType.DOUBLE)} - {offset}) * {k}) AS INTEGER) - {size}"
-        nan = ""
-        if isinstance(expr, Ref) and self._may_be_nan(expr):
-            nan = f"WHEN {self.is_nan(x)} THEN NULL "
-        below, above = f"WHEN {x} <= {low} THEN {-size}", f"WHEN {x} IS NOT NULL THEN {size}"
-        return f"(CASE {nan}{below} WHEN {x} < {high} THEN {inside} {above} END)"
-
-    def _may_be_nan(self, ref: Ref) -> bool:
+    def may_be_nan(self, ref: Ref) -> bool:
+        """Say whether a column can hold NaN, which counts as NULL."""
         known = self.declared.one(ref)
         return known.nullable and ref.type.is_number and not ref.type.is_integer
 
     def _infinity(self) -> str:
         return "CAST('Infinity' AS DOUBLE)" if self.dialect is Dialect.DUCKDB else "'Infinity'::float8"
 
-    def _clamped(self, ref: Ref) -> str:
+    def _clamped(self, ref: Ref, *, computed: bool) -> str:
         known, raw = self.declared.one(ref), self.raw(ref)
-        if ref.source > 0 or ref.type is SqlType.BOOLEAN:
+        if ref.type is SqlType.BOOLEAN:
             return raw
-        if known.values is not None:
-            return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)" if known.nullable else raw
-        nan = f"WHEN {self.is_nan(raw)} THEN NULL " if self._may_be_nan(ref) else ""
+        if ref.source > 0 or known.values is not None:
+            return self._of_domain(ref, known, raw, computed=computed)
+        nan = f"WHEN {self.is_nan(raw)} THEN NULL " if self.may_be_nan(ref) else ""
         if known.interval is None:
             return f"(CASE {nan}ELSE {raw} END)" if nan else raw
         low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
         return f"(CASE {nan}WHEN {raw} < {low} THEN {low} WHEN {raw} > {high} THEN {high} ELSE {raw} END)"
+
+    def _of_domain(self, ref: Ref, known: Facts, raw: str, *, computed: bool) -> str:
+        """Return a column of a public table, or one whose values are declared: any other value is NULL.
+
+        Where NULL is no value such rows stay out anyway (`present`), and a public table's rows are mostly as they were
+        read; then only what could make a calculation fail is kept away from it.
+        """
+        if ref.source == 0 and known.nullable and known.values is not None:
+            return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)"
+        float_ = ref.type.is_number and not ref.type.is_integer
+        if known.interval is None or not (computed or (float_ and ref.source > 0)):
+            return raw
+        low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
+        return f"(CASE WHEN {raw} BETWEEN {low} AND {high} THEN {raw} END)"
 
     def _member(self, raw: str, values: Sequence[Value], type_: SqlType) -> str:
         if type_.is_integer and len(values) > 2 and int(values[-1]) - int(values[0]) == len(values) - 1:
             return f"{raw} BETWEEN {self.literal(values[0], type_)} AND {self.literal(values[-1], type_)}"
         return f"{raw} IN ({', '.join(self.literal(v, type_) for v in values)})" if values else "FALSE"
 
-    def _apply(self, expr: Apply) -> str:
+    def _apply(self, expr: Apply, *, computed: bool) -> str:
         short = self._unclamped_comparison(expr)
         if short is not None:
             return short
-        args = [self.sql(arg) for arg in expr.args]
         if expr.op == "map":
-            return self._map(expr, args)
+            return self._map(expr, [self.sql(arg) for arg in expr.args])
+        function = TABLE[expr.op]
+        inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)
+        args = [self.sql(arg, computed=inside) for arg in expr.args]
         if expr.op in _INTEGER_ARITHMETIC and expr.type.is_integer:
             args = [self.cast(arg, SqlType.BIGINT) for arg in args]
-        return _not_too_long(TABLE[expr.op].emit(args, expr, self.dialect))
+        return _not_too_long(function.emit(args, expr, self.dialect))
 
     def _map(self, expr: Apply, args: list[str]) -> str:
         results = expr.option
@@ -182,7 +167,7 @@ class Emitter:
         if not (isinstance(a, Ref) and isinstance(b, Const)) or b.value is None or isinstance(b.value, str):
             return None
         known = self.declared.one(a)
-        if known.interval is None or known.values is not None or self._may_be_nan(a):
+        if known.interval is None or known.values is not None or self.may_be_nan(a):
             return None
         low, high, c = known.interval.low, known.interval.high, Fraction(b.value)
         safe = (low < c <= high) if expr.op in {"lt", "ge"} else (low <= c < high)
@@ -200,8 +185,3 @@ def _not_too_long(text: str) -> str:
 
 def _exact(number: Fraction) -> Fraction | int:
     return int(number) if number.denominator == 1 else number
-
-
-def _integer(number: Fraction) -> str:
-    assert number.denominator == 1
-    return f"({number.numerator})"

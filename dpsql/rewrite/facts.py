@@ -9,6 +9,7 @@ from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, describe
+from dpsql.rewrite.function import LARGEST
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.ops_time import DATES, MOMENTS
 
@@ -84,7 +85,7 @@ def _computable(interval: Interval, type_: SqlType) -> bool:
         case SqlType.DATE | SqlType.TIMESTAMP:
             return interval.meet(_CALENDAR[type_]) == interval
         case _:
-            return interval.magnitude < (2**62 if type_.is_integer else 10**300)
+            return interval.magnitude < (2**62 if type_.is_integer else LARGEST)
 
 
 def too_large(expr: Expr) -> MissingBounds:
@@ -105,14 +106,26 @@ def _mapped(expr: Apply, env: Env) -> Facts:
 
 
 def _require_bounds(arg: Expr, known: Facts) -> None:
-    if isinstance(arg, Const) or known.interval is not None or not (arg.type.is_number or arg.type.is_temporal):
-        return
-    if isinstance(arg, Ref):
-        raise missing_bounds(arg)
-    raise MissingBounds(
-        f"the possible values of {describe(arg)} are not bounded",
-        hint="Calculate with it only where its value is bounded: a divisor, for one, must not be able to be 0.",
-    )
+    if (arg.type.is_number or arg.type.is_temporal) and not (isinstance(arg, Const) and arg.value is None):
+        bounded(arg, known)
+
+
+def bounded(expr: Expr, known: Facts) -> Interval:
+    """Return the interval of an expression with which something is to be computed.
+
+    Raises:
+        MissingBounds: it has none, or one with values that can't be computed with.
+    """
+    if known.interval is None and isinstance(expr, Ref):
+        raise missing_bounds(expr)
+    if known.interval is None:
+        raise MissingBounds(
+            f"the possible values of {describe(expr)} are not bounded",
+            hint="Calculate with it only where its value is bounded: a divisor, for one, must not be able to be 0.",
+        )
+    if not _computable(known.interval, expr.type):
+        raise too_large(expr)
+    return known.interval
 
 
 def missing_bounds(ref: Ref) -> MissingBounds:

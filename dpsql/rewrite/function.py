@@ -8,6 +8,7 @@ statistic is clamped again, so an interval that is too small costs accuracy and 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
@@ -20,6 +21,9 @@ class Dialect(StrEnum):
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
 
+
+LARGEST = Fraction(10) ** 140
+"""What numbers in double precision are kept below, so that no product or quotient of two can overflow."""
 
 IntervalRule = Callable[[Sequence[Interval | None], Apply], Interval | None]
 EmitRule = Callable[[Sequence[str], Apply, Dialect], str]
@@ -48,6 +52,20 @@ class Function:
     """Whether numbers and times given to it must be bounded, so that it can't overflow."""
     note: str = ""
     """What differs from PostgreSQL, for the documentation."""
+
+
+def double(value: Fraction, dialect: Dialect) -> str:
+    """Return a number as a literal in double precision; what is beyond it is infinite."""
+    try:
+        text = repr(float(value))
+    except OverflowError:
+        text = "Infinity" if value > 0 else "-Infinity"
+    if dialect is Dialect.POSTGRES:
+        return f"'{text}'::float8"
+    if "Inf" in text:
+        return f"CAST('{text}' AS DOUBLE)"
+    text = text if "e" in text else text + "e0"
+    return f"({text})" if value < 0 else text
 
 
 def template(pattern: str) -> EmitRule:

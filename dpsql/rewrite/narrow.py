@@ -3,12 +3,12 @@
 A row that stays satisfies every conjunct, so each may be used by itself. What is not understood says nothing.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.evaluate import evaluable, evaluate
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, conjuncts, refs
@@ -45,6 +45,9 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
     if bound is None:
         return True
     interval = known.interval.meet(bound) if known.interval is not None else None
+    if interval is not None and _is_whole(ref):
+        low, high = Fraction(math.ceil(interval.low)), Fraction(math.floor(interval.high))
+        interval = Interval(low, high) if low <= high else None
     env[ref] = replace(known, nullable=False, interval=interval)
     return known.interval is None or interval is not None
 
@@ -65,7 +68,11 @@ def _bound(conjunct: Expr, ref: Ref) -> Interval | None:
     value = _number(b)
     if a != ref or value is None:
         return None
-    return _half(op, value, whole=ref.type.is_integer or ref.type in {SqlType.DATE, SqlType.TIMESTAMP})
+    return _half(op, value, whole=_is_whole(ref))
+
+
+def _is_whole(ref: Ref) -> bool:
+    return ref.type.is_integer or ref.type.is_temporal
 
 
 def _half(op: str, value: Fraction, *, whole: bool) -> Interval | None:

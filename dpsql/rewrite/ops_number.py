@@ -6,11 +6,24 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.expr import Apply
-from dpsql.rewrite.function import Dialect, EmitRule, Function, IntervalRule, by_dialect, integral, template
+from dpsql.rewrite.expr import Apply, Const
+from dpsql.rewrite.function import (
+    LARGEST,
+    Dialect,
+    EmitRule,
+    Function,
+    IntervalRule,
+    by_dialect,
+    double,
+    integral,
+    template,
+)
 
-_TINY = "1e-150"
-"""Below its square root a product could underflow, which PostgreSQL reports as an error."""
+_DUST = Fraction(1, 10**130)
+"""Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
+quotients of numbers below `LARGEST` neither overflow nor underflow, which PostgreSQL reports as errors."""
+_BASE = "1e-17"
+"""The 16th power of what is not smaller does not underflow."""
 _SLACK = Fraction(1, 2**40)
 
 
@@ -100,15 +113,21 @@ def _power(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
 
 
 def _round_to(x: Fraction, apply: Apply) -> Fraction:
-    digits = int(apply.option) if isinstance(apply.option, str) else 0
-    return Fraction(round(x * 10**digits), 10**digits)
+    """Round as the function does: to even in floating point, half away from zero as `numeric`."""
+    if apply.args[0].type.is_float:
+        return Fraction(round(x))
+    scale = 10 ** _digits(apply)
+    away = math.floor(abs(x) * scale + Fraction(1, 2))
+    return Fraction(away if x >= 0 else -away, scale)
+
+
+def _digits(apply: Apply) -> int:
+    return int(apply.option) if isinstance(apply.option, str) else 0
 
 
 def _rounding(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     known = _known(intervals)
-    if known is None:
-        return None
-    return Interval(_round_to(known[0].low, apply), _round_to(known[0].high, apply))
+    return Interval(_round_to(known[0].low, apply), _round_to(known[0].high, apply)) if known else None
 
 
 def _any_of(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
@@ -117,62 +136,82 @@ def _any_of(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
     return functools.reduce(Interval.hull, known) if known else None
 
 
-def _buckets(_: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    return Interval(Fraction(0), Fraction(int(str(apply.option)) + 1))
+def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    _, low, high = intervals
+    if low is None or high is None or max(low.magnitude, high.magnitude, 1 / (high.low - low.low)) > LARGEST:
+        raise OverflowError
+    return Interval(Fraction(0), Fraction(_count(apply) + 1))
+
+
+def _count(apply: Apply) -> int:
+    return int(str(apply.option))
 
 
 def _product(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     a, b = args
     if apply.type.is_integer or dialect is Dialect.DUCKDB:
         return f"({a} * {b})"
-    return f"(CASE WHEN abs({a}) < {_TINY} OR abs({b}) < {_TINY} THEN 0 * {a} * 0 * {b} ELSE {a} * {b} END)"
+    return f"({_dusted(a, dialect)} * {_dusted(b, dialect)})"
+
+
+def _dusted(arg: str, dialect: Dialect) -> str:
+    number, dust = f"({arg})::float8", double(_DUST, dialect)
+    if dialect is Dialect.DUCKDB:
+        number = f"CAST({arg} AS DOUBLE)"
+    return f"(({number} + {dust}) - {dust})"
 
 
 def _quotient(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     a, b = args
     if apply.type.is_integer:
         return f"({a} {'//' if dialect is Dialect.DUCKDB else '/'} NULLIF({b}, 0))"
-    if dialect is Dialect.DUCKDB:
-        return f"(CAST({a} AS DOUBLE) / NULLIF(CAST({b} AS DOUBLE), 0))"
-    top, bottom = f"({a})::float8", f"({b})::float8"
-    return (
-        f"(CASE WHEN abs({bottom}) < {_TINY} THEN NULL WHEN abs({top}) < {_TINY} THEN 0 * {top} * {bottom} "
-        f"ELSE {top} / {bottom} END)"
-    )
+    return f"({_dusted(a, dialect)} / NULLIF({_dusted(b, dialect)}, 0))"
 
 
 def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     a, b = args
-    if apply.type.is_integer or dialect is Dialect.DUCKDB:
+    if apply.type.is_integer:
         return f"({a} % NULLIF({b}, 0))"
-    return f"(({a})::numeric % NULLIF(({b})::numeric, 0))::float8"
+    quotient = _quotient(args, apply, dialect)
+    # Where |a| < |b| the quotient may be too small to be multiplied; past 2^52 it has no whole part to speak of.
+    exact = f"abs({quotient}) < {2**52}"
+    return f"(CASE WHEN abs({a}) < abs({b}) THEN {a} WHEN {exact} THEN {a} - trunc({quotient}) * {b} END)"
 
 
 def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    (a,), digits = args, int(apply.option) if isinstance(apply.option, str) else 0
-    if dialect is Dialect.DUCKDB:
-        even = digits == 0 and apply.args[0].type.is_float
-        return f"round_even({a}, 0)" if even else f"round({a}, {digits})"
-    return f"round(({a})::float8)" if apply.args[0].type.is_float else f"round(({a})::numeric, {digits})::float8"
+    (a,) = args
+    if apply.args[0].type.is_float:
+        return f"round_even({a}, 0)" if dialect is Dialect.DUCKDB else f"round(({a})::float8)"
+    digits = _digits(apply)
+    return f"({_away(a, digits, dialect)} / 1e{digits})" if digits else _away(a, 0, dialect)
+
+
+def _away(text: str, digits: int, dialect: Dialect) -> str:
+    """Return a number times 10^digits, rounded half away from zero."""
+    half, scale = double(Fraction(1, 2), dialect), double(Fraction(10**digits), dialect)
+    scaled = f"{text} * {scale}" if digits else text
+    return f"trunc({scaled} + sign({text}) * {half})"
 
 
 def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    (a,) = args
-    if dialect is Dialect.DUCKDB:
-        rounding = "round_even" if apply.args[0].type.is_float else "round"
-        return f"CAST({rounding}({a}, 0) AS BIGINT)"
-    return f"(({a}){'' if apply.args[0].type.is_float else '::numeric'})::bigint"
+    # Both engines round to even when they cast.
+    return f"CAST({args[0] if apply.args[0].type.is_float else _away(args[0], 0, dialect)} AS BIGINT)"
+
+
+def _sign(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    kind = "BIGINT" if apply.type.is_integer else "DOUBLE PRECISION" if dialect is Dialect.POSTGRES else "DOUBLE"
+    return f"CAST(sign({args[0]}) AS {kind})"
 
 
 def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    x, low, high = args
-    count = int(str(apply.option))
-    if dialect is Dialect.POSTGRES:
-        return f"width_bucket(({x})::float8, {low}, {high}, {count})"
-    # As whole numbers their differences could overflow.
-    x, low, high = (f"CAST({end} AS DOUBLE)" for end in args)
-    inside = f"least(CAST(floor(({x} - {low}) / ({high} - {low}) * {count}) AS BIGINT), {count - 1}) + 1"
-    return f"(CASE WHEN {x} < {low} THEN 0 WHEN {x} >= {high} THEN {count + 1} WHEN {x} IS NOT NULL THEN {inside} END)"
+    x, count = args[0], _count(apply)
+    low, high = (Fraction(end.value or 0) for end in apply.args[1:] if isinstance(end, Const))
+    start, near, end = (double(e, dialect) for e in (low, low + (high - low) / (16 * count), high))
+    step = double(count / (high - low), dialect)
+    x = f"({x})::float8" if dialect is Dialect.POSTGRES else f"CAST({x} AS DOUBLE)"
+    inside = f"least(CAST(floor(({x} - {start}) * {step}) AS BIGINT), {count - 1}) + 1"
+    outside = f"WHEN {x} < {start} THEN 0 WHEN {x} >= {end} THEN {count + 1} WHEN {x} <= {near} THEN 1"
+    return f"(CASE {outside} WHEN {x} IS NOT NULL THEN {inside} END)"
 
 
 def _guarded(condition: str, call: str) -> EmitRule:
@@ -185,12 +224,12 @@ NUMBERS: tuple[Function, ...] = (
     Function("sub", "a - b", template("({0} - {1})"), _corners(lambda a, b: a - b)),
     Function("mul", "a * b", _product, _corners(lambda a, b: a * b)),
     Function("div", "a / b", _quotient, _divide, makes_null=True, note="NULL where b is 0"),
-    Function("mod", "a % b, mod(a, b)", _modulus, _modulo, makes_null=True, note="NULL where b is 0"),
+    Function(
+        "mod", "a % b, mod(a, b)", _modulus, _modulo, makes_null=True, note="NULL where b is 0, or too small beside a"
+    ),
     Function("neg", "-a", template("(- {0})"), lambda i, _: Interval(-i[0].high, -i[0].low) if i[0] else None),
     Function("abs", "abs(a)", template("abs({0})"), _absolute),
-    Function(
-        "sign", "sign(a)", template("sign({0})"), lambda _, __: Interval.of(-1, 1), note="−1, 0 or 1 are all group keys"
-    ),
+    Function("sign", "sign(a)", _sign, lambda _, __: Interval.of(-1, 1), note="−1, 0 or 1 are all group keys"),
     Function("floor", "floor(a)", template("floor({0})"), _monotone(lambda x: Fraction(math.floor(x)))),
     Function("ceil", "ceil(a), ceiling(a)", template("ceil({0})"), _monotone(lambda x: Fraction(math.ceil(x)))),
     Function("trunc", "trunc(a)", template("trunc({0})"), _monotone(lambda x: Fraction(math.trunc(x)))),
@@ -230,14 +269,14 @@ NUMBERS: tuple[Function, ...] = (
     Function(
         "power",
         "power(a, n), a ^ n",
-        by_dialect("power({0}, {1})", "(CASE WHEN abs({0}) < 1e-15 AND {1} > 0 THEN 0 ELSE power({0}, {1}) END)"),
+        template(f"(CASE WHEN abs({{0}}) < {_BASE} AND {{1}} > 0 THEN 0 * {{0}} ELSE power({{0}}, {{1}}) END)"),
         _power,
         note="n a whole number from 0 to 16",
     ),
     Function("greatest", "greatest(a, …)", lambda a, _, __: f"greatest({', '.join(a)})", _any_of),
     Function("least", "least(a, …)", lambda a, _, __: f"least({', '.join(a)})", _any_of),
     Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets),
-    Function("to_integer", "a::integer, a::bigint", _to_integer, _monotone(lambda x: Fraction(round(x)))),
+    Function("to_integer", "a::integer, a::bigint", _to_integer, _rounding),
     Function(
         "to_double",
         "a::double precision, a::numeric",

@@ -142,13 +142,11 @@ def _emit_trunc(args: Sequence[str], apply: Apply, _: Dialect) -> str:
 
 
 def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    kind = "BIGINT" if dialect is Dialect.DUCKDB else "bigint"
+    # In double precision, as the type says: products of whole numbers could overflow.
     double = "DOUBLE" if dialect is Dialect.DUCKDB else "float8"
     if apply.option == "second":
         return f"(CAST(extract(microseconds FROM {args[0]}) AS {double}) / 1000000)"
-    if apply.option == "epoch":
-        return f"CAST(extract(epoch FROM {args[0]}) AS {double})"
-    return f"CAST(extract({apply.option} FROM {args[0]}) AS {kind})"
+    return f"CAST(extract({apply.option} FROM {args[0]}) AS {double})"
 
 
 def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:

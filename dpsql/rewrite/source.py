@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from dpsql.rewrite.emit import Emitter, quoted
+from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.relation import Join, Relation
+from dpsql.rewrite.stored import identity, quoted
 
 
 def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
@@ -18,7 +19,7 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     present = [
         emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
     ]
-    conditions = [f"{emitter.stored(unit)} IS NOT NULL", *present]
+    conditions = [f"{identity(unit)} IS NOT NULL", *present]
     if where != TRUE:
         conditions.append(emitter.sql(where))
     return f"FROM {_joined(relation, emitter)} WHERE {' AND '.join(conditions)}"

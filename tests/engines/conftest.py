@@ -14,7 +14,9 @@ from dpsql.engines.duckdb import DuckDb
 from dpsql.engines.postgres import PostgresEngine
 from dpsql.policy.model import Privacy
 from dpsql.privacy.budget import Charge, issue
+from dpsql.rewrite.function import Dialect
 from dpsql.shadow.postgres import Postgres
+from tests.engines.nasty import Engines, ddl
 from tests.engines.reader import READER, reading
 
 
@@ -85,3 +87,12 @@ def postgres(owner: psycopg.Connection, reader_dsn: str) -> Iterator[Callable[[s
     yield make
     for engine in opened:
         engine.close()
+
+
+@pytest.fixture(scope="session")
+def engines(server: Postgres) -> Iterator[Engines]:
+    """Give the table of nasty values in both engines."""
+    with duckdb.connect() as duck, psycopg.connect(server.dsn("postgres"), autocommit=True) as pg:
+        pg.execute(ddl(Dialect.POSTGRES).encode())
+        duck.execute(ddl(Dialect.DUCKDB))
+        yield Engines(duck, pg)

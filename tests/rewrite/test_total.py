@@ -28,7 +28,7 @@ EXTREME = (
     "SELECT sum(fare / (seats - 3)), sum(fare / nullif(tip, 0)) FROM rides WHERE seats > 3 AND tip > 1",
     "SELECT count(*) FROM rides WHERE fare / tip > 1 OR age / (seats - seats) = 1 OR age % (seats - 1) = 0",
     "SELECT count(*) FROM rides WHERE sqrt(tip) > 1 OR ln(refund) > 1 OR exp(fare * 10) > 1 OR power(tip, 16) > 1",
-    "SELECT count(*) FROM rides WHERE width_bucket(fare, 1e-300, 1e300, 10) = 1 OR width_bucket(age, -9, 2147483647, 9) = 1",
+    "SELECT count(*) FROM rides WHERE width_bucket(fare, 1e-100, 1e100, 10) = 1 OR width_bucket(age, -9, 2147483647, 9) = 1",
     "SELECT count(*) FROM rides WHERE fare::integer = 2 OR price::smallint = 3 OR tip::bigint = 4 OR fare::numeric = 5",
     "SELECT count(*) FROM rides WHERE date_trunc('week', picked) < dropped - interval '2000 years' + interval '1 second'",
     "SELECT sum(fare) FROM rides WHERE fare < 1e-400",

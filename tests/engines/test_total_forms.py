@@ -1,0 +1,221 @@
+"""Every function over private rows is total: no value makes an engine fail, and both engines compute the same."""
+
+from fractions import Fraction
+
+import psycopg
+import pytest
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, Span
+from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.functions import TABLE
+from dpsql.rewrite.grid import bucket, rounded
+from dpsql.rewrite.ops_time import FIELDS, UNITS
+from dpsql.shadow.postgres import Postgres
+from tests.engines.nasty import DECLARED, REF, Engines, alike, check
+
+BOOL, DOUBLE, BIGINT, NUMERIC = SqlType.BOOLEAN, SqlType.DOUBLE, SqlType.BIGINT, SqlType.NUMERIC
+Pair = tuple[Expr, Expr]
+NUMBERS = [REF[name] for name in ("x", "xn", "wide", "xv", "r", "i", "iv", "ivn", "b", "c", "n", "m")]
+DOUBLES = [ref for ref in NUMBERS if not ref.type.is_integer]
+SMALL = [REF[name] for name in ("x", "xn", "xv", "r", "i", "iv", "ivn", "n", "m")]
+TEXTS = [REF[name] for name in ("s", "sv", "sw")]
+TIMES = [REF["t"], REF["tn"]]
+DATES = [REF["d"], REF["dv"]]
+SPANS = [Span(1, 0, 0), Span(-13, 5, -1), Span(0, -400, 0), Span(0, 0, 900_000_000), Span(0, 0, -1_500_000)]
+
+
+def _number(value: int | str) -> Const:
+    return Const(value, BIGINT) if isinstance(value, int) else Const(Fraction(value), NUMERIC)
+
+
+def _wide(a: Expr, b: Expr) -> SqlType:
+    if a.type.is_float or b.type.is_float:
+        return DOUBLE
+    return NUMERIC if NUMERIC in (a.type, b.type) else BIGINT
+
+
+def _arithmetic(op: str) -> list[Expr]:
+    consts: list[Expr] = [_number(3), _number(-2), _number("0.1"), _number("1e-60"), _number("1e60"), _number(0)]
+    pairs: list[Pair] = [(a, b) for a in SMALL for b in [*consts, *SMALL]]
+    pairs += [(c, a) for a in SMALL for c in consts]
+    pairs += [(a, _number(2)) for a in NUMBERS] if op != "mul" else []
+    return [Apply(op, (a, b), _wide(a, b)) for a, b in pairs]
+
+
+def _compared(op: str) -> list[Expr]:
+    limits = (_number(0), _number(7), _number("0.5"), REF["xn"])
+    numbers: list[Pair] = [(a, b) for a in (*NUMBERS, REF["free"]) for b in limits]
+    edges = [(REF["x"], _number(100)), (REF["x"], _number(-1)), (REF["i"], _number(-7)), (REF["b"], _number(2**60))]
+    texts: list[Pair] = [(a, Const(text, SqlType.TEXT)) for a in TEXTS for text in ("a", "é", "")]
+    texts = [*texts, (REF["s"], REF["sv"])] if op in {"eq", "ne", "same"} else []
+    days = [(a, Const(17956, SqlType.DATE)) for a in DATES]
+    moments = [(a, Const(17956 * 86_400_000_000, SqlType.TIMESTAMP)) for a in TIMES]
+    return [Apply(op, pair, BOOL) for pair in (*numbers, *edges, *texts, *days, *moments)]
+
+
+def _conditions() -> list[Expr]:
+    return [REF["z"], REF["y"], Apply("gt", (REF["xn"], _number(1)), BOOL), Const(None, BOOL), TRUE]
+
+
+def _cases() -> list[Expr]:
+    found: list[Expr] = []
+    for condition in _conditions():
+        found += [
+            Apply("case", (condition, REF["x"], REF["xn"]), DOUBLE),
+            Apply("case", (condition, REF["iv"], Const(None, BIGINT)), BIGINT),
+            Apply("case", (condition, Const("a", SqlType.TEXT), REF["sv"]), SqlType.TEXT),
+            Apply("case", (condition, REF["t"], REF["tn"]), SqlType.TIMESTAMP),
+            # What is calculated with must be in bounds in every branch.
+            Apply("mul", (Apply("case", (condition, REF["iv"], REF["ivn"]), BIGINT), _number(10**15)), BIGINT),
+        ]
+    return found
+
+
+def _mapped() -> list[Expr]:
+    texts = tuple(Const(text, SqlType.TEXT) for text in ("a", "A"))
+    return [
+        Apply("map", (REF["sv"], *texts), SqlType.TEXT, ("x", None)),
+        Apply("map", (REF["sw"], texts[0], Const("b", SqlType.TEXT)), NUMERIC, (Fraction(1, 3), 2)),
+        Apply("map", (REF["ivn"], *map(_number, range(4))), BIGINT, (10**12, -1, None, 0)),
+    ]
+
+
+def _of(
+    op: str, refs: list[Ref], type_: SqlType | None = None, options: tuple[str | Span | None, ...] = (None,)
+) -> list[Expr]:
+    return [Apply(op, (ref,), type_ or ref.type, option) for ref in refs for option in options]
+
+
+def _buckets() -> list[Expr]:
+    ends = [(_number(0), _number(100)), (_number("0.1"), _number("0.7")), (_number(-5), _number("1e30"))]
+    return [Apply("width_bucket", (a, *pair), SqlType.INTEGER, n) for a in NUMBERS for pair in ends for n in ("1", "7")]
+
+
+CASES: dict[str, list[Expr]] = {
+    **{op: _compared(op) for op in ("eq", "ne", "lt", "le", "gt", "ge", "same")},
+    **{op: _arithmetic(op) for op in ("add", "sub", "mul", "div", "mod")},
+    "and": [Apply("and", (a, b), BOOL) for a in _conditions() for b in _conditions()],
+    "or": [Apply("or", (a, b), BOOL) for a in _conditions() for b in _conditions()],
+    "not": [Apply("not", (a,), BOOL) for a in _conditions()],
+    **{op: [Apply(op, (a,), BOOL) for a in _conditions()] for op in ("is_true", "is_false")},
+    "is_null": [Apply("is_null", (ref,), BOOL) for ref in REF.values()],
+    "in": [
+        *(Apply("in", (a, _number(1), _number("0.5"), Const(None, NUMERIC)), BOOL) for a in NUMBERS),
+        *(Apply("in", (a, Const("a", SqlType.TEXT), Const("%", SqlType.TEXT)), BOOL) for a in TEXTS),
+    ],
+    "like": [
+        Apply("like", (a, Const(p, SqlType.TEXT)), BOOL) for a in TEXTS for p in ("a%", "_", "\\%", "%\\_%", "", "%é%", "__")
+    ],
+    "ilike": [Apply("ilike", (a, Const(p, SqlType.TEXT)), BOOL) for a in TEXTS for p in ("A%", "_")],
+    "case": _cases(),
+    "map": _mapped(),
+    "coalesce": [
+        Apply("coalesce", (REF["xn"], REF["x"], _number("0.5")), DOUBLE),
+        Apply("coalesce", (REF["sv"], Const("?", SqlType.TEXT)), SqlType.TEXT),
+        Apply("coalesce", (REF["tn"], REF["t"]), SqlType.TIMESTAMP),
+    ],
+    "nullif": [Apply("nullif", (REF["xn"], REF["x"]), DOUBLE), Apply("nullif", (REF["ivn"], _number(1)), BIGINT)],
+    "neg": _of("neg", NUMBERS),
+    "abs": _of("abs", NUMBERS),
+    "sign": _of("sign", NUMBERS),
+    "floor": _of("floor", DOUBLES),
+    "ceil": _of("ceil", DOUBLES),
+    "trunc": _of("trunc", DOUBLES),
+    "round": [*_of("round", DOUBLES), *_of("round", [REF["n"], REF["m"]], options=("1", "2", "15"))],
+    "sqrt": _of("sqrt", DOUBLES, DOUBLE),
+    "ln": _of("ln", DOUBLES, DOUBLE),
+    "log10": _of("log10", DOUBLES, DOUBLE),
+    "exp": _of("exp", [REF["x"], REF["xn"], REF["xv"], REF["r"], REF["m"]], DOUBLE),
+    "power": [Apply("power", (a, _number(n)), DOUBLE) for a in (REF["x"], REF["xn"], REF["r"], REF["m"]) for n in range(17)],
+    "greatest": [Apply("greatest", (a, b, _number("0.5")), DOUBLE) for a in DOUBLES for b in DOUBLES],
+    "least": [Apply("least", (a, b, _number("0.5")), DOUBLE) for a in DOUBLES for b in DOUBLES],
+    "width_bucket": _buckets(),
+    "to_integer": _of("to_integer", [ref for ref in DOUBLES if ref.name != "wide"], BIGINT),
+    "to_double": _of("to_double", NUMBERS, DOUBLE),
+    "date_trunc": _of("date_trunc", TIMES, SqlType.TIMESTAMP, UNITS),
+    "extract": _of("extract", TIMES, NUMERIC, tuple(sorted(FIELDS))),
+    "shift": _of("shift", TIMES, SqlType.TIMESTAMP, tuple(SPANS)),
+    "shift_by": [
+        Apply("shift_by", (a, n), SqlType.TIMESTAMP, Span(0, 2, -900_000_000))
+        for a in TIMES
+        for n in (REF["iv"], REF["ivn"], REF["i"], Apply("floor", (REF["x"],), DOUBLE))
+    ],
+    "date_to_timestamp": _of("date_to_timestamp", DATES, SqlType.TIMESTAMP),
+    "timestamp_to_date": _of("timestamp_to_date", TIMES, SqlType.DATE),
+    "date_add": [Apply("date_add", (a, n), SqlType.DATE) for a in DATES for n in (REF["iv"], REF["i"], _number(-1))],
+    "date_diff": [Apply("date_diff", (a, b), SqlType.INTEGER) for a in DATES for b in DATES],
+}  # fmt: skip
+
+
+def test_every_function_is_here() -> None:
+    """A new function has to be tried on the nasty values too."""
+    assert sorted(CASES) == sorted([*TABLE, "map"])
+
+
+@pytest.mark.parametrize("op", CASES)
+def test_no_value_makes_a_function_fail(engines: Engines, op: str) -> None:
+    """On NULL, NaN, infinities, denormals, far dates and values out of bounds both engines give one value, as claimed."""
+    check(engines, CASES[op])
+
+
+_LOW = -1 + Fraction(1, 10**15)
+GRIDS: list[tuple[Expr, Interval | None]] = [
+    *((ref, Interval.of(-1, 1)) for ref in (REF["x"], REF["xn"], REF["r"], REF["m"])),
+    *((ref, DECLARED.one(ref).interval) for ref in NUMBERS),
+    (REF["x"], Interval.of(0, "1e-300")),
+    (REF["x"], Interval.of("99.99999999999997", "99.99999999999999")),
+    (REF["wide"], Interval.of("4503599627370497", "4503599627370498")),
+    (Apply("mul", (REF["x"], _number("1e-15")), DOUBLE), Interval.of(0, "1e-13")),
+    (Apply("sub", (Apply("mul", (REF["x"], _number("1e-17")), DOUBLE), _number(1)), DOUBLE), Interval.of(-1, _LOW)),
+    # As 64-bit floats these ends are 1.24 times as far from values between them as from each other.
+    (REF["xn"], Interval(-16 - Fraction(51, 100 * 2**48), -16 + Fraction(6, 10 * 2**49))),
+    (REF["b"], Interval.of(2**60, 2**60 + 199)),
+    (Apply("add", (REF["i"], _number(2**60)), BIGINT), Interval.of(2**60 - 7, 2**60 + 100)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1024, 16384])
+def test_lattice_points_stay_in_their_range(engines: Engines, size: int) -> None:
+    """Whatever is stored, the value that is summed is within ±size, or the sensitivity would be wrong."""
+    found = {}
+    for dialect in Dialect:
+        emitter = Emitter(dialect, DECLARED)
+        found[dialect] = engines.ask(dialect, [rounded(emitter, e, i, size) for e, i in GRIDS if i is not None])
+    for (expr, interval), duck, pg in zip(GRIDS, found[Dialect.DUCKDB], found[Dialect.POSTGRES], strict=True):
+        assert duck == pg, (expr, interval)
+        assert all(isinstance(value, int) and abs(value) <= size for value in duck if value is not None), expr
+        assert any(value is not None for value in duck)
+
+
+@pytest.mark.parametrize("number", [2, 24, 1024])
+def test_buckets_stay_in_their_range(engines: Engines, number: int) -> None:
+    """So do the buckets of a histogram, from 0 to the number less 1; dates and timestamps have them too."""
+    moments = [(ref, DECLARED.one(ref).interval) for ref in (*DATES, *TIMES)]
+    grids = [(expr, interval) for expr, interval in (*GRIDS, *moments) if interval is not None]
+    found = {}
+    for dialect in Dialect:
+        emitter = Emitter(dialect, DECLARED)
+        texts = [bucket(emitter, e, i, number, single=_single(e, i, number)) for e, i in grids]
+        found[dialect] = engines.ask(dialect, texts)
+    for (expr, interval), duck, pg in zip(grids, found[Dialect.DUCKDB], found[Dialect.POSTGRES], strict=True):
+        assert duck == pg, (expr, interval)
+        assert all(0 <= value < number for value in duck if value is not None), (expr, interval)
+
+
+def _single(expr: Expr, interval: Interval, number: int) -> bool:
+    return (expr.type.is_integer or expr.type.is_temporal) and interval.width + 1 == number
+
+
+def test_a_numeric_beyond_double_precision_is_read(server: Postgres) -> None:
+    """PostgreSQL's own cast would fail, and tell that there is such a row."""
+    values = ("NaN", "1e400", "-1e400", "1e-400", "-1e-320", "Infinity", "5.5")
+    with psycopg.connect(server.dsn("postgres")) as pg:
+        pg.execute("CREATE TEMP TABLE s0 (m numeric)")
+        pg.cursor().executemany("INSERT INTO s0 VALUES (%s::numeric)", [(value,) for value in values])
+        text = Emitter(Dialect.POSTGRES, DECLARED).raw(REF["m"])
+        found = [row[0] for row in pg.execute(f"SELECT {text} FROM s0".encode()).fetchall()]
+    inf = float("inf")
+    assert all(alike(a, b) for a, b in zip(found, (float("nan"), inf, -inf, 0.0, 0.0, inf, 5.5), strict=True))
