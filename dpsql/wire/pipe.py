@@ -66,6 +66,12 @@ class Pipe(asyncio.Protocol):
         return not self._pieces
 
     @property
+    def address(self) -> str:
+        """Return where the client is, as far as the network tells."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return str(name[0]) if name else ""
+
+    @property
     def is_encrypted(self) -> bool:
         """Say whether TLS is spoken."""
         return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
