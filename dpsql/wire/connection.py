@@ -21,6 +21,7 @@ from dpsql.wire.session import Session
 _LOG = logging.getLogger("dpsql.wire")
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
 _STARTING = "57P03"  # what PostgreSQL says while it starts or recovers
+_PAUSE = 0.1  # seconds until the next attempt
 _NO = ("", "false", "off", "no", "0")
 
 
@@ -177,19 +178,17 @@ class Connection:
             self._pipe.write(b"".join(_status(name, value) for name, value in changed.items()))
 
     async def _open_backend(self, options: Mapping[str, str]) -> Backend:
-        """Begin a session in the shadow; again, if it had to be restarted and is not ready yet."""
-        while True:
-            backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
-            try:
-                await self._house.open_shadow(backend)
-                await backend.start(dict(options))
-            except OSError as failed:
-                raise ShadowLostError("the shadow can't be reached") from failed
-            except ShadowRefusedError as refused:
-                if refused.sqlstate != _STARTING:
-                    raise
-            else:
-                return backend
+        """Begin a session in the shadow; again, while it is being restarted."""
+        try:
+            async with asyncio.timeout(self._house.limits.patience):
+                while True:
+                    backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
+                    await self._house.open_shadow(backend)
+                    if await _has_begun(backend, options):
+                        return backend
+                    await asyncio.sleep(_PAUSE)
+        except OSError as failed:
+            raise ShadowLostError("the shadow can't be reached") from failed
 
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
@@ -223,6 +222,19 @@ class Connection:
 
     def _tell(self, failed: DpsqlError) -> None:
         self._pipe.write(frames.error(failed, "FATAL"))
+
+
+async def _has_begun(backend: Backend, options: Mapping[str, str]) -> bool:
+    """Say whether the shadow took the session; False if it has just gone, or is not ready."""
+    try:
+        await backend.start(dict(options))
+    except ShadowLostError:
+        return False
+    except ShadowRefusedError as refused:
+        if refused.sqlstate != _STARTING:
+            raise
+        return False
+    return True
 
 
 def _status(name: str, value: str) -> bytes:

@@ -105,18 +105,13 @@ class House:
         self._shadow_is_there.clear()
 
     async def open_shadow(self, protocol: asyncio.Protocol) -> None:
-        """Connect `protocol` to the shadow, and wait for it where it has just gone.
-
-        Raises:
-            OSError: when it does not come back in time (`TimeoutError` is one).
-        """
-        async with asyncio.timeout(self.limits.patience):
-            while True:
-                await self._shadow_is_there.wait()
-                try:
-                    return await self._open_shadow(protocol)
-                except OSError:
-                    await asyncio.sleep(_PAUSE)
+        """Connect `protocol` to the shadow, when it is there again if it is not."""
+        while True:
+            await self._shadow_is_there.wait()
+            try:
+                return await self._open_shadow(protocol)
+            except OSError:
+                await asyncio.sleep(_PAUSE)
 
     def verifier(self, user: str) -> Verifier:
         """Return what checks the user's password; for a name that is not known, something that nothing passes."""
