@@ -120,7 +120,9 @@ def test_endless_statement_is_cancelled_when_the_server_stops(shadow: Postgres, 
 
         asking = threading.Thread(target=ask)
         asking.start()
-        while not any(g.working or (g._backend and g._backend.replies.is_working) for g in served._open.values()):
+        while not any(
+            g.working or (g._backend and g._backend.replies.is_working) for g in tuple(served._open.values())
+        ):
             pass
         asyncio.run_coroutine_threadsafe(served.stop(0.2), loop).result(20)
         asking.join()
