@@ -36,6 +36,7 @@ class Connection:
         self._session: Session | None = None
         self._asking: Asking | None = None
         self._leaving = False
+        self._over = False
         self._stopped_at = 0.0
         self._signals: set[asyncio.Task[None]] = set()
         pipe.on_lost = self._client_lost
@@ -69,6 +70,7 @@ class Connection:
             _LOG.exception("a session failed")
             self._tell(InternalError())
         finally:
+            self._over = True
             self._pipe.close()
             if self._backend is not None:
                 self._backend.close()
@@ -209,7 +211,7 @@ class Connection:
             asyncio.get_running_loop().run_in_executor(None, working.cancel)
 
     def _shadow_lost(self) -> None:
-        if self._backend is None:  # not begun
+        if self._backend is None or self._over:
             return
         if not self._backend.replies.ended:
             self._tell(ShuttingDown("terminating connection because its session in the shadow ended"))
