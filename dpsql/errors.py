@@ -8,6 +8,7 @@
     ├── MissingBounds     55000  an aggregate needs bounds or a domain that the policy lacks
     ├── BudgetExhausted   53400  says when it renews
     ├── AuthFailed        28P01  one text for every cause
+    ├── EncryptionRequired 28000 there is a certificate, and the client does not use it
     ├── ProtocolError     08P01  malformed frames
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
@@ -60,6 +61,10 @@ class MissingBounds(DpsqlError, sqlstate="55000"):
 
 class BudgetExhausted(DpsqlError, sqlstate="53400"):
     """The charge would pass a budget."""
+
+
+class EncryptionRequired(DpsqlError, sqlstate="28000"):
+    """The server has a certificate, and the client speaks without TLS."""
 
 
 class ProtocolError(DpsqlError, sqlstate="08P01"):

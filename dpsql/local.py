@@ -1,10 +1,15 @@
-"""`dpsql.connect`: a server inside this process, and an ordinary psycopg connection to it."""
+"""`dpsql.connect`: a server of our own, and an ordinary psycopg connection to it.
+
+The server is a process of its own: a driver that waits while it holds the interpreter's lock would otherwise wait for
+a server that can't run. Run as a program, this module is that server; it stops when its standard input ends.
+"""
 
 import asyncio
+import json
 import secrets
+import subprocess
+import sys
 import tempfile
-import threading
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,25 +23,24 @@ from dpsql.server import Server
 from dpsql.wire.scram import Verifier
 
 _USER = "dpsql_local"
+_PATIENCE = 60.0  # seconds for the server to stop
 
 
 class LocalConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection whose server stops when it is closed."""
 
-    _stop: threading.Event | None = None
-    _thread: threading.Thread | None = None
+    _server: subprocess.Popen[str] | None = None
 
     def close(self) -> None:
         """Close the connection, then stop the server."""
         super().close()
-        if self._stop is not None and self._thread is not None:
-            self._stop.set()
-            self._thread.join()
-            self._stop = None
+        server, self._server = self._server, None
+        if server is not None:
+            server.communicate(timeout=_PATIENCE)
 
 
 def connect(config: str | Path, *, role: str) -> LocalConnection:
-    """Start a server for `config` in this process and return a connection of `role` to it.
+    """Start a server for `config` and return a connection of `role` to it.
 
     The ledger is the configuration's own: what is asked here is paid for there.
 
@@ -47,38 +51,65 @@ def connect(config: str | Path, *, role: str) -> LocalConnection:
     if role not in loaded.policy.roles:
         raise ConfigError(f'{loaded.file.name}: there is no role "{role}"; roles: {", ".join(loaded.policy.roles)}')
     password = secrets.token_urlsafe(18)
-    stop, started = threading.Event(), Future[tuple[str, int]]()
-    thread = threading.Thread(target=_serve, args=(loaded, role, password, started, stop), name="dpsql", daemon=True)
-    thread.start()
-    host, port = started.result()
-    dataset = loaded.policy.dataset
-    connection = LocalConnection.connect(host=host, port=port, user=_USER, password=password, dbname=dataset)
-    connection._stop, connection._thread = stop, thread  # noqa: SLF001  # our own subclass
+    server = subprocess.Popen(  # noqa: S603 # ourselves
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        host, port = _address(server, {"config": str(loaded.file), "role": role, "user": str(Verifier.of(password))})
+        dataset = loaded.policy.dataset
+        connection = LocalConnection.connect(host=host, port=port, user=_USER, password=password, dbname=dataset)
+    except BaseException:
+        server.communicate(timeout=_PATIENCE)
+        raise
+    connection._server = server  # noqa: SLF001 # our own subclass
     return connection
 
 
-def _serve(config: Config, role: str, password: str, started: Future[tuple[str, int]], stop: threading.Event) -> None:
-    """Serve until `stop`; the shadow is this thread's child and ends with it."""
+def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> tuple[str, int]:
+    """Tell a new server what is wanted; return where it listens."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps(wanted) + "\n")
+    server.stdin.flush()
+    said = json.loads(server.stdout.readline() or '{"failed": "the server did not start", "hint": null}')
+    if "failed" in said:
+        raise ConfigError(said["failed"], hint=said["hint"])
+    return said["host"], said["port"]
+
+
+def _main() -> None:
+    """Serve for whoever holds the other end of standard input."""
+    wanted = json.loads(sys.stdin.readline())
     with tempfile.TemporaryDirectory(prefix="dpsql-") as directory:
+        # The shadow may run as another user, who has to pass through.
         Path(directory).chmod(0o711)
-        user = User(_USER, role, str(Verifier.of(password)))
         own = replace(
-            config,
-            users={_USER: user},
+            load(Path(wanted["config"])),
+            users={_USER: User(_USER, wanted["role"], wanted["user"])},
             listen=Listen("127.0.0.1", 0),
             web=None,
             shadow=EmbeddedShadow(Path(directory) / "shadow"),
         )
         try:
-            asyncio.run(_until(own, started, stop))
-        except BaseException as error:
-            if not started.done():
-                started.set_exception(error)
-            else:
-                raise
+            asyncio.run(_serve(own))
+        except ConfigError as failed:
+            _say({"failed": failed.message, "hint": failed.hint})
 
 
-async def _until(config: Config, started: Future[tuple[str, int]], stop: threading.Event) -> None:
+async def _serve(config: Config) -> None:
     async with Server(config) as server:
-        started.set_result(server.address)
-        await asyncio.to_thread(stop.wait)
+        host, port = server.address
+        _say({"host": host, "port": port})
+        await asyncio.to_thread(sys.stdin.read)
+
+
+def _say(what: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,19 +1,25 @@
 """One running dpsql: engine, ledger, shadow, gateway, listener and pages, started in order and stopped in reverse."""
 
+import asyncio
 import logging
 import os
 import ssl
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+import psycopg
+
+from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway import Deps, Gateway
-from dpsql.policy.config import Config, EmbeddedShadow, Ledger, Listen, PostgresServer, SqliteFile, Tls
+from dpsql.policy.config import Config, EmbeddedShadow, Ledger, PostgresServer, SqliteFile, Tls
+from dpsql.policy.load import load
 from dpsql.policy.model import Table
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.public import Public, read_public
@@ -33,6 +39,8 @@ from dpsql.wire.listener import Listener
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
 """Seconds a measurement may take."""
+_LOOK = 0.5
+"""Seconds between two looks whether the shadow lives."""
 
 
 class Server:
@@ -41,8 +49,12 @@ class Server:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._stack = AsyncExitStack()
-        self._listener: Listener | None = None
         self._pages: Pages | None = None
+        self._engine: Engine
+        self._ledger: SqliteLedger
+        self._shadow: Postgres
+        self._oracle: OracleSession
+        self._listener: Listener
 
     @property
     def pages(self) -> str | None:
@@ -52,8 +64,6 @@ class Server:
     @property
     def address(self) -> tuple[str, int]:
         """Return the host and port that clients connect to."""
-        if self._listener is None:
-            raise RuntimeError("the server has not started")
         return self._listener.host, self._listener.port
 
     async def __aenter__(self) -> Self:
@@ -76,38 +86,71 @@ class Server:
         """Stop everything, running statements first."""
         await self._stack.aclose()
 
+    async def reload(self) -> None:
+        """Read the configuration's file again: its policy, roles and users count from now on.
+
+        Sessions end only where tables, rights or users changed; who is logged in and has asked nothing stays.
+
+        Raises:
+            ConfigError: it can't be used, or something else in it changed; everything stays as it was.
+        """
+        new, old = load(self._config.file), self._config
+        kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
+        if kept != old or new.policy.dataset != old.policy.dataset:
+            raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
+        public = read_public(new.policy, self._engine)
+        if self._must_build(new):
+            await self._listener.begin_move()
+        try:
+            gateway = self._furnished(new, public)
+        except ConfigError:
+            self._listener.end_move(self._furnished(old, read_public(old.policy, self._engine)), _entries(old))
+            raise
+        self._config = new
+        self._listener.end_move(gateway, _entries(new))
+        if self._pages is not None:
+            await self._pages.stop()
+            await self._open_pages()
+
     async def _start(self) -> None:
-        config, policy = self._config, self._config.policy
-        engine = open_engine(config)
-        self._stack.callback(engine.close)
-        public = read_public(policy, engine)
-        ledger = open_ledger(config.ledger)
-        self._stack.callback(ledger.close)
-        epoch = ledger.epoch(config.refresh)
-        shadow = _start_shadow(config)
-        self._stack.callback(shadow.stop)
-        users = {user.name: user.role for user in config.users.values()}
-        build.ensure(shadow, policy, users, _rows(public), epoch=str(epoch))
-        session = OracleSession(shadow.dsn(policy.dataset, ORACLE))
-        self._stack.callback(session.close)
+        config = self._config
+        self._engine = open_engine(config)
+        self._stack.callback(self._engine.close)
+        public = read_public(config.policy, self._engine)
+        self._ledger = open_ledger(config.ledger)
+        self._stack.callback(self._ledger.close)
+        self._shadow = _start_shadow(config)
+        self._stack.callback(self._shadow.stop)
+        self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
+        self._stack.callback(self._oracle.close)
+        self._listener = await self._listen(self._furnished(config, public))
+        tending = asyncio.get_running_loop().create_task(self._tend_shadow())
+        self._stack.callback(tending.cancel)
+        self._stack.push_async_callback(self._close_pages)
+        await self._open_pages()
+
+    def _must_build(self, config: Config) -> bool:
+        epoch = str(self._ledger.epoch(config.refresh))
+        return not build.is_current(self._shadow, config.policy, _roles(config), epoch=epoch)
+
+    def _furnished(self, config: Config, public: Public) -> Gateway:
+        """Make the shadow's database, if it is not there, and a gateway beside it."""
+        policy, session = config.policy, self._oracle
+        epoch = self._ledger.epoch(config.refresh)
+        build.ensure(self._shadow, policy, _roles(config), _rows(public), epoch=str(epoch))
 
         def oracle(settings: Settings) -> Oracle:
             return ShadowOracle(session, settings)
 
-        gateway = Gateway(
-            Deps(policy, engine, ledger, oracle, public.declared, public.rows, os.urandom, config.refresh, _TIMEOUT)
-        )
-        self._listener = await self._listen(gateway, shadow)
-        if config.web is not None:
-            self._pages = await self._open_pages(config.web, users, ledger)
+        parts = (policy, self._engine, self._ledger, oracle, public.declared, public.rows, os.urandom)
+        return Gateway(Deps(*parts, config.refresh, _TIMEOUT))
 
-    async def _listen(self, gateway: Gateway, shadow: Postgres) -> Listener:
+    async def _listen(self, gateway: Gateway) -> Listener:
         config = self._config
-        entries = {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
         listener = Listener(
             gateway,
-            shadow.address,
-            entries,
+            self._shadow.address,
+            _entries(config),
             config.policy.dataset,
             config.listen.host,
             config.listen.port,
@@ -117,13 +160,49 @@ class Server:
         self._stack.push_async_callback(listener.stop)
         return listener
 
-    async def _open_pages(self, listen: Listen, users: Mapping[str, str], ledger: SqliteLedger) -> Pages:
+    async def _tend_shadow(self) -> None:
+        """Start the shadow again whenever it dies; sessions that were in it are gone, the others wait."""
+        whole = True
+        while True:
+            await asyncio.sleep(_LOOK)
+            if not whole or not self._shadow.alive:
+                whole = await self._restore_shadow()
+
+    async def _restore_shadow(self) -> bool:
+        _LOG.error("the shadow died, and is started again")
+        await self._listener.begin_move(0)
+        try:
+            if not self._shadow.alive:
+                # On this thread: the kernel ends the shadow with the thread that started it.
+                self._shadow.revive()
+            gateway = self._furnished(self._config, read_public(self._config.policy, self._engine))
+        except (ConfigError, OSError, psycopg.Error):
+            _LOG.exception("the shadow could not be started")
+            return False
+        self._listener.end_move(gateway, _entries(self._config))
+        return True
+
+    async def _open_pages(self) -> None:
         config = self._config
+        if config.web is None:
+            return
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None)
-        pages = Pages(listen, Site(config.policy, users, server.connect, ledger, os.urandom, time.monotonic))
+        site = Site(config.policy, _roles(config), server.connect, self._ledger, os.urandom, time.monotonic)
+        pages = Pages(config.web, site)
         await pages.start()
-        self._stack.push_async_callback(pages.stop)
-        return pages
+        self._pages = pages
+
+    async def _close_pages(self) -> None:
+        if self._pages is not None:
+            await self._pages.stop()
+
+
+def _roles(config: Config) -> Mapping[str, str]:
+    return {user.name: user.role for user in config.users.values()}
+
+
+def _entries(config: Config) -> Mapping[str, UserEntry]:
+    return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
 
 
 def open_ledger(ledger: Ledger) -> SqliteLedger:

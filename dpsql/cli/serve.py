@@ -1,12 +1,14 @@
 """`dpsql serve`: run the server until it is told to stop."""
 
 import asyncio
+from functools import partial
 
 import typer
 
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
 from dpsql.cli.waiting import until_interrupted
+from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.server import Server
@@ -23,4 +25,14 @@ async def _serve(config: Config) -> None:
         host, port = server.address
         pages = "" if server.pages is None else f", pages at {server.pages}"
         typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
-        await until_interrupted()
+        await until_interrupted(partial(_reload, server))
+
+
+async def _reload(server: Server) -> None:
+    """Take what the configuration says now, or go on with what it said before."""
+    try:
+        await server.reload()
+    except DpsqlError as failed:
+        typer.echo(f"not reloaded: {failed.message}", err=True)
+    else:
+        typer.echo("reloaded")

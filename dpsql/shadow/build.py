@@ -41,11 +41,21 @@ def ensure(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
         role.lock_down(connection, policy, users)
         connection.execute("CREATE TABLE dpsql.stamp (stamp text)")
         connection.execute("INSERT INTO dpsql.stamp VALUES (%s)", (stamp,))
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        # Nothing waits for the disk, so a crash would lose what is not written by now.
+        connection.execute("CHECKPOINT")
     return True
 
 
+def is_current(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch: str = "") -> bool:
+    """Say whether `ensure` would have nothing to do."""
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        return _stamped(server, connection, policy.dataset) == _stamp(policy, users, epoch)
+
+
 def _stamp(policy: Policy, users: Mapping[str, str], epoch: str) -> str:
-    made_of = json.dumps([_EDITION, policy.fingerprint, sorted(users.items()), epoch])
+    granted = {name: role.tables and sorted(role.tables) for name, role in policy.roles.items()}
+    made_of = json.dumps([_EDITION, policy.fingerprint, granted, sorted(users.items()), epoch], sort_keys=True)
     return hashlib.sha256(made_of.encode()).hexdigest()
 
 

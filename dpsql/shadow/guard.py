@@ -76,6 +76,21 @@ CREATE VIEW dpsql.columns AS
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns';
 """
 
+_ACTIVITY = """
+SET LOCAL allow_system_table_mods = on;
+CREATE TABLE dpsql.activity AS TABLE pg_catalog.pg_stat_activity WITH NO DATA;
+DO $$
+DECLARE
+  rows text := rtrim(pg_get_viewdef('pg_catalog.pg_stat_activity'::regclass), ';');
+BEGIN
+  EXECUTE format('CREATE FUNCTION dpsql.own_activity() RETURNS SETOF dpsql.activity LANGUAGE sql SECURITY DEFINER'
+    ' SET search_path = pg_catalog AS %L', format('SELECT * FROM (%s) AS a WHERE usename = session_user', rows));
+END $$;
+CREATE OR REPLACE VIEW pg_catalog.pg_stat_activity AS SELECT * FROM dpsql.own_activity();
+RESET allow_system_table_mods;
+"""
+"""A user sees their own sessions only, and so finds the one to cancel."""
+
 _MASKED = """
 CREATE FUNCTION dpsql.masked() RETURNS boolean LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -90,6 +105,7 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     """Create the schema; the owner's connection, in the new database, before the tables."""
     connection.execute(_FUNCTIONS)
     connection.execute(_TABLES)
+    connection.execute(_ACTIVITY)
     names = [table.name for table in policy.tables.values() if not table.public]
     # Whether a temporary table of this session bears a protected table's name, and would be read in its stead.
     connection.execute(SQL(_MASKED).format(names=Literal(names)))

@@ -19,7 +19,7 @@ from typing import IO, Self
 
 from dpsql.errors import ConfigError
 from dpsql.shadow import binaries as programs
-from dpsql.shadow import launch
+from dpsql.shadow import launch, stale
 from dpsql.shadow.binaries import Account, Binaries
 
 OWNER = "dpsql_owner"
@@ -63,6 +63,23 @@ timezone = 'UTC'
 
 
 @dataclass(frozen=True, slots=True)
+class _Place:
+    """Whose programs serve which files."""
+
+    installed: Binaries
+    home: Path
+    account: Account | None
+
+    @property
+    def data(self) -> Path:
+        return self.home / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.home / "log"
+
+
+@dataclass(frozen=True, slots=True)
 class ShadowAddress:
     """Where the shadow listens: a directory of sockets, and the port in the socket's name."""
 
@@ -78,8 +95,9 @@ class ShadowAddress:
 class Postgres:
     """A running server; `stop` it, or let it stop with us."""
 
-    def __init__(self, child: subprocess.Popen[bytes], sockets: Path, lock: IO[str]) -> None:
-        self._child = child
+    def __init__(self, place: _Place, sockets: Path, lock: IO[str]) -> None:
+        self._place = place
+        self._child = _launch(place)
         self._lock = lock
         self.address = ShadowAddress(str(sockets))
 
@@ -94,16 +112,17 @@ class Postgres:
         home = _home(directory, account)
         lock = _lock(home)
         installed = programs.executable_for(account, programs.find(), home)
-        data, sockets = home / "data", _socket_directory(home, account)
-        _stop_stale(data)
-        _initialise(installed, data, account)
+        place, sockets = _Place(installed, home, account), _socket_directory(home, account)
+        stale.stop(place.data)
+        _initialise(installed, place.data, account)
         settings = _SETTINGS.format(sockets=sockets, connections=connections)
-        (data / "postgresql.auto.conf").write_text(settings)
-        (data / "pg_hba.conf").write_text("local all all trust\n")
-        child = _launch(installed, data, account, home / "log")
-        server = cls(child, sockets, lock)
-        server._wait_until_ready(data / "postmaster.pid", home / "log")
-        return server
+        (place.data / "postgresql.auto.conf").write_text(settings)
+        (place.data / "pg_hba.conf").write_text("local all all trust\n")
+        server = cls(place, sockets, lock)
+        if server._is_ready_in_time():
+            return server
+        server.stop()
+        raise server._failure()
 
     @property
     def pid(self) -> int:
@@ -114,6 +133,22 @@ class Postgres:
     def alive(self) -> bool:
         """Say whether the server still runs."""
         return self._child.poll() is None
+
+    def revive(self) -> None:
+        """Start a server that died again, at the same address.
+
+        Raises:
+            ConfigError: when it does not start.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            stale.stop(self._place.data)
+            self._child = _launch(self._place)
+            if self._is_ready_in_time():
+                return
+            # Sessions of the dead server may still hold its memory, and end by themselves.
+            if time.monotonic() > deadline:
+                raise self._failure()
 
     def dsn(self, database: str, user: str = OWNER) -> str:
         """Return how its owner, or another user, connects."""
@@ -131,17 +166,18 @@ class Postgres:
         shutil.rmtree(self.address.directory, ignore_errors=True)
         self._lock.close()
 
-    def _wait_until_ready(self, pid_file: Path, log: Path) -> None:
+    def _is_ready_in_time(self) -> bool:
         deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline:
-            if not self.alive:
-                break
-            if _is_ready(pid_file, self.pid):
-                return
+        while self.alive and time.monotonic() < deadline:
+            if _is_ready(self._place.data / "postmaster.pid", self.pid):
+                return True
             time.sleep(_POLL)
-        self.stop()
+        return False
+
+    def _failure(self) -> ConfigError:
+        log = self._place.log
         _LOG.error("the shadow did not start: %s", log.read_text(errors="replace")[-2000:])
-        raise ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
+        return ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
 
 
 def _home(directory: Path, account: Account | None) -> Path:
@@ -222,12 +258,12 @@ def _initdb(installed: Binaries, data: Path, account: Account | None, locale: st
     return done.returncode == 0
 
 
-def _launch(installed: Binaries, data: Path, account: Account | None, log: Path) -> subprocess.Popen[bytes]:
-    who = (-1, -1) if account is None else (account.uid, account.gid)
+def _launch(place: _Place) -> subprocess.Popen[bytes]:
+    who = (-1, -1) if place.account is None else (place.account.uid, place.account.gid)
     first = [sys.executable, "-I", "-S", launch.__file__, *map(str, (*who, os.getpid(), _MEMORY))]
-    with log.open("w") as output:
+    with place.log.open("w") as output:
         return subprocess.Popen(  # noqa: S603
-            [*first, str(installed.directory / "postgres"), "-D", str(data)],
+            [*first, str(place.installed.directory / "postgres"), "-D", str(place.data)],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -242,28 +278,3 @@ def _is_ready(pid_file: Path, pid: int) -> bool:
     except FileNotFoundError:
         return False
     return len(lines) > _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE].strip() == "ready"
-
-
-def _stop_stale(data: Path) -> None:
-    """Stop a server that outlived its dpsql (we hold the directory's lock, so it is nobody else's)."""
-    try:
-        pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
-    except (FileNotFoundError, ValueError):
-        return
-    deadline = time.monotonic() + _PATIENCE
-    while _serves(pid, data):
-        os.kill(pid, signal.SIGINT if time.monotonic() < deadline else signal.SIGKILL)
-        time.sleep(_POLL * 10)
-    (data / "postmaster.pid").unlink(missing_ok=True)
-
-
-def _serves(pid: int, data: Path) -> bool:
-    """Say whether process `pid` is a server of the directory `data`: the number may be another's by now."""
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
-    except OSError:
-        if sys.platform == "linux":
-            return False
-        shown = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], check=False, capture_output=True, text=True)  # noqa: S603, S607
-        command = shown.stdout
-    return "postgres" in command and str(data) in command

@@ -28,8 +28,13 @@ _DENIED_PATTERN = (
     "|database_to_xml|cursor_to_xml)"
 )
 _DENIED_NAMES = ("loread", "lowrite")
-_ALLOWED_NAMES = ("pg_advisory_unlock_all", "pg_stat_get_backend_idset")
-"""Drivers call the first on every release of a connection; it can only give up what nobody can take."""
+_ALLOWED_NAMES = (
+    "pg_advisory_unlock_all",  # drivers call it when they give a connection back; it gives up what nobody can take
+    "pg_stat_get_backend_idset",
+    # The stop button of tools. PostgreSQL itself lets a role signal its own sessions only.
+    "pg_cancel_backend",
+    "pg_terminate_backend",
+)
 
 _REVOKE = """
 DO $$ DECLARE found regprocedure; BEGIN

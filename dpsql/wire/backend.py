@@ -53,6 +53,7 @@ class Backend(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:  # noqa: D102
+        self.replies.passed += len(data)
         out = self.replies.sort(data)
         if out:
             self._deliver(out)

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
+from functools import partial
 
 from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
 from dpsql.question import Cancellation
@@ -18,6 +20,8 @@ from dpsql.wire.session import Session
 
 _LOG = logging.getLogger("dpsql.wire")
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
+_STARTING = "57P03"  # what PostgreSQL says while it starts or recovers
+_PAUSE = 0.1  # seconds until the next attempt
 _NO = ("", "false", "off", "no", "0")
 
 
@@ -32,6 +36,9 @@ class Connection:
         self._session: Session | None = None
         self._asking: Asking | None = None
         self._leaving = False
+        self._over = False
+        self._stopped_at = 0.0
+        self._signals: set[asyncio.Task[None]] = set()
         pipe.on_lost = self._client_lost
 
     @property
@@ -63,15 +70,32 @@ class Connection:
             _LOG.exception("a session failed")
             self._tell(InternalError())
         finally:
+            self._over = True
             self._pipe.close()
             if self._backend is not None:
                 self._backend.close()
 
+    @property
+    def has_shadow(self) -> bool:
+        """Say whether a session in the shadow has begun for this connection."""
+        return self._backend is not None
+
+    @property
+    def is_overdue(self) -> bool:
+        """Say, once for each message, whether the shadow works on it for too long, or has too much to say."""
+        if self._backend is None or not self._backend.replies.is_working:
+            return False
+        replies, limits = self._backend.replies, self._house.limits
+        late = time.monotonic() - replies.since > limits.statement_time
+        if self._stopped_at == replies.since or not (late or replies.passed > limits.result):
+            return False
+        self._stopped_at = replies.since
+        return True
+
     def leave(self) -> None:
         """End the connection as soon as nothing runs in it."""
         self._leaving = True
-        if self._backend is None or (self._backend.replies.is_settled and self._backend.replies.status == b"I"):
-            self._say_goodbye()
+        self._leave_if_idle()
 
     def abort(self) -> None:
         """End the connection at once."""
@@ -99,15 +123,25 @@ class Connection:
         if not user:
             raise ProtocolError("no user name in the startup packet")
         self._pipe.write(greeting.negotiation(start))
-        await greeting.log_in(self._pipe, self._incoming, self._house.verifier(user), self._house.limits)
-        if user not in self._house.users:
-            raise AuthFailed
+        await self._check_password(user)
         database = start.options.get("database") or user
         if database != self._house.database:
             raise UnknownDatabase(f'database "{database}" does not exist')
         if start.options.get("replication", "").lower() not in _NO:
             raise ProtocolError("replication is not supported")
         return user
+
+    async def _check_password(self, user: str) -> None:
+        house, address = self._house, self._pipe.address
+        if house.attempts.barred(user, address):
+            _LOG.warning("too many failed log-ins as %r from %s", user, address)
+            raise AuthFailed
+        try:
+            await greeting.log_in(self._pipe, self._incoming, house.verifier(user), house.limits)
+        except AuthFailed:
+            house.attempts.failed(user, address)
+            raise
+        house.attempts.succeeded(user, address)
 
     def _options(self, start: Start, user: str) -> dict[str, str]:
         """Return the start options for the shadow."""
@@ -132,25 +166,44 @@ class Connection:
         """Begin the session in the shadow, if it has not begun, and tell the client what is not as it was greeted."""
         if self._backend is not None:
             return
-        backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
-        try:
-            await self._house.open_shadow(backend)
-        except OSError as failed:
-            raise ShadowLostError("the shadow can't be reached") from failed
-        self._backend = backend
-        await backend.start(dict(options))
+        backend = self._backend = await self._open_backend(options)
         self._pipe.on_full, self._pipe.on_free = backend.pause, backend.resume
-        house, asker = self._house, self._house.asker(user)
+        house = self._house
+        if user not in house.users:  # any more
+            raise AuthFailed
+        asker = house.asker(user)
         self._asking = Asking(house.answers, asker, house.workers, house.types)
-        desk = Desk(backend, self._asking, house.answers, asker, self._pipe.write)
+        desk = Desk(backend, self._asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
         self._session = Session(desk, house.limits)
         if greeted:
             changed = {k: v for k, v in backend.replies.parameters.items() if greeted.get(k) != v}
             self._pipe.write(b"".join(_status(name, value) for name, value in changed.items()))
 
+    async def _open_backend(self, options: Mapping[str, str]) -> Backend:
+        """Begin a session in the shadow; again, while it is being restarted."""
+        try:
+            async with asyncio.timeout(self._house.limits.patience):
+                while True:
+                    backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
+                    await self._house.open_shadow(backend)
+                    if await _has_begun(backend, options):
+                        return backend
+                    await asyncio.sleep(_PAUSE)
+        except OSError as failed:
+            raise ShadowLostError("the shadow can't be reached") from failed
+
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
             self._session.ready(in_transaction)
+        if self._leaving:
+            # The client gets this ReadyForQuery first.
+            asyncio.get_running_loop().call_soon(self._leave_if_idle)
+
+    def _signal(self, user: str, process: int) -> None:
+        """Cancel what the gateway does for another session of this user; the shadow signals only its own."""
+        task = asyncio.get_running_loop().create_task(self._house.cancel_shown(user, process))
+        self._signals.add(task)
+        task.add_done_callback(self._signals.discard)
 
     def _client_lost(self) -> None:
         working = self.working
@@ -158,14 +211,32 @@ class Connection:
             asyncio.get_running_loop().run_in_executor(None, working.cancel)
 
     def _shadow_lost(self) -> None:
+        if self._backend is None or self._over:
+            return
+        if not self._backend.replies.ended:
+            self._tell(ShuttingDown("terminating connection because its session in the shadow ended"))
         self._pipe.close()
 
-    def _say_goodbye(self) -> None:
-        self._tell(ShuttingDown("terminating connection because dpsql stops"))
-        self._pipe.close()
+    def _leave_if_idle(self) -> None:
+        if self.working is None and (self._backend is None or not self._backend.replies.is_working):
+            self._tell(ShuttingDown("terminating connection because dpsql stops"))
+            self._pipe.close()
 
     def _tell(self, failed: DpsqlError) -> None:
         self._pipe.write(frames.error(failed, "FATAL"))
+
+
+async def _has_begun(backend: Backend, options: Mapping[str, str]) -> bool:
+    """Say whether the shadow took the session; False if it has just gone, or is not ready."""
+    try:
+        await backend.start(dict(options))
+    except ShadowLostError:
+        return False
+    except ShadowRefusedError as refused:
+        if refused.sqlstate != _STARTING:
+            raise
+        return False
+    return True
 
 
 def _status(name: str, value: str) -> bytes:

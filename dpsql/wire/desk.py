@@ -1,6 +1,7 @@
 """What both protocols, simple and extended, share in a session: who asks, what a statement is, what was prepared."""
 
 import logging
+import re
 from collections.abc import Callable
 
 from dpsql.errors import DpsqlError, InternalError
@@ -13,6 +14,9 @@ from dpsql.wire.replies import Kind, Owed
 from dpsql.wire.running import Runner
 from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private, Statement, by_first_words
 
+_SIGNAL = re.compile(r"\bpg_(?:cancel|terminate)_backend\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\b\d{1,9}\b", re.ASCII)
+
 _LOG = logging.getLogger("dpsql.wire")
 
 
@@ -20,13 +24,21 @@ class Desk:
     """One client's session in the shadow, as the parts of the wire that run statements see it."""
 
     def __init__(
-        self, backend: Backend, asking: Asking, answers: Answers, asker: Asker, write: Callable[[bytes], None]
+        self,
+        backend: Backend,
+        asking: Asking,
+        answers: Answers,
+        asker: Asker,
+        write: Callable[[bytes], None],
+        signal: Callable[[int], None],
     ) -> None:
+        """`write` sends to the client, `signal` cancels another session of the same user by its number."""
         self.backend = backend
         self.names = Names()
         self.runner = Runner(backend, asking, write)
         self._answers = answers
         self._asker = asker
+        self._signal = signal
 
     @property
     def codec(self) -> str | None:
@@ -43,6 +55,9 @@ class Desk:
 
     def inspect(self, text: str) -> Statement | None:
         """Return what `text` is to us; None if it is the shadow's alone."""
+        if _SIGNAL.search(text):
+            for number in _NUMBER.findall(text):
+                self._signal(int(number))
         found = by_first_words(text)
         if found is not None:
             return found

@@ -28,8 +28,16 @@ class Limits:
     statement: int = 1 << 20
     message: int = 16 << 20
     connections_per_user: int = 100
+    failures_per_user: int = 10
+    failures_per_address: int = 100
+    """How often a log-in may fail within `memory` seconds, before nothing more is tried."""
+    memory: float = 60.0
     patience: float = 30.0
-    """Seconds until a client must have logged in."""
+    """Seconds until a client must have logged in, or the shadow must have come back."""
+    statement_time: float = 330.0
+    """Seconds that the shadow may work for one message, whatever statement_timeout says."""
+    result: int = 4 << 30
+    """Bytes of the replies to one message."""
 
 
 @dataclass(frozen=True, slots=True)

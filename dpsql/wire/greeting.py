@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from dpsql.errors import AuthFailed, ProtocolError
+from dpsql.errors import AuthFailed, EncryptionRequired, ProtocolError
 from dpsql.wire import frames
 from dpsql.wire.frames import Frames, Limits, message, text, uint32
 from dpsql.wire.pipe import Pipe
@@ -46,6 +46,7 @@ async def open_with(pipe: Pipe, incoming: Frames, tls: ssl.SSLContext | None, li
 
     Raises:
         ProtocolError: when they are none.
+        EncryptionRequired: when there is a certificate, and the client goes without.
         EOFError: when the client goes.
         OSError: when TLS fails.
     """
@@ -66,6 +67,8 @@ async def open_with(pipe: Pipe, incoming: Frames, tls: ssl.SSLContext | None, li
                 pipe.write(b"N")
             case Request.CANCEL:
                 return Cancel(struct.unpack_from("!I", packet.ljust(8, b"\0"), 4)[0], packet[8:])
+            case _ if tls is not None and not pipe.is_encrypted:
+                raise EncryptionRequired("connections without TLS are refused", hint="Connect with sslmode=require.")
             case _:
                 return _start(code, packet[4:])
 

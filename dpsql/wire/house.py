@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import secrets
 import ssl
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor
@@ -13,6 +14,7 @@ from typing import Protocol
 
 from dpsql.errors import TooManyClients
 from dpsql.question import Answers, Asker, Cancellation
+from dpsql.wire.attempts import Attempts
 from dpsql.wire.backend import cancel_request
 from dpsql.wire.frames import Limits
 from dpsql.wire.scram import Verifier
@@ -23,6 +25,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 _MOST_GREETINGS = 1_000  # clients choose the options, so they must not fill the memory
 _KEY = 4  # bytes of a cancel key in protocol 3.0
+_PAUSE = 0.1  # seconds between two attempts to reach the shadow
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,13 @@ class Guest(Protocol):
         """Return what cancels the session in the shadow; None when there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    user: str
+    key: bytes
+    guest: Guest
+
+
 class House:
     """The shared state of one listener's connections."""
 
@@ -65,19 +75,43 @@ class House:
         Raises:
             ValueError: when a verifier is none.
         """
-        self.answers = answers
-        self.users = users
         self.database = database
-        self.open_shadow = open_shadow
         self.workers = workers
         self.tls = tls
         self.limits = limits
-        self.types = TypeNames()
-        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
-        self._guests: dict[int, tuple[bytes, Guest]] = {}
+        self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
+        self._open_shadow = open_shadow
+        self._shadow_is_there = asyncio.Event()
+        self._seats: dict[int, _Seat] = {}
         self._present: Counter[str] = Counter()
-        self._greetings: dict[Key, dict[str, str]] = {}
         self._secret = secrets.token_bytes(32)
+        self.furnish(answers, users)
+
+    def furnish(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
+        """Take a gateway and users, from the next session in the shadow on; whatever was learnt from it is forgotten.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
+        self.answers = answers
+        self.users = users
+        self.types = TypeNames()
+        self._greetings: dict[Key, dict[str, str]] = {}
+        self._shadow_is_there.set()
+
+    def close_shadow(self) -> None:
+        """Let whoever wants a session in the shadow wait until `furnish`."""
+        self._shadow_is_there.clear()
+
+    async def open_shadow(self, protocol: asyncio.Protocol) -> None:
+        """Connect `protocol` to the shadow, when it is there again if it is not."""
+        while True:
+            await self._shadow_is_there.wait()
+            try:
+                return await self._open_shadow(protocol)
+            except OSError:
+                await asyncio.sleep(_PAUSE)
 
     def verifier(self, user: str) -> Verifier:
         """Return what checks the user's password; for a name that is not known, something that nothing passes."""
@@ -97,15 +131,15 @@ class House:
         if self._present[user] >= self.limits.connections_per_user:
             raise TooManyClients(f'too many connections for user "{user}"')
         process = secrets.randbelow(2**31 - 1) + 1
-        while process in self._guests:
+        while process in self._seats:
             process = secrets.randbelow(2**31 - 1) + 1
         key = secrets.token_bytes(_KEY)
-        self._guests[process] = (key, guest)
+        self._seats[process] = _Seat(user, key, guest)
         self._present[user] += 1
         try:
             yield process, key
         finally:
-            del self._guests[process]
+            del self._seats[process]
             self._present[user] -= 1
             self._present += Counter()  # forget who has left
 
@@ -121,15 +155,25 @@ class House:
 
     async def cancel(self, process: int, key: bytes) -> None:
         """Cancel what a connection runs, if the key is right; nobody is told whether it was."""
-        expected, guest = self._guests.get(process, (b"", None))
-        if guest is None or not hmac.compare_digest(expected, key):
-            return
+        seat = self._seats.get(process)
+        if seat is not None and hmac.compare_digest(seat.key, key):
+            await self.interrupt(seat.guest)
+
+    async def cancel_shown(self, user: str, process: int) -> None:
+        """Cancel what the gateway does for a session of `user`, named by its number in the shadow."""
+        for seat in tuple(self._seats.values()):
+            shown = (seat.guest.shadow_key or b"")[:4]
+            if seat.user == user and shown == process.to_bytes(4, "big") and seat.guest.working is not None:
+                await self.interrupt(seat.guest)
+
+    async def interrupt(self, guest: Guest) -> None:
+        """Cancel what a connection runs, in the gateway or in the shadow."""
         working, shadow_key = guest.working, guest.shadow_key
         if working is not None:
             # What stops an engine may take a moment, which is not the event loop's.
             await asyncio.get_running_loop().run_in_executor(None, working.cancel)
         elif shadow_key is not None:
-            await self.open_shadow(_Canceller(shadow_key))
+            await self._open_shadow(_Canceller(shadow_key))
 
 
 class _Canceller(asyncio.Protocol):

@@ -2,12 +2,15 @@
 
 import asyncio
 import ssl
+from asyncio import sslproto
 from collections import deque
 from collections.abc import Callable
 from typing import cast
 
 _ENOUGH = 256 * 1024
 """Bytes that may wait to be read before nothing more is taken from the network."""
+# asyncio sets a buffer of this size aside for each connection with TLS: 256 KiB unless told otherwise.
+sslproto.SSLProtocol.max_size = 64 * 1024
 
 
 class Pipe(asyncio.Protocol):
@@ -66,6 +69,12 @@ class Pipe(asyncio.Protocol):
         return not self._pieces
 
     @property
+    def address(self) -> str:
+        """Return where the client is, as far as the network tells."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return str(name[0]) if name else ""
+
+    @property
     def is_encrypted(self) -> bool:
         """Say whether TLS is spoken."""
         return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
@@ -87,7 +96,7 @@ class Pipe(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send `data`; into the void when the client has gone."""
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     async def encrypt(self, context: ssl.SSLContext, patience: float) -> None:

@@ -3,6 +3,7 @@
 No input or output: bytes of the shadow go in, bytes for the client come out. Rows pass in whatever pieces they come.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,7 +75,18 @@ class Replies:
         """Whether the shadow ignores everything until a Sync that was not yet sent."""
         self.copying = False
         """Whether the shadow waits for copied data."""
+        self.ended = False
+        """Whether the shadow has said that it ends the session, and why."""
+        self.since = 0.0
+        """When it began with what it owes now, on the monotonic clock."""
+        self.passed = 0
+        """Bytes that have come since."""
         self.parameters: dict[str, str] = {}
+
+    @property
+    def is_working(self) -> bool:
+        """Say whether the shadow has something to do."""
+        return bool(self._owed) and not self.copying
 
     @property
     def is_settled(self) -> bool:
@@ -83,6 +95,8 @@ class Replies:
 
     def owe(self, owed: Owed) -> None:
         """Note what is sent; it must not be while the shadow skips."""
+        if not self._owed:
+            self._begin()
         self._owed.append(owed)
 
     def sort(self, data: bytes) -> bytes:
@@ -135,6 +149,7 @@ class Replies:
         shown = self._shown(owed, kind, raw)
         match kind:
             case b"E":
+                self.ended = b"\0VFATAL\0" in raw or self.ended
                 self._failed(owed)
             case b"Z":
                 self._is_ready(owed, raw[HEADER:])
@@ -180,8 +195,13 @@ class Replies:
     def _done(self, owed: Owed) -> None:
         self.copying = False
         self._owed.popleft()
+        self._begin()
         if owed.confirmed is not None:
             owed.confirmed()
+
+    def _begin(self) -> None:
+        self.since = time.monotonic()
+        self.passed = 0
 
     def _note_parameter(self, raw: bytes) -> None:
         name, value, _ = raw[HEADER:].split(b"\0", 2)

@@ -15,12 +15,10 @@ DENIED = [
     "select pg_try_advisory_lock(1)",
     "select pg_notify('x', 'y')",
     "select pg_notification_queue_usage()",
-    "select query from pg_stat_activity",
+    "select pg_stat_get_activity(null)",
     "select pg_stat_get_backend_activity(1)",
     "select * from pg_locks",
     "select pg_blocking_pids(1)",
-    "select pg_cancel_backend(1)",
-    "select pg_terminate_backend(pg_backend_pid())",
     "set temp_file_limit = -1",
     "set session authorization dpsql_owner",
     "set role dpsql_owner",
@@ -95,6 +93,20 @@ def test_role_reads_and_keeps_temporary_tables(connect: Connect) -> None:
     assert connection.execute("select count(*) from kept").fetchone() == (10,)
     connection.execute("select pg_advisory_unlock_all()")
     connection.execute("discard all")
+
+
+def test_own_sessions_are_seen_and_signalled_and_no_others(connect: Connect) -> None:
+    """A tool's stop button finds the session of its user, and nobody else's."""
+    ours, same, other = connect("ana"), connect("ana"), connect("gus")
+    seen = {pid for (pid,) in ours.execute("select pid from pg_stat_activity").fetchall()}
+    assert {ours.info.backend_pid, same.info.backend_pid} <= seen
+    assert other.info.backend_pid not in seen
+    for function in ("pg_cancel_backend", "pg_terminate_backend"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            ours.execute(f"select {function}(%s)".encode(), (other.info.backend_pid,))
+    ours.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid = %s", (same.info.backend_pid,))
+    with pytest.raises(psycopg.OperationalError):
+        same.execute("select 1")
 
 
 def test_other_databases_are_closed(connect: Connect) -> None:

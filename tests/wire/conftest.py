@@ -1,7 +1,5 @@
 """A listener over a shadow and an exact gateway, and a plain database with the rows to compare with."""
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -9,11 +7,10 @@ import pytest
 
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.frames import Limits
-from dpsql.wire.house import UserEntry
 from dpsql.wire.listener import Listener
-from dpsql.wire.scram import Verifier
-from tests.fix_shadow import USERS, shadow, shadow_directory  # noqa: F401
+from tests.fix_shadow import shadow, shadow_directory  # noqa: F401
 from tests.wire.exact import Exact
+from tests.wire.listening import dsn, listening
 
 _PLAIN = """
 CREATE TABLE zones (zone_id integer PRIMARY KEY, zone text);
@@ -45,20 +42,10 @@ def answers(plain: str) -> Exact:
 
 @pytest.fixture(scope="session")
 def listener(shadow: Postgres, answers: Exact) -> Iterator[Listener]:  # noqa: F811
-    """Give a listener that serves on a thread of its own."""
-    users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}
-    served = Listener(
-        answers, shadow.address, users, "taxi", "127.0.0.1", 0, limits=Limits(connections_per_user=400, patience=5.0)
-    )
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    asyncio.run_coroutine_threadsafe(served.start(), loop).result(10)
-    yield served
-    asyncio.run_coroutine_threadsafe(served.stop(2.0), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    """Give a listener for well-behaved and other clients."""
+    limits = Limits(connections_per_user=400, patience=5.0, failures_per_user=1_000, failures_per_address=1_000)
+    with listening(answers, shadow, limits) as (served, _):
+        yield served
 
 
 @pytest.fixture
@@ -67,8 +54,7 @@ def connect(listener: Listener) -> Iterator[Callable[..., psycopg.Connection]]:
     opened: list[psycopg.Connection] = []
 
     def connect(user: str = "ana", *, autocommit: bool = True, options: str = "") -> psycopg.Connection:
-        dsn = f"host=127.0.0.1 port={listener.port} user={user} password=pw dbname=taxi sslmode=disable"
-        connection = psycopg.connect(dsn, autocommit=autocommit, options=options)
+        connection = psycopg.connect(f"{dsn(listener, user)} password=pw", autocommit=autocommit, options=options)
         opened.append(connection)
         return connection
 

@@ -1,0 +1,143 @@
+"""dpsql in a process of its own: stopped, killed, told to read its configuration again, and left without its shadow."""
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dpsql.wire.scram import Verifier
+from tests.clients.asked import GROUPED
+from tests.clients.data import BY_PAYMENT
+from tests.clients.site import Site, configure, serving
+
+linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
+
+
+@pytest.fixture
+def config() -> Iterator[Path]:
+    """Give a configuration in a directory that the shadow's account can enter."""
+    directory = Path(tempfile.mkdtemp(prefix="dpsql-faults-"))
+    directory.chmod(0o711)
+    yield configure(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _signal(site: Site, number: signal.Signals) -> None:
+    assert site.process is not None
+    site.process.send_signal(number)
+
+
+def _line(site: Site) -> str:
+    assert site.process is not None
+    assert site.process.stdout is not None
+    return site.process.stdout.readline()
+
+
+def _shadow(site: Site) -> int:
+    """Return the process of the shadow."""
+    assert site.process is not None
+    own = site.process.pid
+    (child,) = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+    return int(child)
+
+
+def _spent(connection: psycopg.Connection) -> object:
+    return connection.execute("SELECT epsilon_spent FROM dpsql.budget").fetchall()
+
+
+def test_stop_is_told_to_idle_clients(config: Path) -> None:
+    """At SIGTERM an idle client hears why it is hung up on, and the server exits as it should."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
+        connection.execute("SELECT 1")
+        _signal(site, signal.SIGTERM)
+        assert site.process is not None
+        assert site.process.wait(30) == 0
+        with socket.socket(fileno=os.dup(connection.fileno())) as raw:
+            assert b"C57P01\0" in raw.recv(1000)
+
+
+def test_kill_loses_nothing_that_was_paid(config: Path) -> None:
+    """After kill -9 the next server gives the same answer for nothing."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
+        answer = connection.execute(GROUPED.encode()).fetchall()
+        spent = _spent(connection)
+        _signal(site, signal.SIGKILL)
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
+        assert connection.execute(GROUPED.encode()).fetchall() == answer == BY_PAYMENT
+        assert _spent(connection) == spent
+
+
+@linux
+def test_dead_shadow_is_replaced(config: Path) -> None:
+    """Who has not asked anything yet notices nothing; who has is told to connect again."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as busy:
+        busy.execute(GROUPED.encode())
+        with psycopg.connect(site.dsn, autocommit=True) as idle:
+            old = _shadow(site)
+            os.kill(old, signal.SIGKILL)
+            assert idle.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+            assert _shadow(site) != old
+            with pytest.raises(psycopg.OperationalError):
+                busy.execute("SELECT 1")
+
+
+def _write(config: Path, old: str, new: str) -> None:
+    text = config.read_text()
+    assert old in text
+    config.write_text(text.replace(old, new))
+
+
+def test_hangup_reloads_users_and_policy(config: Path) -> None:
+    """New users come in, removed ones do not, an idle client stays, and the policy's new bounds count."""
+    schemas = config.parent / "schemas"
+    shutil.copytree(Path(__file__).parent.parent.parent / "schemas", schemas)
+    _write(config, str(Path(__file__).parent.parent.parent / "schemas"), "schemas/")
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+        asked.execute("SELECT 1")
+        with psycopg.connect(site.dsn, autocommit=True) as idle:
+            _write(config, "users:\n", f'users:\n  bob: {{role: analyst, password: "{Verifier.of("new")}"}}\n')
+            _write(schemas / "trips.yaml", "metered fare in dollars", "what the meter said")
+            _signal(site, signal.SIGHUP)
+            assert _line(site) == "reloaded\n"
+            assert "what the meter said" in str(idle.execute("SELECT description FROM dpsql.columns").fetchall())
+            assert idle.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+        with pytest.raises(psycopg.OperationalError):
+            asked.execute("SELECT 1")
+        with psycopg.connect(site.dsn.replace("ana", "bob").replace("a pass:word", "new")) as bob:
+            assert bob.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+
+
+def test_new_password_counts_without_an_interruption(config: Path) -> None:
+    """Where nothing in the shadow changes no session ends."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+        asked.execute("CREATE TEMP TABLE kept AS SELECT 1")
+        written = next(line for line in config.read_text().splitlines() if "ana:" in line)
+        _write(config, written, f'  ana: {{role: analyst, password: "{Verifier.of("new")}"}}')
+        _signal(site, signal.SIGHUP)
+        assert _line(site) == "reloaded\n"
+        assert asked.execute("TABLE kept").fetchall() == [(1,)]
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(site.dsn)
+        psycopg.connect(site.dsn.replace("a pass:word", "new")).close()
+
+
+def test_mistake_in_a_reload_changes_nothing(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The operator reads what is wrong, and the old configuration goes on."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+        asked.execute("SELECT 1")
+        good = config.read_text()
+        config.write_text(good.replace("role: analyst", "role: nobody"))
+        _signal(site, signal.SIGHUP)
+        while not (said := capfd.readouterr().err):
+            assert asked.execute("SELECT 1").fetchone() == (1,)
+        assert "not reloaded" in said
+        config.write_text(good)
+        assert asked.execute(GROUPED.encode()).fetchall() == BY_PAYMENT

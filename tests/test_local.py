@@ -1,0 +1,53 @@
+"""`dpsql.connect`: an ordinary connection, whose server comes and goes with it."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import dpsql
+from dpsql.errors import ConfigError
+from tests.clients.asked import GROUPED
+from tests.clients.data import BY_PAYMENT
+from tests.clients.site import configure
+
+
+@pytest.fixture(scope="module")
+def config() -> Iterator[Path]:
+    """Give a configuration with a few trips."""
+    directory = Path(tempfile.mkdtemp(prefix="dpsql-local-"))
+    yield configure(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_connection_asks_and_leaves_nothing(config: Path) -> None:
+    """A question, a refusal, a cancel (for which libpq waits without letting other threads run), and the end."""
+    with dpsql.connect(config, role="analyst") as connection:
+        server = connection._server
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+        connection.commit()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT * FROM trips")
+        connection.rollback()
+        connection.cancel()
+        described = connection.pgconn.describe_prepared(b"")
+        assert described.error_message
+    assert server is not None
+    assert server.returncode == 0
+
+
+def test_role_that_is_not_there_is_named(config: Path) -> None:
+    """With those that are."""
+    with pytest.raises(ConfigError, match='there is no role "nobody"; roles: analyst'):
+        dpsql.connect(config, role="nobody")
+
+
+def test_server_that_does_not_start_says_why(config: Path) -> None:
+    """The child's error is the caller's."""
+    broken = config.with_name("broken.yaml")
+    broken.write_text(config.read_text().replace("taxi.duckdb", "nothing.duckdb"))
+    with pytest.raises(ConfigError, match=r"nothing\.duckdb"):
+        dpsql.connect(broken, role="analyst")

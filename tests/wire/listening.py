@@ -1,0 +1,40 @@
+"""A listener on a thread of its own, for as long as a test wants it."""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dpsql.question import Answers
+from dpsql.shadow.postgres import Postgres
+from dpsql.wire.frames import Limits
+from dpsql.wire.house import UserEntry
+from dpsql.wire.listener import Listener
+from dpsql.wire.scram import Verifier
+from tests.fix_shadow import USERS
+
+
+@contextmanager
+def listening(
+    answers: Answers, shadow: Postgres, limits: Limits | None = None, tls: ssl.SSLContext | None = None
+) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
+    """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on."""
+    users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}
+    served = Listener(answers, shadow.address, users, "taxi", "127.0.0.1", 0, tls=tls, limits=limits)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(served.start(), loop).result(10)
+    try:
+        yield served, loop
+    finally:
+        asyncio.run_coroutine_threadsafe(served.stop(2.0), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def dsn(listener: Listener, user: str = "ana") -> str:
+    """Return where `listener` is and who asks, without a password and without TLS."""
+    return f"host=127.0.0.1 port={listener.port} user={user} dbname=taxi sslmode=disable"
