@@ -67,7 +67,9 @@ def test_make_targets_exist() -> None:
 def test_tests_that_are_named_exist() -> None:
     """A claim that names a test which is gone is no claim."""
     defined = {
-        name for file in (ROOT / "tests").rglob("*.py") for name in re.findall(r"^def (test_\w+)", text(file), re.MULTILINE)
+        name
+        for file in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r"^def (test_\w+)", text(file), re.MULTILINE)
     }
     named = {word for page in PAGES for word in code(page) if re.fullmatch(r"test_\w+", word)}
     assert sorted(named - defined) == []
@@ -75,7 +77,9 @@ def test_tests_that_are_named_exist() -> None:
 
 def test_files_that_are_named_exist() -> None:
     """A path of the source tree in code type is one."""
-    paths = {word for page in PAGES for word in code(page) if re.fullmatch(r"(?:dpsql|tests|docs|benchmarks)/[\w./]+", word)}
+    paths = {
+        word for page in PAGES for word in code(page) if re.fullmatch(r"(?:dpsql|tests|docs|benchmarks)/[\w./]+", word)
+    }
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
 
 
