@@ -1,0 +1,87 @@
+"""docs/configuration.md names every setting, with the default that it has, and its examples are right."""
+
+import shutil
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import pytest
+from pydantic.fields import FieldInfo
+from ruamel.yaml import YAML
+
+from dpsql.policy.load import load
+from dpsql.policy.load.shapes import ConfigShape, Shape, TableShape
+from tests.docs.pages import ROOT, Block, blocks, text
+
+PAGE = text(ROOT / "docs" / "configuration.md")
+ROWS: Mapping[str, list[str]] = {
+    cells[1].strip("` "): [cell.strip() for cell in cells]
+    for cells in (line.split(" | ") for line in PAGE.replace("\n| `", "\n | `").split("\n") if line.startswith(" | `"))
+}
+"""The rows of all tables, by the setting in their first cell."""
+
+
+def settings(shape: type[Shape], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Yield every setting that has no settings of its own, by its dotted path; `*` stands for a name that one gives."""
+    for name, field in shape.model_fields.items():
+        inner = list(_shapes(field.annotation))
+        place = f"{path}{name}"
+        if not inner:
+            yield place, field
+        for kind, named in inner:
+            yield from settings(kind, f"{place}.*." if named else f"{place}.")
+
+
+def _shapes(annotation: Any, *, named: bool = False) -> Iterator[tuple[type[Shape], bool]]:
+    """Yield the shapes within a type, and whether they are the values of a mapping."""
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
+        yield annotation, named
+    elif get_origin(annotation) in (Union, types.UnionType, Annotated, dict):
+        for part in get_args(annotation):
+            yield from _shapes(part, named=named or get_origin(annotation) is dict)
+
+
+EVERY = [*settings(ConfigShape), *settings(TableShape)]
+
+
+@pytest.mark.parametrize(("path", "field"), EVERY, ids=[path for path, _ in EVERY])
+def test_every_setting_is_named_with_its_default(path: str, field: FieldInfo) -> None:
+    """It has a row of its own; where the shape has a default, the row says the same."""
+    assert path in ROWS
+    if field.default is not None and not isinstance(field.default, dict):
+        shown = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+        assert ROWS[path][3] == f"`{shown}`"
+
+
+def test_nothing_else_is_named() -> None:
+    """A setting that is gone goes from the page; mappings may have a row of their own."""
+    known = {path for path, _ in EVERY}
+    inner = {path.rsplit(".", n)[0] for path in known for n in range(1, 4)}
+    assert sorted(set(ROWS) - known - inner) == []
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    """Return a copy of the demo's configuration."""
+    shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
+    shutil.copy(ROOT / "config.yaml", tmp_path)
+    return tmp_path / "config.yaml"
+
+
+@pytest.mark.parametrize("block", blocks("yaml", "config"), ids=str)
+def test_examples_of_configurations_are_right(block: Block, demo: Path) -> None:
+    """Together with the rest of the demo's configuration."""
+    yaml = YAML(typ="safe", pure=True)
+    whole = yaml.load(demo.read_text(encoding="utf-8")) | yaml.load(block.text)
+    with demo.open("w", encoding="utf-8") as file:
+        yaml.dump(whole, file)
+    load(demo)
+
+
+@pytest.mark.parametrize("block", blocks("yaml", "table"), ids=str)
+def test_examples_of_tables_are_right(block: Block, demo: Path) -> None:
+    """Together with the demo's other tables."""
+    name = str(YAML(typ="safe", pure=True).load(block.text)["table"])
+    (demo.parent / "schemas" / f"{name}.yaml").write_text(block.text, encoding="utf-8")
+    assert name in load(demo).policy.tables
