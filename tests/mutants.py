@@ -13,6 +13,7 @@ from dpsql.privacy.sums import Sums
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Expr, Ref
 from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.grid import rounded
 from dpsql.rewrite.source import from_where
 
 C = 2
@@ -92,7 +93,7 @@ def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
     """Let values be as large as they are."""
-    patch.setattr(Emitter, "lattice", _unclamped)
+    patch.setattr(sums, "rounded", _unclamped)
 
 
 def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, size: int) -> str:
@@ -115,12 +116,12 @@ def clamped_sum(patch: pytest.MonkeyPatch) -> None:
 
 def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     """Clamp columns as declared, but not what is computed of them to its own interval."""
-    right = Emitter.lattice
+    right = rounded
 
     def lattice(self: Emitter, expr: Expr, interval: Interval, size: int) -> str:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, size)
 
-    patch.setattr(Emitter, "lattice", lattice)
+    patch.setattr(sums, "rounded", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref: self.raw(ref))
 
 

@@ -51,7 +51,7 @@ def visit(
     contexts = []
 
     def visit(user: str, path: str = "explore", **options: object) -> "Page":
-        context = chromium.new_context(base_url=running.url, **options)  # type: ignore[arg-type]  # as they are named there
+        context = chromium.new_context(base_url=running.url, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
