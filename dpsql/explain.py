@@ -10,7 +10,7 @@ from dpsql.privacy.expected import expected
 from dpsql.privacy.feature import Shape
 from dpsql.privacy.law import half_width
 from dpsql.privacy.margins import noise
-from dpsql.privacy.measure import Plan
+from dpsql.privacy.outline import Plan
 from dpsql.privacy.price import Part
 from dpsql.privacy.release import least_count
 from dpsql.privacy.sums import Distinct, Sums

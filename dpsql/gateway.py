@@ -22,7 +22,8 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.exact import Row, exact_buckets, exact_sums
 from dpsql.privacy.ledger import Item, Ledger, Statement
-from dpsql.privacy.measure import Plan, World
+from dpsql.privacy.measure import World
+from dpsql.privacy.outline import Plan
 from dpsql.privacy.price import Part, shares, statement_epsilon
 from dpsql.privacy.release import Release, release_buckets, release_sums
 from dpsql.privacy.sums import Sums

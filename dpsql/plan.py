@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.measure import Plan, World, measure
+from dpsql.privacy.measure import World, measure
+from dpsql.privacy.outline import Plan
 from dpsql.question import Argument, Field
 from dpsql.rewrite.aggregate import aggregate
 from dpsql.rewrite.aggregates import is_aggregate

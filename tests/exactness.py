@@ -10,8 +10,8 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import issue
 from dpsql.privacy.exact import KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.exact import Row as EngineRow
-from dpsql.privacy.measure import Measurement
 from dpsql.privacy.measure import World as Facts
+from dpsql.privacy.outline import Measurement
 from dpsql.privacy.sums import Sums
 from dpsql.question import Cancellation, Field
 from dpsql.rewrite.asked import take_apart

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dpsql.privacy.feature import Feature, Shape
 from dpsql.privacy.margins import half_width
-from dpsql.privacy.measure import Counted, Output, Plan, Statistic
+from dpsql.privacy.outline import Counted, Output, Plan, Statistic
 from dpsql.privacy.statistics import Reading
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite.aggregate import Moment

@@ -11,7 +11,7 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.exact import KeyRow
 from dpsql.privacy.feature import Feature
 from dpsql.privacy.margins import half_width
-from dpsql.privacy.measure import Chosen, Counted, Output, Plan, Statistic, Ungrouped, Voted
+from dpsql.privacy.outline import Chosen, Counted, Output, Plan, Statistic, Ungrouped, Voted
 from dpsql.privacy.reading import read
 from dpsql.privacy.release import Release, estimates
 from dpsql.privacy.sums import Sums

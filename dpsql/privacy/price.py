@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.buckets import Buckets
-from dpsql.privacy.measure import Measurement, Plan, priced
+from dpsql.privacy.measure import priced
+from dpsql.privacy.outline import Measurement, Plan
 from dpsql.privacy.statistics import coordinate_variance
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite.emit import Emitter

@@ -18,7 +18,7 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.ledger import Item, Statement
-from dpsql.privacy.measure import Measurement
+from dpsql.privacy.outline import Measurement
 from dpsql.privacy.release import Release
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.privacy.sums import Sums

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.measure import Measurement
+from dpsql.privacy.outline import Measurement
 from tests.exactness import Measured, measurements
 from tests.fix_policy import with_rows
 from tests.fix_world import World
