@@ -64,6 +64,21 @@ def test_make_targets_exist() -> None:
     assert said <= targets
 
 
+def test_log_messages_are_logged() -> None:
+    """What the page of operations says about the log is what the code writes there."""
+    table = text(ROOT / "docs" / "operations.md").split("## Logs")[1].split("\n## ")[0]
+    shown = [
+        word
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for word in re.findall(r"`([^`]+)`", line[: line.find("|", 3)])
+    ]
+    code = " ".join(text(file) for file in (ROOT / "dpsql").rglob("*.py"))
+    written = {re.sub(r"%[sr]", "…", said) for said in re.findall(r'_LOG\.\w+\(\s*"([^"]+)"', code)}
+    assert shown
+    assert [word for word in shown if not any(said.startswith(word) for said in written)] == []
+
+
 def test_tests_that_are_named_exist() -> None:
     """A claim that names a test which is gone is no claim."""
     defined = {
