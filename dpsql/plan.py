@@ -110,9 +110,10 @@ def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:
 
 def _answered(scope: Scope, plan: Plan, fields: Sequence[Field]) -> Answered:
     columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
-    if len(fields) != len(columns):
+    if columns and len(fields) != len(columns):
         raise InternalError
-    return Answered(plan, tuple(columns), tuple(field.type for field in fields))
+    types = [field.type for field in fields] if columns else []  # GROUP BY () has neither keys nor aggregates
+    return Answered(plan, tuple(columns), tuple(types))
 
 
 def _names(scope: Scope, tree: exp.Query, whole: Sequence[Field]) -> list[str]:

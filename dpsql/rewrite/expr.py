@@ -92,14 +92,43 @@ def both(*exprs: Expr) -> Expr:
     return parts[0] if len(parts) == 1 else Apply("and", parts, SqlType.BOOLEAN)
 
 
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=", "and": "AND", "or": "OR", "power": "^",
+}  # fmt: skip
+
+
 def describe(expr: Expr) -> str:
-    """Return the expression in words for a message."""
+    """Return the expression for a message, much as people write it."""
     match expr:
         case Ref():
             return expr.name
         case Const():
-            return str(float(expr.value) if isinstance(expr.value, Fraction) else expr.value)
+            number = isinstance(expr.value, Fraction)
+            return "NULL" if expr.value is None else str(float(expr.value) if number else expr.value)
         case Apply():
-            return f"{expr.op}({', '.join(describe(arg) for arg in expr.args)})"
+            return _described(expr, [describe(arg) for arg in expr.args])
         case _:
             assert_never(expr)
+
+
+def _described(expr: Apply, args: list[str]) -> str:
+    if expr.op in _INFIX:
+        return f" {_INFIX[expr.op]} ".join(f"({a})" if " " in a else a for a in args)
+    match expr.op:
+        case "map":
+            return f"a function of {args[0]}"
+        case "case":
+            return f"CASE WHEN {args[0]} …"
+        case "date_trunc":
+            return f"date_trunc('{expr.option}', {args[0]})"
+        case "extract":
+            return f"extract({expr.option} FROM {args[0]})"
+        case "to_double" | "to_integer" | "date_to_timestamp" | "timestamp_to_date":
+            return args[0]
+        case "shift" | "shift_by":
+            return f"{args[0]} + interval …"
+        case "neg":
+            return f"-{args[0]}"
+        case _:
+            return f"{expr.op}({', '.join(args)})"

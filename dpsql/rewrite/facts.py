@@ -121,7 +121,7 @@ def bounded(expr: Expr, known: Facts) -> Interval:
     if known.interval is None:
         raise MissingBounds(
             f"the possible values of {describe(expr)} are not bounded",
-            hint="Calculate with it only where its value is bounded: a divisor, for one, must not be able to be 0.",
+            hint="A divisor must not be able to be 0, nor the argument of ln; WHERE can exclude it: WHERE n >= 1.",
         )
     if not _computable(known.interval, expr.type):
         raise too_large(expr)
