@@ -27,7 +27,7 @@ test: $(VENV)/ok
 	$(PY) -m pytest
 
 test-all: $(VENV)/ok
-	$(PY) -m pytest -m 'not browser'
+	$(PY) -m pytest -m 'not browser and not clients'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there.
 test-browser: $(VENV)/ok
@@ -37,7 +37,19 @@ test-browser: $(VENV)/ok
 	$(PIP) -e '.[dev,plots,browser]'
 	$(PY) -m pytest -m browser tests/browser
 
+# Clients that pip can't install: JDBC, ODBC and Node's. What is missing is installed, which only root can.
+CLIENTS = $(VENV)/clients
+DEBIAN = default-jdk-headless libpostgresql-jdbc-java odbc-postgresql libodbc2
+test-clients: $(VENV)/ok
+	@command -v java npm >/dev/null && ls /usr/share/java/postgresql.jar /usr/lib/*/odbc/psqlodbcw.so /usr/lib/*/libodbc.so.2 >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	  --no-install-recommends $(DEBIAN) $$(command -v npm >/dev/null || echo nodejs npm); } || \
+	  { echo 'needed: apt-get install $(DEBIAN) nodejs npm' >&2; exit 1; }
+	mkdir -p $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund pg@8 postgres@3
+	$(PIP) -e '.[dev,plots,clients]'
+	CLIENTS=$(CLIENTS) $(PY) -m pytest -m clients tests/clients/installed
+
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
 
-.PHONY: demo check test test-all test-browser bench
+.PHONY: demo check test test-all test-browser test-clients bench
