@@ -12,7 +12,13 @@ from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
 
+_STEPS = 30
+"""Steps that the parser may take for each token; statements of people and tools need one or two."""
 _OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
+
+
+class TooComplexError(Exception):
+    """The parser goes round in circles."""
 
 
 class Client(Postgres):
@@ -26,6 +32,19 @@ class Client(Postgres):
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             k: v for k, v in PostgresParser.NO_PAREN_FUNCTION_PARSERS.items() if k in ("ANY", "CASE")
         }
+        _taken = 0
+
+        def reset(self) -> None:
+            """Begin anew."""
+            super().reset()
+            self._taken = 0
+
+        def _advance(self, times: int = 1) -> None:
+            """Take a step; nested types and arrays would take twice as many for each level, since all is tried twice."""
+            self._taken += 1
+            if self._taken > _STEPS * (self._tokens_size + _STEPS):
+                raise TooComplexError
+            super()._advance(times)
 
 
 def render(node: exp.Expr) -> str:

@@ -1,6 +1,7 @@
 """GROUP BY as PostgreSQL reads it: the keys, and the grouping sets over them."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,19 +43,32 @@ def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
         Unsupported: there are too many sets, or an element is not known.
     """
     group = select.args["group"]
+    size = math.prod(map(_size, group.expressions))
+    if size > _MOST_SETS:
+        raise Unsupported(f"GROUP BY has {size:,} grouping sets, the limit is {_MOST_SETS}", position=position(group))
     elements = [_sets(select, element, inputs) for element in group.expressions]
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
-    if len(combined) > _MOST_SETS:
-        raise Unsupported(
-            f"GROUP BY has {len(combined):,} grouping sets, the limit is {_MOST_SETS}", position=position(group)
-        )
     places: dict[str, int] = {}
     nodes: dict[str, exp.Expr] = {}
     for node in itertools.chain(*combined):
         nodes.setdefault(render(node), node)
         places.setdefault(render(node), len(places))
     sets = tuple(tuple(sorted({places[render(node)] for node in one})) for one in combined)
-    return Grouping(tuple(nodes.values()), sets)
+    # GROUP BY DISTINCT: sqlglot writes that it is not ALL.
+    return Grouping(tuple(nodes.values()), tuple(dict.fromkeys(sets)) if group.args.get("all") is False else sets)
+
+
+def _size(element: exp.Expr) -> int:
+    """Return how many grouping sets one element of GROUP BY stands for."""
+    match element:
+        case exp.Rollup():
+            return len(element.expressions) + 1
+        case exp.Cube():
+            return 1 << len(element.expressions)
+        case exp.GroupingSets():
+            return sum(map(_size, element.expressions))
+        case _:
+            return 1
 
 
 def _sets(select: exp.Select, element: exp.Expr, inputs: frozenset[str]) -> list[tuple[exp.Expr, ...]]:

@@ -4,18 +4,19 @@ Only SELECT and the statements that carry one are known here (DECLARE CURSOR, CO
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.rewrite.dialect import Client
+from dpsql.rewrite.dialect import Client, TooComplexError
 
-_SPACE = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
+# Each character can be read in one way only: a text that does not match must not be tried in all the others.
+SPACE = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 _DECLARE = rf"DECLARE\s+{_NAME}\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s"
 _COPY = r"COPY\s*\("
@@ -25,10 +26,10 @@ _CREATE = (
 )
 _EXPLAIN = r"EXPLAIN\s+(?:\([^)]*\)\s*)?(?:ANALYZE\s+)?(?:VERBOSE\s+)?"
 _PREFIX = re.compile(
-    rf"{_SPACE}*(?:(?P<declare>{_DECLARE})|(?P<copy>{_COPY})|(?P<create>{_CREATE})|(?P<explain>{_EXPLAIN}))",
+    rf"{SPACE}*(?:(?P<declare>{_DECLARE})|(?P<copy>{_COPY})|(?P<create>{_CREATE})|(?P<explain>{_EXPLAIN}))",
     re.IGNORECASE | re.DOTALL,
 )
-_CREATE_TAIL = re.compile(r"\s+WITH\s+(?P<no>NO\s+)?DATA\s*;?\s*$", re.IGNORECASE)
+_CREATE_TAIL = re.compile(r"(?<!\s)\s+WITH\s+(?P<no>NO\s+)?DATA\s*;?\s*$", re.IGNORECASE)
 
 
 class Wrap(Enum):
@@ -99,8 +100,22 @@ def _closing(text: str) -> int:
 
 
 def _query(text: str) -> exp.Query | None:
+    dialect = Client()
     try:
-        trees = [t for t in sqlglot.parse(text, read=Client) if t is not None]
-    except (SqlglotError, RecursionError):
+        tokens = dialect.tokenize(text)
+        if _has_odd_number(text, tokens):
+            return None
+        trees = [t for t in dialect.parser().parse(tokens, text) if t is not None]
+    except (SqlglotError, RecursionError, TooComplexError):
         return None
     return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
+
+
+def _has_odd_number(text: str, tokens: Sequence[Token]) -> bool:
+    """Say whether a number is written as 0x1F, 0o7, 0b1 or 1_000, which would be read as something else."""
+    if any(text[t.start] == "0" for t in tokens if t.token_type in {TokenType.HEX_STRING, TokenType.BIT_STRING}):
+        return True
+    pairs = pairwise(tokens)
+    return any(
+        a.token_type is TokenType.NUMBER and b.token_type is TokenType.VAR and b.start == a.end + 1 for a, b in pairs
+    )

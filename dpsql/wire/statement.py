@@ -11,7 +11,8 @@ from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.question import Question
 
 _NAME_LIMIT = 63  # bytes of an identifier that PostgreSQL keeps
-_BLANK = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)*")
+# Each character can be read in one way only: a text that does not match must not be tried in all the others.
+_BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)*")
 _FIRST = re.compile(_BLANK.pattern + r"(?:prepare|execute|listen|notify|alter|create|set)\b", re.IGNORECASE)
 _TOKEN = re.compile(r'"(?:[^"]|"")*"|[^\W\d][\w$]*|.', re.DOTALL)
 _MANY = 12  # words that are looked at

@@ -67,3 +67,10 @@ def test_the_condition_of_a_left_join_says_nothing_about_rows(policy: Policy, wo
     assert [f.x for f in _one(f"SELECT avg(seats) {joined}", policy, world).features] == [f.x for f in bare.features]
     with pytest.raises(Exception, match="too large"):
         _one(f"SELECT avg(seats * 4000000000000000000) {joined}", policy, world)
+
+
+def test_group_by_distinct_drops_equal_sets(new_client: NewClient, policy: Policy) -> None:
+    """GROUP BY DISTINCT shows each grouping set once."""
+    client = new_client(Memory(policy))
+    answer = client.ask("SELECT shared, count(*) FROM rides GROUP BY DISTINCT rollup(shared), rollup(shared)")
+    assert len(answer.rows) == 3

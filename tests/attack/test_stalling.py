@@ -1,0 +1,63 @@
+"""A short statement takes little time before it is paid for: while one is read, everybody else waits."""
+
+from time import perf_counter
+
+import pytest
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.asked import take_apart
+from dpsql.rewrite.parse import parse, statements
+from dpsql.wire.statement import by_first_words
+
+SECONDS = 5.0
+"""Far more than any of these needs, on a busy machine too; read badly they would take years."""
+
+_SELECT = "SELECT count(*) FROM rides"
+STATEMENTS = (
+    " " * 5_000 + _SELECT,
+    "\n\t" * 2_000 + "SETTLE rides",
+    "/**/" * 500 + "x rides",
+    "--\n" * 500 + "x rides",
+    "CREATE TEMP TABLE a AS " + _SELECT + " " * 50_000 + "x",
+    "SELECT " + "array[1, " * 40 + "1" + "]" * 40 + " FROM rides",
+    "SELECT " + "int(" * 40 + "1" + ")" * 40 + " FROM rides",
+    "SELECT " + "list[" * 40 + "1" + "]" * 40 + " FROM rides",
+    "SELECT " + "struct(" * 40 + "1" + ")" * 40 + " FROM rides",
+    "SELECT " + "(SELECT 1 LIMIT " * 40 + "1" + ")" * 40 + " FROM rides",
+    "SELECT seats::int" + "[1" * 40 + "]" * 40 + " FROM rides",
+    f"{_SELECT} GROUP BY cube({', '.join(f'seats + {i}' for i in range(60))})",
+    f"{_SELECT} GROUP BY {', '.join(['rollup(seats, stars, age, shared)'] * 30)}",
+    f"{_SELECT} WHERE {' AND '.join(['seats = 1'] * 5_000)}",
+    f"{_SELECT} WHERE {'(' * 3_000}seats = 1{')' * 3_000}",
+    f"{_SELECT} WHERE seats IN ({', '.join(['1'] * 1_000_000)})",
+)
+
+
+@pytest.mark.parametrize("sql", STATEMENTS, ids=range(len(STATEMENTS)))
+def test_reading_takes_little_time(sql: str, policy: Policy) -> None:
+    """Spaces, comments, nesting and repetition cost no more than their length."""
+    start = perf_counter()
+    by_first_words(sql)
+    take_apart(sql, policy)
+    assert perf_counter() - start < SECONDS
+
+
+def test_many_statements_are_told_apart_quickly() -> None:
+    """A message of ten thousand statements has as many."""
+    start = perf_counter()
+    assert len(statements("SELECT 1;" * 10_000)) == 10_000
+    assert perf_counter() - start < SECONDS
+
+
+def test_usual_nesting_is_read() -> None:
+    """What tools write is far from any limit."""
+    deep = "SELECT * FROM (" * 12 + "SELECT ARRAY[ARRAY[1, 2], ARRAY[3, 4]]::numeric(10, 2)[][] AS a" + ") AS t" * 12
+    assert parse(deep) is not None
+
+
+@pytest.mark.parametrize("number", ["1_000", "0x1F", "0o7", "0b1", "1_0.5_0"])
+def test_numbers_written_oddly_are_not_misread(number: str, policy: Policy) -> None:
+    """PostgreSQL reads 1_000 as a thousand, the parser would as 1 with a name."""
+    asked = take_apart(f"SELECT count(*) * {number} FROM rides", policy)
+    assert asked is not None
+    assert asked.refusal is not None
