@@ -10,6 +10,7 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy import bounding, exact, select, sums
 from dpsql.privacy.bounding import Bound
 from dpsql.privacy.sums import Sums
+from dpsql.rewrite import source
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Expr, Ref
 from dpsql.rewrite.function import Dialect
@@ -122,7 +123,7 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, size)
 
     patch.setattr(sums, "rounded", lattice)
-    patch.setattr(Emitter, "_clamped", lambda self, ref: self.raw(ref))
+    patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
 
 
 def one_hides_another(patch: pytest.MonkeyPatch) -> None:
@@ -133,7 +134,8 @@ def one_hides_another(patch: pytest.MonkeyPatch) -> None:
 
 def merged_units(patch: pytest.MonkeyPatch) -> None:
     """Compare units after a cast that makes several of them one."""
-    patch.setattr(Emitter, "stored", lambda _, ref: f's{ref.source}."{ref.name}" // 2')
+    for module in (select, source):
+        patch.setattr(module, "identity", lambda ref: f's{ref.source}."{ref.name}" // 2')
 
 
 def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
