@@ -21,6 +21,7 @@ _UNITS = {
     "day": Span(0, 1, 0), "week": Span(0, 7, 0), "month": Span(1, 0, 0), "year": Span(12, 0, 0), "quarter": Span(3, 0, 0),
     "hour": Span(0, 0, 3600 * 10**6), "minute": Span(0, 0, 60 * 10**6), "second": Span(0, 0, 10**6),
 }  # fmt: skip
+_AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 _SAFE_NODES = (
     exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var, exp.Neg, exp.Paren,
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.DPipe, exp.CurrentDate, exp.CurrentTimestamp,
@@ -159,6 +160,8 @@ def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
     try:
         return Const(parse_value(str(const.value), type_), type_)
     except ValueError:
+        if type_.is_temporal and _AMBIGUOUS.match(str(const.value)):
+            raise Unsupported(f"'{const.value}' may be day first or month first", hint="Write YYYY-MM-DD.") from None
         literal = exp.Cast(
             this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
         )

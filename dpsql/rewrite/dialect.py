@@ -24,6 +24,11 @@ class TooComplexError(Exception):
 class Client(Postgres):
     """The dialect that clients write."""
 
+    class Tokenizer(Postgres.Tokenizer):
+        """A tokenizer for which `@` is PostgreSQL's operator (which nobody uses), and no parameter."""
+
+        SINGLE_TOKENS: ClassVar = {k: v for k, v in Postgres.Tokenizer.SINGLE_TOKENS.items() if k != "@"}
+
     class Parser(PostgresParser):
         """A parser that recognises syntax, not functions."""
 

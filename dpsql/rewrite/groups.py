@@ -35,6 +35,8 @@ class Groups:
         for key, cell in zip(self.keys, grouped, strict=True):
             if key.shown is not None and cell not in key.shown:
                 return None
+            if isinstance(cell, str) and "\0" in cell:
+                return None  # no text of PostgreSQL's: it could not be shown
             cells.append(cell if key.shown is None else key.shown[cell])
         return tuple(cells)
 

@@ -1,7 +1,7 @@
 """The oracle that planning asks: one session in the shadow with a client's rights, for constants and public values."""
 
+import queue
 import re
-import threading
 from collections.abc import Sequence
 
 import psycopg
@@ -13,7 +13,10 @@ from dpsql.question import Settings
 from dpsql.rewrite.literal import format_value
 
 _MOST_VALUES = 10_000
-_MOVING = re.compile(r"\b(now|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE)
+_SESSIONS = 4
+_MOVING = re.compile(
+    r"\b(now|today|tomorrow|yesterday|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE
+)
 _OPTIONS = "-c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog,public"
 _LONGEST = 1_000_000
 """Characters of one constant; `lpad` alone could write a thousand times as many."""
@@ -25,12 +28,13 @@ Question = sql.SQL | sql.Composed
 
 
 class OracleSession:
-    """A session that any thread may use, one question at a time; it comes back after the shadow was restarted."""
+    """A few sessions that any thread may use; one that asks something slow does not keep the others waiting."""
 
     def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-        self._lock = threading.Lock()
-        self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
+        self._free: queue.LifoQueue[_Session] = queue.LifoQueue()
+        self._all = tuple(_Session(dsn) for _ in range(_SESSIONS))
+        for session in self._all:
+            self._free.put(session)
 
     def ask(self, settings: Settings, question: Question) -> Rows:
         """Return the rows of a SELECT over public values.
@@ -38,16 +42,36 @@ class OracleSession:
         Raises:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
         """
-        with self._lock:
-            try:
-                return self._ask(settings, question)
-            except psycopg.OperationalError as error:
-                if isinstance(error, psycopg.errors.QueryCanceled):
-                    raise Unsupported("a constant of this statement takes too long to evaluate") from None
-                self.close()
-                return self._ask(settings, question)
-            except psycopg.Error as error:
-                raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
+        session = self._free.get()
+        try:
+            return session.ask(settings, question)
+        finally:
+            self._free.put(session)
+
+    def close(self) -> None:
+        """End the sessions."""
+        for session in self._all:
+            session.close()
+
+
+class _Session:
+    """One session, for one question at a time; it comes back after the shadow was restarted."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
+
+    def ask(self, settings: Settings, question: Question) -> Rows:
+        """Return the rows; see `OracleSession.ask`."""
+        try:
+            return self._ask(settings, question)
+        except psycopg.errors.QueryCanceled:
+            raise Unsupported("a constant of this statement takes too long to evaluate") from None
+        except psycopg.OperationalError:
+            self.close()
+            return self._ask(settings, question)
+        except psycopg.Error as error:
+            raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
 
     def _ask(self, settings: Settings, question: Question) -> Rows:
         if self._connection is None or self._connection.closed:
