@@ -64,10 +64,10 @@ def superset(place: Path) -> Iterator[Superset]:
         subprocess.run([PROGRAM, *command], env=environment, check=True, capture_output=True)  # noqa: S603
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [PROGRAM, "run", "--with-threads", "--port", str(port)]
+    command = [str(PROGRAM), "run", "--with-threads", "--port", str(port)]
     served = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603
+    assert served.stdout is not None
     try:
-        assert served.stdout is not None
         next(line for line in served.stdout if b"Running on" in line)
         rest = threading.Thread(target=served.stdout.read)  # nobody else empties the pipe
         rest.start()
