@@ -27,7 +27,7 @@ test: $(VENV)/ok
 	$(PY) -m pytest
 
 test-all: $(VENV)/ok
-	$(PY) -m pytest -m 'not browser and not clients'
+	$(PY) -m pytest -m 'not browser and not clients and not superset'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there.
 test-browser: $(VENV)/ok
@@ -49,7 +49,18 @@ test-clients: $(VENV)/ok
 	$(PIP) -e '.[dev,plots,clients]'
 	CLIENTS=$(CLIENTS) $(PY) -m pytest -m clients tests/clients/installed
 
+# Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
+SUPERSET = $(VENV)/superset
+test-superset: $(VENV)/ok
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } || \
+	  { echo 'chromium is needed: apt-get install chromium' >&2; exit 1; }
+	$(PIP) -e '.[dev,plots,browser]' uv
+	test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
+	$(VENV)/bin/uv pip install --quiet --python $(SUPERSET)/bin/python -r tests/superset/requirements.txt
+	SUPERSET=$(SUPERSET) $(PY) -m pytest -m superset tests/superset
+
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
 
-.PHONY: demo check test test-all test-browser test-clients bench
+.PHONY: demo check test test-all test-browser test-clients test-superset bench

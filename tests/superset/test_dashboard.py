@@ -1,0 +1,110 @@
+"""A dashboard over protected trips, from adding the database to the picture in a browser; loaded again for nothing."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from playwright.sync_api import Page, Response, sync_playwright
+
+from tests.clients.site import Site
+from tests.superset.api import CHARTS, Superset
+
+PICTURE = os.environ.get("PICTURE")
+"""Where to leave the picture of the dashboard."""
+
+
+@pytest.fixture(scope="module")
+def database(superset: Superset, here: Site) -> int:
+    """Add dpsql as a database, which Superset takes for PostgreSQL."""
+    return superset.add_database(here.url("postgresql+psycopg2"))
+
+
+@pytest.fixture(scope="module")
+def dashboard(superset: Superset, database: int) -> int:
+    """Make a dataset of the trips, and a dashboard of it."""
+    return superset.add_dashboard(superset.add_dataset(database, "trips"))
+
+
+@pytest.fixture
+def page(superset: Superset) -> Iterator[Page]:
+    """Give a browser in which the administrator has logged in."""
+    with sync_playwright() as playwright:
+        # The sandbox of the browser refuses to run as root; the pages are our own.
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 1400, "height": 500})
+        opened.goto(f"{superset.url}/login/")
+        opened.fill("input[name=username], #username", "admin")
+        opened.fill("input[name=password], #password", "admin")
+        opened.click("button[type=submit], input[type=submit]")
+        opened.wait_for_url("**/superset/welcome/**")
+        yield opened
+        browser.close()
+
+
+def _spent(site: Site) -> object:
+    with psycopg.connect(site.dsn) as connection:
+        return connection.execute("SELECT epsilon_spent FROM dpsql.budget").fetchall()
+
+
+def _load(page: Page, superset: Superset, dashboard: int) -> list[Response]:
+    """Open the dashboard and wait until every chart is drawn; return Superset's answers to the charts' questions."""
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer) if "chart/data" in answer.url else None)
+    page.goto(f"{superset.url}/superset/dashboard/{dashboard}/?standalone=1")
+    for name in CHARTS:
+        page.get_by_text(name, exact=True).wait_for()
+    page.wait_for_function(f"document.querySelectorAll('canvas, .header-line').length >= {len(CHARTS)}")
+    page.wait_for_load_state("networkidle")
+    return answers
+
+
+def _still(page: Page) -> bytes:
+    """Return the picture of the page when the charts have stopped moving."""
+    last, now = b"", page.screenshot()
+    while now != last:
+        page.wait_for_timeout(300)
+        last, now = now, page.screenshot()
+    return now
+
+
+def test_columns_and_types_are_known(superset: Superset, database: int) -> None:
+    """A table's preview shows its columns and where they point."""
+    shown = superset.call("GET", f"database/{database}/table_metadata/?name=trips&schema=public")
+    assert [column["name"] for column in shown["columns"]][:3] == ["trip_id", "driver_id", "passenger_id"]
+    assert [key["referred_table"] for key in shown["foreignKeys"]] == ["zones"]
+
+
+def test_dashboard_is_drawn_and_drawn_again_for_nothing(
+    page: Page, superset: Superset, here: Site, dashboard: int, tmp_path: Path
+) -> None:
+    """Every question of the three charts is answered; the second load asks them again and pays nothing."""
+    before = _spent(here)
+    assert {answer.status for answer in _load(page, superset, dashboard)} == {200}
+    spent = _spent(here)
+    assert spent != before
+    again = _load(page, superset, dashboard)
+    assert len(again) == len(CHARTS)
+    assert {answer.status for answer in again} == {200}
+    assert _spent(here) == spent
+    assert page.get_by_text("error", exact=False).count() == 0
+    picture = Path(PICTURE or tmp_path / "superset.png")
+    picture.write_bytes(_still(page))
+    assert picture.stat().st_size > 20_000
+
+
+def test_sql_lab_answers_and_refuses(superset: Superset, database: int) -> None:
+    """Aggregates come back, rows do not, and the reason is shown."""
+    rows = superset.ask(database, "SELECT payment_type, COUNT(*) AS n FROM trips GROUP BY 1 ORDER BY 1")
+    assert [row["payment_type"] for row in rows] == ["cash", "credit card", None]
+    with pytest.raises(AssertionError, match="rows of a protected table can't be read"):
+        superset.ask(database, "SELECT * FROM trips")
+
+
+def test_filters_list_their_values(superset: Superset, database: int, dashboard: int) -> None:
+    """The values of a dashboard's filter are the declared ones."""
+    assert dashboard
+    listed = superset.call("GET", "datasource/table/1/column/payment_type/values/")["result"]
+    assert sorted(map(str, listed)) == ["None", "cash", "credit card"]
+    assert database
