@@ -1,3 +1,3 @@
 """Fixtures that several rooms share."""
 
-pytest_plugins = ("tests.fix_policy", "tests.fix_world")
+pytest_plugins = ("tests.fix_policy", "tests.fix_world", "tests.fix_dirty")

@@ -34,14 +34,18 @@ users: {}
 """
 
 
-@pytest.fixture(scope="session")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
-    """The tables `trips`, `zones` (as in the demo) and `rides`."""
-    directory = tmp_path_factory.mktemp("policy")
+def read_policy(directory: Path) -> Policy:
+    """Return the tables `trips`, `zones` (as in the demo) and `rides`; the files are put together in `directory`."""
     shutil.copytree(_ROOT / "schemas", directory / "schemas")
     shutil.copy(Path(__file__).parent / "schemas" / "rides.yaml", directory / "schemas")
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
     return load(directory / "config.yaml").policy
+
+
+@pytest.fixture(scope="session")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    """The tests' policy."""
+    return read_policy(tmp_path_factory.mktemp("policy"))
 
 
 def with_rows(policy: Policy, table: str, kind: str, most: int) -> Policy:

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,7 +103,9 @@ class Client:
 def fetched(connection: psycopg.Connection, text: str) -> Answer:
     """Run a statement."""
     cursor = connection.execute(text)  # not a literal in the source
-    columns = cursor.description or ()
+    columns = cursor.description
+    if columns is None:
+        return Answer((), (), [])
     return Answer(tuple(c.name for c in columns), tuple(c.type_code for c in columns), cursor.fetchall())
 
 
@@ -114,6 +117,8 @@ class World:
     public: Public
     server: Postgres
     session: OracleSession
+    owner: psycopg.Connection
+    """The superuser of the cluster, in no database of ours."""
 
     def oracle(self, settings: Settings = Settings()) -> ShadowOracle:
         """Return the oracle of one statement."""
@@ -134,9 +139,9 @@ class World:
         return psycopg.connect(dsn, autocommit=True)
 
 
-@pytest.fixture(scope="session")
-def world(policy: Policy) -> Iterator[World]:
-    """The shadow of the tests' policy."""
+@contextmanager
+def running(policy: Policy) -> Iterator[World]:
+    """Start the shadow of a policy."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-heart-"))
     directory.chmod(0o711)
     public = read_public(policy, Memory(policy))
@@ -147,10 +152,19 @@ def world(policy: Policy) -> Iterator[World]:
     server = Postgres.start(directory / "shadow")
     build.ensure(server, policy, USERS, rows)
     session = OracleSession(server.dsn(policy.dataset, ORACLE))
-    yield World(policy, public, server, session)
+    owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
+    yield World(policy, public, server, session, owner)
+    owner.close()
     session.close()
     server.stop()
     shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def world(policy: Policy) -> Iterator[World]:
+    """The shadow of the tests' policy."""
+    with running(policy) as world:
+        yield world
 
 
 NewClient = Callable[..., Client]

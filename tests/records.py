@@ -132,7 +132,7 @@ _DIRTY: Mapping[SqlType, Sequence[Cell]] = {
     SqlType.BIGINT: [-(2**63), 2**63 - 1, 0],
     SqlType.NUMERIC: [Decimal("-99999.5"), Decimal("99999.5"), Decimal("-20.5"), Decimal("128.5")],
     SqlType.REAL: [math.nan, math.inf, -math.inf, 3.0e38, -3.0e38, -0.0, 2.25],
-    SqlType.DOUBLE: [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 151.0, -6.0],
+    SqlType.DOUBLE: [math.nan, math.inf, -math.inf, 1e308, -1e308, -0.0, 151.0, -6.0],
     SqlType.TEXT: ["", "CASH", "cash ", "dispute"],
     SqlType.DATE: [dt.date(1900, 1, 1), dt.date(2100, 1, 1), dt.date(2019, 3, 15), dt.date(2019, 2, 28)],
     SqlType.TIMESTAMP: [

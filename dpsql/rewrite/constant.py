@@ -123,7 +123,11 @@ class Constants:
                 argument = self._argument(node)
                 return _typed(argument.text, argument.type)
             case exp.Cast() if isinstance(node.this, exp.Literal) and not node.to.expressions:
-                return _typed(str(node.this.this), node.to.sql("postgres").lower())
+                # What a time with a zone is here depends on the session's.
+                name = str(node.to.sql("postgres")).lower()
+                return (
+                    None if name.startswith("timestamp") and name != "timestamp" else _typed(str(node.this.this), name)
+                )
             case exp.Interval():
                 return _interval(node)
         return None

@@ -136,11 +136,17 @@ def missing_bounds(ref: Ref) -> MissingBounds:
     )
 
 
+def _is_defined(expr: Apply, given: list[Facts]) -> bool:
+    """Say whether a division has a value for all values of its arguments."""
+    divisor = given[-1].interval if expr.op in {"div", "mod"} else None
+    return divisor is not None and 0 not in divisor
+
+
 def _nullable(expr: Apply, given: list[Facts]) -> bool:
     function = TABLE[expr.op]
     if function.eats_null:
         return False
-    if function.makes_null:
+    if function.makes_null and not _is_defined(expr, given):
         return True
     match expr.op:
         case "case":

@@ -1,7 +1,7 @@
 """From a bounded expression to one of finitely many whole numbers, in a form that can neither fail nor leave its range.
 
 Range tests come before the cast, so that the cast can't fail and ±infinity is treated like any other value that is too
-large. A column is read unclamped: its interval lies within its bounds, and the range tests clamp it.
+large. A column whose bounds hold the interval is read unclamped: the range tests clamp it.
 """
 
 import math
@@ -66,7 +66,7 @@ class _Reading:
 
     @classmethod
     def of(cls, emitter: Emitter, expr: Expr, interval: Interval) -> "_Reading":
-        as_stored = isinstance(expr, Ref) and emitter.declared.one(expr).values is None and not expr.source
+        as_stored = isinstance(expr, Ref) and _clamps(emitter, expr, interval)
         text = emitter.raw(expr) if isinstance(expr, Ref) and as_stored else emitter.sql(expr)
         nan = isinstance(expr, Ref) and as_stored and emitter.may_be_nan(expr)
         whole = expr.type.is_integer or expr.type.is_temporal
@@ -106,3 +106,10 @@ class _Reading:
 
     def _end(self, end: Fraction) -> str:
         return f"({end})" if self.whole else self.emitter.double(end)
+
+
+def _clamps(emitter: Emitter, ref: Ref, interval: Interval) -> bool:
+    """Say whether the range tests of `interval` do all that clamping to the column's bounds or domain would do."""
+    known = emitter.declared.one(ref)
+    within = known.interval is not None and known.interval.meet(interval) == interval
+    return within and known.values is None and not ref.source

@@ -160,14 +160,16 @@ def _public_cells(
     joined = relation.sources[source]
     twins = {ref: _twin(ref, source, relation) for e in exprs for ref in refs(e) if ref.source == 0}
     inside = [ref for e in exprs for ref in refs(e) if ref.source == source]
-    columns = dict.fromkeys([*inside, *(t for t in twins.values() if t is not None)])
-    table = rows[joined.table.name]
     conditions = conjuncts(relation.where)
+    filtering = [ref for c in conditions for ref in refs(c) if ref.source == source]
+    columns = dict.fromkeys([*inside, *(t for t in twins.values() if t is not None), *filtering])
+    table = rows[joined.table.name]
     for values in zip(*(table[ref.name] for ref in columns), strict=True):
         row: dict[Ref, Value | None] = dict(zip(columns, values, strict=True))
         row |= {ref: row[twin] for ref, twin in twins.items() if twin is not None}
         known = all(env[ref].values is None or row[ref] in (env[ref].values or ()) for ref in twins)
         if known and all(keeps(c, row) for c in conditions):
             yield tuple(evaluate(e, row) for e in exprs)
-    if joined.join is Join.LEFT:
-        yield tuple(evaluate(e, dict.fromkeys(columns)) for e in exprs)
+    missing = dict.fromkeys(columns)
+    if joined.join is Join.LEFT and all(keeps(c, missing) for c in conditions):
+        yield tuple(evaluate(e, missing) for e in exprs)

@@ -37,11 +37,21 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
 
 def _comparison(t: Translator, node: exp.Expr) -> Expr:
     right = node.args.get("expression")
-    if isinstance(right, (exp.Any, exp.All)):
-        return _membership(
-            t, node.this, t.constants.items(right.this), node, op=_OPS[type(node)], every=isinstance(right, exp.All)
-        )
+    array = _quantified(right)
+    if array is not None:
+        every = not isinstance(right, exp.Any)
+        return _membership(t, node.this, t.constants.items(array), node, op=_OPS[type(node)], every=every)
     return compare(t, _OPS[type(node)], t.expression(node.this), t.expression(node.expression), node)
+
+
+def _quantified(node: exp.Expr | None) -> exp.Expr | None:
+    """Return the array of ANY (…) or ALL (…); the parser knows the second by name only."""
+    array: exp.Expr | None = None
+    if isinstance(node, (exp.Any, exp.All)):
+        array = node.this
+    elif isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1:
+        array = node.expressions[0]
+    return array
 
 
 def _membership(

@@ -43,7 +43,13 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
 def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
     """Take away the CTEs whose rows were private: nothing refers to them any more."""
     for with_ in list(tree.find_all(exp.With)):
-        kept = [cte for cte in with_.expressions if not tables_read(cte, policy)]
+        kept: list[exp.Expr] = []
+        gone: set[str] = set()
+        for cte in with_.expressions:
+            if tables_read(cte, policy) or gone & {fold(table.this) for table in cte.find_all(exp.Table)}:
+                gone.add(fold(cte.args["alias"].this))
+            else:
+                kept.append(cte)
         if kept:
             with_.set("expressions", kept)
         else:

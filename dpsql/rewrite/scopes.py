@@ -162,6 +162,7 @@ class _Finder:
                 _refuse_clauses(node, _ROW_CLAUSES)
             return Kind.ROWS
         _refuse_clauses(node, _SCOPE_CLAUSES)
+        _refuse_outer_columns(node)
         visible = {name: cte for name, (_, cte) in ctes.items()}
         inputs = input_names(node, visible, self.policy)
         self.scopes.append(Scope(node, _grouping(node, aggregates, inputs), aggregates, visible))
@@ -227,6 +228,22 @@ def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
 
 
 _CLAUSE_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": AccessDenied, "offset": AccessDenied}
+
+
+def _refuse_outer_columns(node: exp.Select) -> None:
+    """Refuse columns of a query around this one: PostgreSQL would say that there is no such table."""
+    inside = {
+        fold(item.args["alias"].this) for item in node.find_all(exp.Table, exp.Subquery) if item.args.get("alias")
+    }
+    inside |= {fold(table.this) for table in node.find_all(exp.Table)}
+    for column in node.find_all(exp.Column):
+        table = fold(column.args.get("table"))
+        if table and table not in inside:
+            raise Unsupported(
+                f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
+                hint="Aggregate by that column here, and join the answer.",
+                position=position(column),
+            )
 
 
 def _queries_inside(node: exp.Select) -> Iterator[exp.Expr]:

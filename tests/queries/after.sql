@@ -1,0 +1,60 @@
+-- having
+--> answered, 1 measurement
+SELECT pickup_zone, count(*) AS n FROM trips GROUP BY pickup_zone HAVING count(*) > 1200 ORDER BY 1;
+
+-- having what is not shown
+--> answered, 1 measurement
+SELECT pickup_zone FROM trips GROUP BY pickup_zone HAVING sum(passenger_count) > 3600 AND pickup_zone <> 4 ORDER BY 1;
+
+-- the first
+--> answered, 1 measurement
+--> within 0.001
+SELECT pickup_zone, sum(total) AS s FROM trips GROUP BY pickup_zone ORDER BY s DESC LIMIT 3;
+
+-- all but the first
+--> answered, 1 measurement
+SELECT payment_type, count(*) AS n FROM trips GROUP BY 1 ORDER BY 2 LIMIT 10 OFFSET 2;
+
+-- in an order that is not shown
+--> answered, 1 measurement
+SELECT payment_type FROM trips GROUP BY 1 ORDER BY count(*) DESC, upper(payment_type);
+
+-- NULL first
+--> answered, 1 measurement
+SELECT payment_type, count(*) FROM trips GROUP BY 1 ORDER BY 1 NULLS FIRST;
+
+-- arithmetic
+--> answered, 1 measurement
+--> within 0.001
+SELECT payment_type, (sum(fare) + sum(tip)) / count(*) AS mean, 100 * sum(tip) / sum(fare) AS percent FROM trips
+GROUP BY payment_type ORDER BY payment_type;
+
+-- casts
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*)::numeric(12, 2) AS n, avg(fare)::real AS f, sum(passenger_count)::text AS s FROM trips;
+
+-- conditions
+--> answered, 1 measurement
+SELECT pickup_zone, CASE WHEN count(*) > 1200 THEN 'busy' ELSE 'quiet' END AS how FROM trips GROUP BY 1 ORDER BY 1;
+
+-- distinct answers
+--> answered, 1 measurement
+SELECT DISTINCT count(*) > 1000 AS many FROM trips GROUP BY pickup_zone;
+
+-- text made of answers
+--> answered, 1 measurement
+SELECT payment_type || ': ' || count(*) AS line FROM trips GROUP BY payment_type ORDER BY 1;
+
+-- functions that the private side does not know
+--> answered, 1 measurement
+SELECT to_char(count(*), 'FM999,999') AS n, md5(count(*)::text) AS h, json_build_object('n', count(*)) ->> 'n' AS j FROM trips;
+
+-- into a cursor
+--> answered, 1 measurement
+--> unlike a query, DECLARE returns nothing
+DECLARE c CURSOR WITH HOLD FOR SELECT payment_type, count(*) FROM trips GROUP BY 1;
+
+-- locking
+--> postgres 0A000: FOR UPDATE is not allowed with aggregate functions
+SELECT count(*) FROM trips FOR UPDATE;

@@ -1,0 +1,84 @@
+-- with a public table
+--> answered, 1 measurement
+--> within 0.001
+SELECT z.borough, count(*) AS n, avg(t.fare) AS fare FROM trips t JOIN zones z ON t.pickup_zone = z.zone_id
+GROUP BY z.borough ORDER BY n DESC;
+
+-- the public table first
+--> answered, 1 measurement
+SELECT zone, count(*) FROM zones JOIN trips ON zone_id = pickup_zone GROUP BY zone ORDER BY 1;
+
+-- key and what depends on it
+--> answered, 1 measurement
+SELECT z.zone_id, z.zone, z.borough, count(*) FROM trips t JOIN zones z ON t.pickup_zone = z.zone_id
+GROUP BY z.zone_id, z.zone, z.borough ORDER BY z.zone_id;
+
+-- both sides of the condition
+--> answered, 1 measurement
+SELECT t.pickup_zone, z.borough, count(*) FROM trips t JOIN zones z ON t.pickup_zone = z.zone_id GROUP BY 1, 2 ORDER BY 1;
+
+-- with a condition on the public side
+--> answered, 1 measurement
+SELECT z.zone, count(*) FROM trips t JOIN zones z ON t.pickup_zone = z.zone_id WHERE z.borough = 'Bronx' AND fare > 20
+GROUP BY z.zone;
+
+-- a left join keeps rows without a partner
+--> answered, 1 measurement
+SELECT z.borough, count(*), count(z.zone) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY z.borough;
+
+-- twice
+--> answered, 1 measurement
+SELECT a.borough, b.borough, count(*) FROM rides JOIN zones a ON a.zone_id = from_zone
+LEFT JOIN zones b ON b.zone_id = to_zone GROUP BY 1, 2;
+
+-- with commas
+--> answered, 1 measurement
+SELECT z.borough, count(*) FROM trips AS t, zones AS z WHERE t.pickup_zone = z.zone_id GROUP BY 1;
+
+-- in brackets
+--> answered, 1 measurement
+SELECT z.borough, sum(r.seats) FROM (SELECT * FROM rides WHERE late) AS r JOIN zones z ON z.zone_id = r.from_zone
+GROUP BY 1 ORDER BY 1;
+
+-- by a function of the public side
+--> answered, 1 measurement
+SELECT z.borough = 'Queens' AS queens, count(*) FROM trips JOIN zones z ON pickup_zone = zone_id GROUP BY 1;
+
+-- a sum over a condition on the public side
+--> answered, 1 measurement
+--> within 0.001
+SELECT avg(fare) FILTER (WHERE z.borough = 'Queens'), count(*) FROM trips JOIN zones z ON pickup_zone = zone_id;
+
+-- not on the key
+--> refused 0A000: must be on its key
+SELECT count(*) FROM trips JOIN zones ON zones.borough = trips.payment_type;
+
+-- without a condition
+--> refused 0A000: must be on its key
+SELECT count(*) FROM trips CROSS JOIN zones;
+
+-- the private side may not be missing
+--> refused 0A000: RIGHT JOIN of private rows is not supported
+SELECT count(*) FROM trips RIGHT JOIN zones ON zone_id = pickup_zone;
+
+-- full
+--> refused 0A000: FULL JOIN of private rows is not supported
+SELECT count(*) FROM trips FULL JOIN zones ON zone_id = pickup_zone;
+
+-- of private rows with each other
+--> refused 0A000: private rows can be joined
+SELECT count(*) FROM trips a JOIN trips b ON a.passenger_id = b.passenger_id;
+
+-- of answers
+--> answered, 2 measurements
+SELECT a.payment_type, a.n, b.s FROM (SELECT payment_type, count(passenger_count) AS n FROM trips GROUP BY 1) AS a
+JOIN (SELECT payment_type, sum(passenger_count) AS s FROM trips GROUP BY 1) AS b USING (payment_type) ORDER BY 1;
+
+-- of an answer with a public table
+--> answered, 1 measurement
+SELECT z.zone, a.n FROM zones z LEFT JOIN (SELECT pickup_zone, count(*) AS n FROM trips GROUP BY 1) AS a
+ON a.pickup_zone = z.zone_id ORDER BY z.zone;
+
+-- only public tables
+--> passed
+SELECT a.zone FROM zones a JOIN zones b ON a.zone_id = b.zone_id;

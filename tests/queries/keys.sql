@@ -1,0 +1,140 @@
+-- declared values, and none
+--> answered, 1 measurement
+SELECT payment_type, count(*) FROM trips GROUP BY payment_type;
+
+-- by ordinal, by name
+--> answered, 1 measurement
+SELECT payment_type AS p, passenger_count, count(*) FROM trips GROUP BY 1, passenger_count ORDER BY 1, 2;
+
+-- an alias of an expression
+--> answered, 1 measurement
+SELECT upper(payment_type) AS u, count(*) FROM trips GROUP BY u ORDER BY u;
+
+-- a reference
+--> answered, 1 measurement
+SELECT pickup_zone, count(*) FROM trips GROUP BY pickup_zone ORDER BY pickup_zone;
+
+-- a nullable reference
+--> answered, 1 measurement
+SELECT to_zone, count(*) FROM rides GROUP BY to_zone;
+
+-- booleans
+--> answered, 1 measurement
+SELECT shared, late, count(*) FROM rides GROUP BY shared, late ORDER BY 1, 2;
+
+-- whole numbers
+--> answered, 1 measurement
+SELECT age, count(*) FROM rides GROUP BY age;
+
+-- declared numbers
+--> answered, 1 measurement
+SELECT stars, sum(seats) FROM rides GROUP BY stars ORDER BY stars DESC;
+
+-- bins
+--> answered, 1 measurement
+SELECT floor(fare / 10) * 10 AS fare, count(*) FROM trips GROUP BY 1 ORDER BY 1;
+
+-- bins of both signs
+--> answered, 1 measurement
+--> empty 56 groups
+SELECT floor(tip / 5), ceil(tip / 5), count(*) FROM rides WHERE tip > -4.9 GROUP BY 1, 2;
+
+-- rounded
+--> answered, 1 measurement
+SELECT round(fare), count(*) FROM trips GROUP BY 1 ORDER BY 1;
+
+-- rounded to a digit
+--> answered, 1 measurement
+SELECT round(weight::numeric, 1) AS w, count(*) FROM rides GROUP BY 1 ORDER BY 1;
+
+-- buckets
+--> answered, 1 measurement
+SELECT width_bucket(fare, 10, 110, 5) AS b, count(*) FROM trips GROUP BY 1 ORDER BY 1;
+
+-- a condition with text
+--> answered, 1 measurement
+--> within 0.001
+SELECT CASE WHEN fare > 20 THEN 'hi' ELSE 'lo' END AS band, sum(fare) / count(*) AS mean FROM trips
+GROUP BY CASE WHEN fare > 20 THEN 'hi' ELSE 'lo' END;
+
+-- a condition with numbers
+--> answered, 1 measurement
+SELECT CASE WHEN fare > 100 THEN 1 WHEN fare > 50 THEN 1.2 ELSE 0.9 END AS factor, count(*) FROM trips GROUP BY 1;
+
+-- a condition with nothing else
+--> answered, 1 measurement
+SELECT CASE WHEN late THEN 'late' END, count(*) FROM rides GROUP BY 1;
+
+-- comparisons
+--> answered, 1 measurement
+SELECT fare > 20 AS dear, tip IS NULL AS untipped, count(*) FROM rides GROUP BY 1, 2;
+
+-- what a missing value becomes
+--> answered, 1 measurement
+SELECT coalesce(payment_type, 'none') AS p, count(*) FROM trips GROUP BY 1;
+
+-- integer division and remainder
+--> answered, 1 measurement
+--> empty 2 groups
+SELECT age / 10 AS tens, age % 3 AS rest, count(*) FROM rides WHERE age >= 10 GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- keys of one column are taken for independent
+--> answered, 1 measurement
+--> empty 42 groups
+SELECT passenger_count + 1 AS seats, -passenger_count AS minus, count(*) FROM trips GROUP BY 1, 2;
+
+-- keys that WHERE restricts
+--> answered, 1 measurement
+SELECT pickup_zone, count(*) FROM trips WHERE pickup_zone IN (1, 2, 77) GROUP BY pickup_zone;
+
+-- an expression of a key
+--> answered, 1 measurement
+SELECT passenger_count, passenger_count * 2 AS twice, count(*) FROM trips GROUP BY passenger_count;
+
+-- a key that is not shown
+--> answered, 1 measurement
+SELECT count(*) AS n FROM trips GROUP BY payment_type ORDER BY n;
+
+-- a constant
+--> answered, 1 measurement
+SELECT 'all' AS what, count(*) FROM trips GROUP BY 1;
+
+-- functions of a column with few values
+--> answered, 1 measurement
+--> empty 32 groups
+SELECT substr(paid, 1, 2) AS s, length(paid) AS l, paid || '!' AS x, count(*) FROM rides GROUP BY 1, 2, 3;
+
+-- groups without rows
+--> answered, 1 measurement
+--> empty 1 group: there is no such row
+--> within 0.001
+SELECT passenger_count, fare < 150 AS cheap, count(*), sum(fare), avg(fare) FROM trips
+WHERE passenger_count = 3 AND fare < 149 GROUP BY 1, 2;
+
+-- the domain itself is free
+--> answered, free
+SELECT DISTINCT payment_type FROM trips ORDER BY 1;
+
+-- and so is grouping without an aggregate
+--> answered, free
+SELECT pickup_zone FROM trips GROUP BY 1 ORDER BY 1 DESC LIMIT 3;
+
+-- a column without a domain
+--> refused 55000: has no declared domain
+SELECT fare, count(*) FROM trips GROUP BY fare;
+
+-- a unit
+--> refused 42501: would show single individuals
+SELECT passenger_id, count(*) FROM trips GROUP BY passenger_id;
+
+-- a unit in disguise
+--> refused 42501: would show single individuals
+SELECT driver_id % 10, count(*) FROM trips GROUP BY 1;
+
+-- too many groups
+--> refused 0A000: more than 100,000 groups
+SELECT date_trunc('second', pickup_ts), count(*) FROM trips GROUP BY 1;
+
+-- a column that is not grouped
+--> postgres 42803: must appear in the GROUP BY clause
+SELECT payment_type, fare, count(*) FROM trips GROUP BY payment_type;

@@ -1,0 +1,20 @@
+-- people
+SELECT (count(*))::text FROM (SELECT DISTINCT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND ((s0."fare"::float8 > 100) AND (NOT (s0."passenger_id" IS NULL)))) AS r;
+
+-- people in groups
+WITH r AS MATERIALIZED (SELECT DISTINCT s0."passenger_id" AS u, (CASE WHEN s0."passenger_count" < 0 THEN 0 WHEN s0."passenger_count" > 6 THEN 6 ELSE s0."passenger_count" END) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."passenger_count" IS NOT NULL AND (NOT (s0."passenger_id" IS NULL))), h AS MATERIALIZED (SELECT u AS hu, CAST(458752 / greatest(count(*), 7) AS BIGINT) AS w FROM r GROUP BY 1) SELECT CAST(k0 AS BIGINT), (sum(w))::text FROM r JOIN h ON u = hu GROUP BY k0;
+
+-- beside rows
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 / greatest(count(*), 20) AS BIGINT) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL GROUP BY 1) SELECT (sum(w))::text FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r JOIN h ON u = hu;
+
+-- beside rows
+SELECT (count(*))::text FROM (SELECT DISTINCT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND (NOT (s0."passenger_id" IS NULL))) AS r;
+
+-- values
+SELECT (count(DISTINCT x))::text FROM (SELECT * FROM (SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY md5(concat_ws('|', u, x)), x) AS place FROM (SELECT DISTINCT s0."passenger_id" AS u, (CASE WHEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") IN ('cash', 'credit card') THEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") END) AS x FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."passenger_count" IS NOT NULL AND (NOT ((CASE WHEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") IN ('cash', 'credit card') THEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") END) IS NULL))) AS r) AS ranked WHERE place <= 20) AS r;
+
+-- values
+SELECT (count(DISTINCT x))::text FROM (SELECT * FROM (SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY md5(concat_ws('|', u, x)), x) AS place FROM (SELECT DISTINCT s0."passenger_id" AS u, (CASE WHEN s0."passenger_count" < 0 THEN 0 WHEN s0."passenger_count" > 6 THEN 6 ELSE s0."passenger_count" END) AS x FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."passenger_count" IS NOT NULL AND (NOT ((CASE WHEN s0."passenger_count" < 0 THEN 0 WHEN s0."passenger_count" > 6 THEN 6 ELSE s0."passenger_count" END) IS NULL))) AS r) AS ranked WHERE place <= 20) AS r;
+
+-- people of another kind
+SELECT (count(*))::text FROM (SELECT DISTINCT (CAST(s0."driver" AS VARCHAR) COLLATE "C") AS u FROM "rides" AS s0 WHERE (CAST(s0."driver" AS VARCHAR) COLLATE "C") IS NOT NULL AND (NOT ((CAST(s0."driver" AS VARCHAR) COLLATE "C") IS NULL))) AS r;

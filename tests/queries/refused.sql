@@ -1,0 +1,80 @@
+-- rows
+--> refused 42501: rows of a protected table can't be read
+SELECT * FROM trips;
+
+-- some columns of rows
+--> refused 42501: rows of a protected table can't be read
+SELECT trip_id, fare FROM trips WHERE fare > 100 ORDER BY fare LIMIT 100;
+
+-- a column probe without rows
+--> empty
+SELECT * FROM trips LIMIT 0;
+
+-- a column probe of one row
+--> empty
+SELECT pickup_zone, fare FROM trips WHERE fare > 5 LIMIT 1;
+
+-- a column probe with a false condition
+--> empty
+SELECT * FROM (SELECT * FROM trips) AS t WHERE 1 = 0;
+
+-- TABLE
+--> refused 42501
+TABLE trips;
+
+-- values in order
+--> refused 0A000
+SELECT array_agg(fare) FROM trips;
+
+-- values as text
+--> refused 0A000
+SELECT payment_type, string_agg(fare::text, ',') FROM trips GROUP BY 1;
+
+-- some value
+--> refused 0A000: ANY_VALUE
+SELECT any_value(fare) FROM trips;
+
+-- a sample
+--> refused 0A000: SAMPLE
+SELECT count(*) FROM trips TABLESAMPLE BERNOULLI (10);
+
+-- a table that the role may not use
+--> refused 42501: permission denied for table "rides"
+--> as cleo
+SELECT count(*) FROM rides;
+
+-- a column of the system
+--> refused 0A000
+SELECT count(*) FROM trips WHERE ctid = '(0,1)';
+
+-- the whole row
+--> refused 0A000
+SELECT count(trips) FROM trips;
+
+-- a function with an effect
+--> refused 0A000
+SELECT count(*) FROM trips WHERE pg_sleep(fare) IS NULL;
+
+-- chance
+--> refused 0A000
+SELECT count(*) FROM trips WHERE random() < 0.5;
+
+-- a division that has no bound
+--> refused 55000: not bounded
+SELECT sum(fare / tip) FROM trips;
+
+-- a function of text that could be anything
+--> refused 0A000: needs a column whose possible values are declared
+SELECT upper(note), count(*) FROM rides GROUP BY 1;
+
+-- JSON
+--> refused 0A000
+SELECT jsonb_agg(fare) FROM trips;
+
+-- a regression
+--> refused 0A000
+SELECT regr_slope(tip, fare) FROM trips;
+
+-- not SQL
+--> postgres 42601: syntax error
+SELECT count(* FROM trips;

@@ -1,0 +1,127 @@
+"""Every golden statement: its verdict, its cost, what it means, and what the engines are asked."""
+
+import datetime as dt
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+import psycopg
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError
+from dpsql.rewrite.aggregates import top_aggregates
+from dpsql.rewrite.dialect import Client as ClientDialect
+from dpsql.rewrite.function import Dialect
+from tests.fix_world import Answer, Client, World
+from tests.golden import Golden, engine_statements, expected_statements, load
+from tests.memory import Memory
+from tests.reference import Reference
+
+GOLDEN = load()
+ANSWERED = [golden for golden in GOLDEN if golden.verdict == "answered"]
+User = Callable[[str], Client]
+Rows = Sequence[Sequence[object]]
+
+
+def _each(golden: Sequence[Golden]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("golden", golden, ids=[one.name for one in golden])
+
+
+@_each(GOLDEN)
+def test_verdict_and_cost(golden: Golden, user: User) -> None:
+    """A statement is answered, refused or passed on as its file says, and charges as many measurements."""
+    client = user(golden.user)
+    client.ledger.advance("each statement is the first")
+    before = client.charges
+    verdict, sqlstate, words = _asked(golden, client)
+    assert (verdict, sqlstate, client.charges - before) == (golden.verdict, golden.sqlstate, golden.cost)
+    assert golden.words in words
+
+
+def _asked(golden: Golden, client: Client) -> tuple[str, str, str]:
+    """Return the verdict, the SQLSTATE and the message."""
+    if client.gateway.examine(golden.sql, client.asker) is None:
+        return "passed", "", ""
+    try:
+        answer = client.ask(golden.sql)
+    except DpsqlError as refusal:
+        return "refused", refusal.sqlstate, refusal.message
+    except psycopg.Error as error:
+        return "postgres", error.sqlstate or "", str(error)
+    return ("answered" if answer.rows or golden.verdict == "answered" else "empty"), "", ""
+
+
+@_each([golden for golden in ANSWERED if golden.reference is not None])
+def test_meaning(golden: Golden, user: User, reference: Reference) -> None:
+    """Without noise, the answer is PostgreSQL's on the clamped tables: names, types and rows."""
+    client = user(golden.user)
+    kind = reference.policy.roles[client.asker.role].protects
+    answer, expected = client.ask(golden.sql), reference.answer(golden.reference or golden.sql, kind)
+    assert (answer.names, answer.types) == (expected.names, expected.types)
+    extra = _compare(answer, expected, golden)
+    assert len(extra) == golden.empty
+    for row in extra:
+        assert all(_same(row[i] or 0, 0, golden.within) for i in _aggregates(golden.sql))
+
+
+def _compare(answer: Answer, expected: Answer, golden: Golden) -> Rows:
+    """Check that the answer has all expected rows, in order where there is one; return its other rows."""
+    if _ordered(golden.sql) and len(answer.rows) == len(expected.rows):
+        for one, other in zip(answer.rows, expected.rows, strict=True):
+            assert _alike(one, other, golden.within), (one, other)
+        return []
+    left = list(answer.rows)
+    for row in expected.rows:
+        found = next((one for one in left if _alike(one, row, golden.within)), None)
+        assert found is not None, (row, left[:20])
+        left.remove(found)
+    return left
+
+
+def _alike(one: Sequence[object], other: Sequence[object], within: float) -> bool:
+    return all(_same(a, b, within) for a, b in zip(one, other, strict=True))
+
+
+def _same(a: object, b: object, within: float) -> bool:
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and _alike(a, b, within)
+    if isinstance(a, dt.datetime) and isinstance(b, dt.datetime) and within > 1e-9:
+        return abs((a - b).total_seconds()) <= within * 86_400 * 30
+    if isinstance(a, (float, Decimal)) and isinstance(b, (float, Decimal, int)):
+        return math.isclose(float(a), float(b), rel_tol=within, abs_tol=within)
+    return a == b
+
+
+def _tree(sql: str) -> exp.Query | None:
+    tree = sqlglot.parse_one(sql, read=ClientDialect)
+    return tree if isinstance(tree, exp.Query) else None
+
+
+def _ordered(sql: str) -> bool:
+    tree = _tree(sql)
+    return tree is not None and tree.args.get("order") is not None
+
+
+def _aggregates(sql: str) -> list[int]:
+    """Return which columns of the answer are aggregates."""
+    tree = _tree(sql)
+    assert isinstance(tree, exp.Select)
+    return [i for i, node in enumerate(tree.expressions) if any(True for _ in top_aggregates(node))]
+
+
+@pytest.mark.parametrize("dialect", [Dialect.DUCKDB, Dialect.POSTGRES])
+def test_what_engines_are_asked(dialect: Dialect, world: World, dirty: Memory) -> None:
+    """The engines' statements are those of the files; `python -m tests.golden --update` writes them anew."""
+    expected = expected_statements(dialect)
+    asked = {g.name: engine_statements(g, world, dirty, dialect) for g in ANSWERED if g.cost and g.still}
+    assert asked.keys() == expected.keys()
+    for name, sql in asked.items():
+        assert sql == expected[name], name
+
+
+def test_every_statement_has_a_title_of_its_own() -> None:
+    """Names identify statements."""
+    names = [golden.name for golden in GOLDEN]
+    assert sorted(set(names)) == sorted(names)

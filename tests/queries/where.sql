@@ -1,0 +1,108 @@
+-- comparisons
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE fare > 10 AND tip <= 5 AND passenger_count <> 2 AND trip_distance >= 0.5;
+
+-- at the bounds, where clamped values gather
+--> answered, 1 measurement
+SELECT count(*) FILTER (WHERE fare = 0), count(*) FILTER (WHERE fare >= 150), count(*) FILTER (WHERE fare > 150),
+  count(*) FILTER (WHERE fare < 0), count(*) FILTER (WHERE fare <> 150) FROM trips;
+
+-- beyond the bounds
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE fare > 150;
+
+-- infinity is the bound
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE tip = 35 OR tip = -5;
+
+-- or, not
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE NOT (fare > 10 OR payment_type = 'cash');
+
+-- NULL is not unequal
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE payment_type <> 'cash';
+
+-- missing values
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE age IS NULL AND paid IS NULL OR tip IS NOT NULL AND refund IS NULL;
+
+-- a value that must not be missing never is
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE fare IS NOT NULL;
+
+-- lists
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE passenger_count IN (1, 2, 9) AND payment_type IN ('cash', 'dispute');
+
+-- lists with NULL
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE age NOT IN (18, 65) OR stars NOT IN (1, NULL) OR stars IN (2, NULL);
+
+-- arrays
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE seats = ANY (ARRAY[1, 2]) AND stars <> ALL ('{5,2}'::int[]);
+
+-- ranges
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE age BETWEEN 18 AND 65 AND tip NOT BETWEEN 0 AND 10;
+
+-- distinct from
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE paid IS DISTINCT FROM 'cash' AND to_zone IS NOT DISTINCT FROM from_zone;
+
+-- conditions by themselves
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE shared AND late IS NOT TRUE AND (late IS FALSE OR late IS UNKNOWN);
+
+-- between columns
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE fare > tip * 3 + price AND dropped >= picked AND picked::date = day;
+
+-- fractions of whole numbers
+--> answered, 1 measurement
+SELECT count(*), sum(seats) FROM rides WHERE seats < 2.5 AND age > 17.9;
+
+-- text in quotes
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE paid = 'it''s free';
+
+-- an unbounded column
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE number > 500 AND note = 'a';
+
+-- the unit itself
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE passenger_id < 100 AND driver_id IN (1, 2, 3);
+
+-- patterns
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE note LIKE '%\\%' OR note LIKE '_' OR paid ILIKE 'C%' OR paid ~ '^c.*h$';
+
+-- nothing is true
+--> answered, free
+SELECT count(*) FROM trips WHERE false;
+
+-- everything is true
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE true AND 1 = 1;
+
+-- a parameter of the wrong kind
+--> postgres 22P02: invalid input syntax for type integer
+SELECT count(*) FROM trips WHERE passenger_count = 'many';
+
+-- what could overflow
+--> refused 55000: column "trip_id" has no declared bounds
+SELECT count(*) FROM trips WHERE trip_id + 9223372036854775807 > 0;
+
+-- a subquery over the same table
+--> refused 0A000: an answer can't be used among private rows
+SELECT count(*) FROM trips WHERE fare > (SELECT avg(fare) FROM trips);
+
+-- rows of the table in a subquery
+--> refused 42501: rows of a protected table can't be read by a subquery
+SELECT count(*) FROM trips WHERE passenger_id IN (SELECT passenger_id FROM trips WHERE fare > 100);
+
+-- an unknown column
+--> postgres 42703: column "fair" does not exist
+SELECT count(*) FROM trips WHERE fair > 10;

@@ -1,0 +1,83 @@
+"""The reference evaluator: PostgreSQL itself on the clamped tables.
+
+The clamped tables are made from the declared meaning alone. A statement sees the rows that have a unit and a value in
+every column that it names and that is not declared nullable.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from dpsql.policy.model import Policy, Table
+from tests.fix_world import Answer, World, fetched
+from tests.records import ZONES, Row, clamped
+
+DATABASE = "clamped"
+_MEDIAN = """
+CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
+  'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest($1) AS u (x)';
+CREATE AGGREGATE median(float8) (sfunc = array_append, stype = float8[], finalfunc = middle, initcond = '{}');
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A database with the clamped tables in the schema `clamped`, and the public ones where they belong."""
+
+    policy: Policy
+    connection: psycopg.Connection
+
+    @classmethod
+    def of(cls, world: World, tables: Mapping[str, Sequence[Row]]) -> "Reference":
+        """Make the database."""
+        world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(DATABASE)))
+        world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(DATABASE)))
+        connection = world.connect("dpsql_owner", DATABASE)
+        connection.execute(_MEDIAN)
+        connection.execute("CREATE SCHEMA clamped")
+        _fill(connection, "public", world.policy.tables["zones"], ZONES)
+        for name, rows in tables.items():
+            table = world.policy.tables[name]
+            _fill(connection, "clamped", table, [clamped(row, table) for row in rows])
+        return cls(world.policy, connection)
+
+    def answer(self, sql: str, kind: str) -> Answer:
+        """Return what PostgreSQL answers to somebody who protects units of a kind.
+
+        Raises:
+            psycopg.Error: PostgreSQL can't compute it for some row.
+        """
+        words = set(re.findall(r"\w+", sql.lower()))
+        with self.connection.transaction(force_rollback=True):
+            for table in self.policy.tables.values():
+                if not table.public:
+                    self._show(table, words, kind)
+            return fetched(self.connection, sql.replace('"taxi".', ""))
+
+    def _show(self, table: Table, words: set[str], kind: str) -> None:
+        needed = [c.name for c in table.columns.values() if c.name in words and not c.nullable]
+        present = (SQL("{} IS NOT NULL").format(Identifier(name)) for name in (table.units[kind].column, *needed))
+        self.connection.execute(
+            SQL("CREATE VIEW public.{0} AS SELECT * FROM clamped.{0} WHERE {1}").format(
+                Identifier(table.name), SQL(" AND ").join(present)
+            )
+        )
+
+
+def _fill(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
+    name = Identifier(schema, table.name)
+    columns = (
+        SQL("{} {} {}").format(
+            Identifier(c.name),
+            SQL(c.declared),
+            SQL("PRIMARY KEY" if c.name == table.key else ""),
+        )
+        for c in table.columns.values()
+    )
+    connection.execute(SQL("CREATE TABLE {} ({})").format(name, SQL(", ").join(columns)))
+    with connection.cursor().copy(SQL("COPY {} FROM STDIN").format(name)) as copy:
+        for row in rows:
+            copy.write_row([row[column] for column in table.columns])
