@@ -62,10 +62,10 @@ def _load(page: Page, superset: Superset, dashboard: int) -> list[Response]:
 
 def _still(page: Page) -> bytes:
     """Return the picture of the page when the charts have stopped moving."""
-    last, now = b"", page.screenshot()
+    last, now = b"", bytes(page.screenshot())
     while now != last:
         page.wait_for_timeout(300)
-        last, now = now, page.screenshot()
+        last, now = now, bytes(page.screenshot())
     return now
 
 
