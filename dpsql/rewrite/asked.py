@@ -17,7 +17,7 @@ _QUERY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _PROBE_ROWS = 1
-_LONGEST = 100_000
+_LONGEST = 32_000
 """Characters of a statement over private rows: taking it apart keeps everybody else waiting."""
 
 
