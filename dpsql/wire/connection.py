@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
 
 from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
@@ -201,14 +201,19 @@ class Connection:
 
     def _signal(self, user: str, process: int) -> None:
         """Cancel what the gateway does for another session of this user; the shadow signals only its own."""
-        task = asyncio.get_running_loop().create_task(self._house.cancel_shown(user, process))
+        self._send_signal(self._house.cancel_shown(user, process))
+
+    def _send_signal(self, signal: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(signal)
         self._signals.add(task)
         task.add_done_callback(self._signals.discard)
 
     def _client_lost(self) -> None:
-        working = self.working
-        if working is not None:
-            asyncio.get_running_loop().run_in_executor(None, working.cancel)
+        """Stop what nobody waits for any more."""
+        if self.working is not None or (self._backend is not None and self._backend.replies.is_working):
+            self._send_signal(self._house.interrupt(self))
+        if self._backend is not None:
+            self._backend.close()
 
     def _shadow_lost(self) -> None:
         if self._backend is None or self._over:

@@ -16,6 +16,7 @@ from dpsql.wire.pipe import Pipe
 _BACKLOG = 1024
 _WORKERS = 16
 _EVERY = 1.0  # seconds between two looks for what is overdue
+_LAST_TURNS = 0.02  # seconds
 _LAST_WORDS = 2.0  # seconds for what was cancelled to say so
 
 
@@ -70,6 +71,7 @@ class Listener:
         await self._see_off(tuple(self._open.values()), grace)
         if self._watch is not None:
             self._watch.cancel()
+        await asyncio.sleep(_LAST_TURNS)  # in which what was hung up on is closed
         self._workers.shutdown(wait=False, cancel_futures=True)
 
     async def begin_move(self, grace: float = 10.0) -> None:
@@ -110,8 +112,7 @@ class Listener:
             await asyncio.sleep(_EVERY)
             for guest in tuple(self._open.values()):
                 if guest.is_overdue:
-                    with contextlib.suppress(OSError):
-                        await self._house.interrupt(guest)
+                    await self._house.interrupt(guest)
 
     def _accept(self, pipe: Pipe) -> None:
         connection = Connection(self._house, pipe)

@@ -43,6 +43,8 @@ async def run(desk: Desk, found: tuple[Part, ...], codec: str) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = desk.backend
     await backend.settle()
+    if backend.replies.skipping:  # something before it failed, and the shadow would not look at it either
+        return
     backend.send(frames.close(b"S", b""), Owed(Kind.CLOSE, hide=b"3"))
     for part in found:
         await _run_part(desk, part, codec)
@@ -59,6 +61,8 @@ async def run(desk: Desk, found: tuple[Part, ...], codec: str) -> None:
 async def refuse_alone(desk: Desk, failed: DpsqlError) -> None:
     """Answer a message that is a transaction of its own with an error."""
     await desk.backend.settle()
+    if desk.backend.replies.skipping:
+        return
     refuse(desk.backend, failed)
     desk.backend.send(frames.SYNC, Owed(Kind.SYNC))
 

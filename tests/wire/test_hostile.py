@@ -3,13 +3,15 @@
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 
 import psycopg
 import pytest
 
+from dpsql.shadow.postgres import Postgres
 from dpsql.wire.listener import Listener
-from tests.wire.raw import Raw
+from tests.wire.raw import SYNC, Raw, parse, query
 
 Connect = Callable[..., psycopg.Connection]
 
@@ -136,3 +138,35 @@ def test_storm_of_connections_is_served(listener: Listener) -> None:
     for thread in threads:
         thread.join()
     assert got == [(10,)] * 200
+
+
+@pytest.mark.parametrize("statement", ["select count(*) from trips", "listen x", "select 1", "prepare p as select 1"])
+def test_query_after_a_failed_message_is_skipped(connect: Connect, plain: str, statement: str) -> None:
+    """Up to the Sync nothing is looked at, not even a simple query, as on a plain server."""
+
+    def kinds(connection: psycopg.Connection) -> bytes:
+        with Raw(connection) as raw:
+            raw.send(parse(b"", b"selec"), query(statement), SYNC)
+            return raw.kinds()
+
+    with psycopg.connect(plain) as there:
+        assert kinds(connect()) == kinds(there) == b"EZ"
+
+
+def test_abandoned_statement_is_cancelled(connect: Connect, shadow: Postgres) -> None:
+    """Who asks and hangs up leaves nothing running in the shadow."""
+    connection = connect()
+    connection.execute("set statement_timeout = 0")
+    connection.pgconn.send_query(b"select count(*) from generate_series(1, 1000000000000)")
+    connection.pgconn.flush()
+    with psycopg.connect(shadow.dsn("taxi"), autocommit=True) as owner:
+        row = owner.execute(
+            "select max(pid) from pg_stat_get_activity(null) where usesysid = 'ana'::regrole"
+        ).fetchone()
+        assert row is not None
+        with Raw(connection) as raw:
+            connection.pgconn.finish()
+            raw._socket.shutdown(socket.SHUT_RDWR)
+        begun = time.monotonic()
+        while owner.execute("select from pg_stat_get_activity(%s)", row).fetchone() is not None:
+            assert time.monotonic() - begun < 20
