@@ -61,6 +61,12 @@ SELECT sum(fare), avg(fare) FROM trips WHERE fare BETWEEN 5 AND 20;
 --> within 0.001
 SELECT sum(fare * passenger_count), avg(fare - tip), sum(-fare), avg(abs(tip - 10)) FROM trips;
 
+-- of powers and roots
+--> answered, 1 measurement
+--> within 0.002
+SELECT avg(fare ^ 2), avg(sqrt(fare)), avg(ln(fare + 1)), sum(power(passenger_count, 2)), avg(exp(-tip)), avg(log(fare + 1))
+FROM trips;
+
 -- what was made of sums is computed afterwards
 --> answered, 1 measurement
 --> within 0.001

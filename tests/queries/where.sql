@@ -87,6 +87,11 @@ SELECT count(*) FROM trips WHERE false;
 --> answered, 1 measurement
 SELECT count(*) FROM trips WHERE true AND 1 = 1;
 
+-- functions of text with a syntax of their own
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE substring(paid FROM 1 FOR 2) = 'ca' AND position('s' IN paid) > 0 OR trim(paid) = 'card'
+OR paid ~* '^IT' OR paid LIKE 'ca!%' ESCAPE '!';
+
 -- a parameter of the wrong kind
 --> postgres 22P02: invalid input syntax for type integer
 SELECT count(*) FROM trips WHERE passenger_count = 'many';
