@@ -18,6 +18,8 @@ from dpsql.rewrite.function import Dialect
 
 WEIGHT = 2**16
 """W: at most one row in W of a unit's mass is lost to rounding down while m ≤ W."""
+_HEAVIEST = 2**34
+"""With a lattice of 2^14, whose squares have 28 bits, no product with a weight leaves 64."""
 
 
 class Form(Enum):
@@ -40,18 +42,22 @@ class Bound:
     @property
     def weight(self) -> int:
         """Return W, the weight of a row of a unit that keeps to its bound."""
-        return max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()) if self.form is Form.MASS else 1
+        if self.form is not Form.MASS:
+            return 1
+        return min(max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()), _HEAVIEST)
 
     @property
     def mass(self) -> int:
         """Return the most that one unit's weights can add up to."""
         return self.weight * self.rows
 
-    def weights(self, unit: str, from_where: str, dialect: Dialect) -> str:
-        """Return the CTE `h (hu, w)` of every unit's weight."""
-        divide = "//" if dialect is Dialect.DUCKDB else "/"
-        weight = f"CAST({self.mass} {divide} greatest(count(*), {self.rows}) AS BIGINT)"
-        return f"h AS MATERIALIZED (SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1)"
+    def weights(self, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
+        """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer."""
+        rows = f"greatest({number}, {self.rows})"
+        duck, long = dialect is Dialect.DUCKDB, self.mass >= 2**63
+        # Postgres takes a longer number for a decimal, whose quotient is not a whole number.
+        whole = f"{self.mass} // {rows}" if duck else f"div({self.mass}, {rows})" if long else f"{self.mass} / {rows}"
+        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({whole} AS BIGINT) AS w {from_where} GROUP BY 1)"
 
 
 def selected(rows: str, columns: Sequence[str], most: int) -> str:

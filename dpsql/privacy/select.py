@@ -68,6 +68,19 @@ class Reading:
                 kept = selected(rows, [*self._names(), *values], self.bound.rows)
                 return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
 
+    def by_unit(self, rows: str, sums: Sequence[str]) -> str:
+        """Return the statement that sums the rows by unit and keys first, and weighs those sums.
+
+        The integers are those of `grouped`: all rows of a unit have one weight.
+        """
+        names, number = self._names(), len(sums)
+        parts = [f"CAST({text} AS BIGINT) AS s{i}" for i, text in enumerate(sums)]
+        inner = ", ".join(["u", *names, "count(*) AS n", *parts])
+        units = f"p AS MATERIALIZED (SELECT {inner} FROM ({rows}) AS r GROUP BY {', '.join(['u', *names])})"
+        weights = self.bound.weights("u", "FROM p", self.emitter.dialect, number="CAST(sum(n) AS BIGINT)")
+        outputs = self.outputs([f"sum(w * s{i})" for i in range(number)])
+        return f"WITH {units}, {weights} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
+
     def outputs(self, sums: Sequence[str], *also: str) -> str:
         """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
         codes = [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]

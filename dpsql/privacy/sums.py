@@ -21,7 +21,7 @@ from dpsql.privacy.feature import Feature, Scaled, Shape
 from dpsql.privacy.select import Reading
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import TRUE, Expr
-from dpsql.rewrite.function import integral
+from dpsql.rewrite.function import Dialect, integral
 from dpsql.rewrite.grid import rounded
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.relation import Relation
@@ -29,6 +29,7 @@ from dpsql.rewrite.relation import Relation
 _FINE = 2**10
 """The lattice of one value, [−S, S], unless whole numbers ask for a multiple."""
 _FINEST = 2**14
+_FEW_GROUPS = 8
 _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT})
 
 
@@ -113,9 +114,18 @@ class Sums:
         reading = Reading.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
         values = _Values(emitter, self.lattice)
         weighted = self.bound.form is Form.MASS
-        sums = [_summed(column, values, weighted=weighted) for column in self.columns()]
+        first = weighted and self._sums_units_first(emitter.dialect)
+        sums = [_summed(column, values, weighted=weighted and not first) for column in self.columns()]
         rows = reading.rows(f"{text} AS {name}" for text, name in values.named.items())
-        return reading.grouped(rows, sums, values.named.values())
+        return reading.by_unit(rows, sums) if first else reading.grouped(rows, sums, values.named.values())
+
+    def _sums_units_first(self, dialect: Dialect) -> bool:
+        """Say whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
+
+        A unit's weighted sum is at most mass·size, which then has to fit into 64 bits.
+        """
+        few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
+        return dialect is Dialect.POSTGRES and few and not self.delta and self.sensitivity < 2**62
 
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""

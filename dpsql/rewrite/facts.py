@@ -137,9 +137,14 @@ def missing_bounds(ref: Ref) -> MissingBounds:
 
 
 def _is_defined(expr: Apply, given: list[Facts]) -> bool:
-    """Say whether a division has a value for all values of its arguments."""
-    divisor = given[-1].interval if expr.op in {"div", "mod"} else None
-    return divisor is not None and 0 not in divisor
+    """Say whether a division has a value for all values of its arguments: its total form is NULL where it has none."""
+    if expr.op not in {"div", "mod"} or given[0].interval is None or given[1].interval is None:
+        return False
+    dividend, divisor = given[0].interval, given[1].interval
+    least = min(abs(divisor.low), abs(divisor.high))
+    if 0 in divisor or expr.type.is_integer:
+        return 0 not in divisor
+    return least * LARGEST >= 10**20 and (expr.op == "div" or dividend.magnitude < least * 2**52)
 
 
 def _nullable(expr: Apply, given: list[Facts]) -> bool:

@@ -74,18 +74,19 @@ class _Reading:
             interval = Interval(Fraction(math.floor(interval.low)), Fraction(math.ceil(interval.high)))
         if expr.type.is_temporal:
             text = emitter.as_number(emitter.sql(expr), expr.type)
+        elif not (whole or as_stored):
+            text = emitter.cast(text, SqlType.DOUBLE)
         return cls(emitter, text, interval, whole, f"WHEN {emitter.is_nan(text)} THEN NULL " if nan else "")
 
     @property
     def above_low(self) -> str:
-        """Return x − L: of whole numbers exactly."""
-        if self.whole:
-            return f"{self.emitter.cast(self.text, SqlType.BIGINT)} - {self._end(self.interval.low)}"
-        return f"{self.emitter.cast(self.text, SqlType.DOUBLE)} - {self._end(self.interval.low)}"
+        """Return x − L: of whole numbers exactly, else in double precision."""
+        text = self.emitter.cast(self.text, SqlType.BIGINT) if self.whole else self.text
+        return f"{text} - {self._end(self.interval.low)}"
 
     def scaled(self, steps: int) -> str:
         """Return (x − L)·steps/(U − L) in double precision."""
-        distance = self.emitter.cast(self.above_low, SqlType.DOUBLE)
+        distance = self.emitter.cast(self.above_low, SqlType.DOUBLE) if self.whole else f"({self.above_low})"
         return f"{distance} * {self.emitter.double(steps / self.interval.width)}"
 
     def at_most(self, text: str, most: int) -> str:
