@@ -27,7 +27,7 @@ test: $(VENV)/ok
 	$(PY) -m pytest
 
 test-all: $(VENV)/ok
-	$(PY) -m pytest -m 'not browser and not clients and not superset'
+	HYPOTHESIS_PROFILE=default $(PY) -m pytest -m 'not browser and not clients and not superset'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there.
 test-browser: $(VENV)/ok
