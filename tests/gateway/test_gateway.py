@@ -1,0 +1,267 @@
+"""What a question costs, when it is free, and what is kept when something breaks."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from dpsql.errors import BudgetExhausted, DpsqlError, EngineFailed, InternalError, QueryCanceled, Unsupported
+from dpsql.policy.model import Policy, Privacy, Role
+from dpsql.privacy.ledger import Entry
+from dpsql.question import Cancellation, Settings
+from tests.fix_policy import with_epsilon
+from tests.fix_world import Client, NewClient
+from tests.gateway.engines import Watched, fail, shuffled
+from tests.memory import Memory
+from tests.records import Maker
+
+COUNT = "SELECT paid, count(*) FROM rides GROUP BY paid"
+
+
+@pytest.fixture(scope="module")
+def rides(policy: Policy) -> Memory:
+    """Some rides."""
+    engine, maker = Memory(policy), Maker(5)
+    engine.fill("rides", [maker.row(policy.tables["rides"]) | {"rider": n // 5} for n in range(200)])
+    return engine
+
+
+def costs(client: Client) -> list[Fraction]:
+    """Return what was charged, oldest first."""
+    return [entry.cost.epsilon for entry in entries(client)][::-1]
+
+
+def entries(client: Client) -> Sequence[Entry]:
+    """Return the ledger's lines."""
+    return client.ledger.entries(None, 1000)
+
+
+def with_total(policy: Policy, questions: int) -> Policy:
+    """Return the policy with budgets for so many questions at ε = 1."""
+    policy = with_epsilon(policy, Fraction(1))
+
+    def limited(role: Role) -> Role:
+        return replace(role, budget=replace(role.budget, total=Privacy(Fraction(questions))))
+
+    return replace(policy, roles={name: limited(role) for name, role in policy.roles.items()})
+
+
+def test_the_same_question_again_is_free(rides: Memory, new_client: NewClient) -> None:
+    """It has the same answer, however it is written, and nothing more is measured."""
+    engine = Watched(rides)
+    client = new_client(engine)
+    first = client.ask(COUNT)
+    assert client.ask(COUNT).rows == first.rows
+    assert client.ask("select r.paid as p, count( 1 ) from public.rides r group by 1 -- again").rows == first.rows
+    assert client.ask(f"SELECT * FROM ({COUNT}) AS q WHERE count > -1").rows == first.rows
+    assert (engine.runs, client.charges) == (1, 1)
+
+
+def test_another_epsilon_is_another_question(rides: Memory, new_client: NewClient) -> None:
+    """An answer with other noise is measured and paid again, at what the session asks."""
+    client = new_client(rides)
+    client.ask(COUNT)
+    client.ask(COUNT, Settings(epsilon="0.25"))
+    assert costs(client) == [Fraction(10**12), Fraction(1, 4)]
+
+
+def test_the_next_epoch_measures_again(rides: Memory, new_client: NewClient) -> None:
+    """After a refresh the same question is paid again; what was charged stays."""
+    client = new_client(rides)
+    for _ in range(3):
+        client.ask(COUNT)
+        client.ledger.advance("refresh")
+    assert client.charges == 3
+
+
+def test_the_parts_of_a_statement_share_its_epsilon(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """However many measurements a statement needs, their costs add up to its ε."""
+    client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
+    client.ask("SELECT median(fare), count(DISTINCT rider), avg(tip), max(seats) FROM rides")
+    client.ask("SELECT (SELECT count(*) FROM rides WHERE late) AS a, (SELECT sum(fare) FROM rides) AS b")
+    shares = costs(client)
+    assert len(shares) == 6
+    assert (sum(shares[:4]), sum(shares[4:])) == (1, 1)
+
+
+@pytest.mark.parametrize("epsilon", ["2", "0", "-1", "nan", "1e999999999", "1/0", "x"])
+def test_an_epsilon_that_is_none_is_refused(epsilon: str, rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """More than the role may pay for a question, and what is no amount, cost nothing."""
+    client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
+    with pytest.raises(Unsupported):
+        client.ask(COUNT, Settings(epsilon=epsilon))
+    assert client.charges == 0
+
+
+def test_looking_costs_nothing(rides: Memory, new_client: NewClient) -> None:
+    """To examine, to describe, to probe columns, to explain and to be refused is free."""
+    engine = Watched(rides)
+    client = new_client(engine)
+    question = client.gateway.examine(COUNT, client.asker)
+    assert question is not None
+    assert [len(client.describe(probe)) for probe in question.probes] == [2, 2]
+    for sql in ("SELECT * FROM rides LIMIT 0", "SELECT DISTINCT paid FROM rides", f"EXPLAIN {COUNT}"):
+        client.ask(sql)
+    for sql in ("SELECT * FROM rides", "SELECT note, count(*) FROM rides GROUP BY 1", "SELECT sum(number) FROM rides"):
+        with pytest.raises(DpsqlError):
+            client.ask(sql)
+    assert (engine.runs, client.charges) == (0, 0)
+
+
+def test_what_fails_has_cost_what_was_charged(rides: Memory, new_client: NewClient) -> None:
+    """Where the engine breaks down the charge stands, nothing is kept, and asking again is charged again."""
+    engine = Watched(rides, before=fail)
+    client = new_client(engine)
+    with pytest.raises(EngineFailed):
+        client.ask(COUNT)
+    assert client.charges == 1
+    engine.before = lambda _: None
+    client.ask(COUNT)
+    assert client.charges == 2
+
+
+def test_the_first_of_two_parts_is_kept_when_the_second_fails(rides: Memory, new_client: NewClient) -> None:
+    """Both were charged before the engine was asked; the release that was made answers from then on."""
+    engine = Watched(rides)
+
+    def second(_: Cancellation) -> None:
+        if engine.runs == 2:
+            raise EngineFailed
+
+    engine.before = second
+    client = new_client(engine)
+    both = "SELECT (SELECT count(*) FROM rides) AS a, (SELECT count(DISTINCT rider) FROM rides) AS b"
+    with pytest.raises(EngineFailed):
+        client.ask(both)
+    assert client.charges == 2
+    client.ask(both)
+    assert (engine.runs, client.charges) == (3, 3)
+
+
+def test_a_statement_that_fails_afterwards_keeps_its_release(rides: Memory, new_client: NewClient) -> None:
+    """An error of the post-processing leaves the charge and the release: the same measurement is free."""
+    client = new_client(rides)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        client.ask("SELECT 1 / (count(*) - count(*)) FROM rides")
+    client.ask("SELECT count(*) FROM rides")
+    assert client.charges == 1
+
+
+def test_what_is_no_whole_number_is_an_internal_error(rides: Memory, new_client: NewClient) -> None:
+    """An engine that returns a float is not believed, and its number is in no message."""
+    wrong: Any = 12345.5
+    client = new_client(Watched(rides, after=lambda rows: [(*row[:-1], wrong) for row in rows]))
+    with pytest.raises(InternalError) as error:
+        client.ask(COUNT)
+    assert "12345" not in str(error.value)
+    assert error.value.hint is None or "12345" not in error.value.hint
+
+
+def test_a_cancelled_question_is_paid(rides: Memory, new_client: NewClient) -> None:
+    """A cancel while the engine works ends the statement; the charge stands."""
+
+    def cancelled(_: Cancellation) -> None:
+        raise QueryCanceled
+
+    client = new_client(Watched(rides, before=cancelled))
+    with pytest.raises(QueryCanceled):
+        client.ask(COUNT)
+    assert client.charges == 1
+
+
+def test_rows_come_in_the_order_of_their_domain(rides: Memory, new_client: NewClient) -> None:
+    """The order in which the engine returns groups, which says something about data, is nowhere in the answer."""
+    sql = "SELECT from_zone, paid, count(*), sum(fare) FROM rides GROUP BY 1, 2"
+    texts = []
+    for seed in range(4):
+        client = new_client(Watched(rides, after=shuffled(seed)), entropy=np.random.default_rng(7).bytes)
+        client.ledger.advance("again")
+        question = client.gateway.examine(sql, client.asker)
+        assert question is not None
+        texts.append(client.text(question))
+    assert len(set(texts)) == 1
+
+
+def test_groups_that_nobody_declared_are_dropped(rides: Memory, new_client: NewClient) -> None:
+    """A group that the engine returns though the policy does not know it reaches nobody."""
+    client = new_client(Watched(rides, after=lambda rows: [*rows, ("secret", "65536")]))
+    assert "secret" not in str(client.ask(COUNT).rows)
+
+
+def test_the_budget_ends(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """The question that would pass it is refused before the engine is asked; what was answered stays free."""
+    engine = Watched(rides)
+    client = new_client(engine, policy=with_total(policy, 2))
+    for number in (1, 2):
+        client.ask(f"SELECT count(*) FROM rides WHERE fare > {number}")
+    with pytest.raises(BudgetExhausted):
+        client.ask("SELECT count(*) FROM rides WHERE fare > 3")
+    client.ask("SELECT count(*) FROM rides WHERE fare > 2")
+    assert (engine.runs, client.charges) == (2, 2)
+
+
+def test_a_statement_is_paid_as_a_whole(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """One that the budget suffices for in part is not begun."""
+    engine = Watched(rides)
+    client = new_client(engine, policy=with_total(policy, 1))
+    client.ask(COUNT, Settings(epsilon="0.6"))
+    with pytest.raises(BudgetExhausted):
+        client.ask("SELECT median(fare), count(*) FROM rides", Settings(epsilon="0.5"))
+    assert (engine.runs, costs(client)) == (1, [Fraction(3, 5)])
+
+
+def test_one_of_fifty_sessions_wins_the_last_question(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Of fifty different questions asked at once, with budget for one, exactly one is answered."""
+    engine = Watched(rides)
+    client = new_client(engine, policy=with_total(policy, 1))
+    questions = [
+        client.gateway.examine(f"SELECT count(*) FROM rides WHERE fare > {n}", client.asker) for n in range(50)
+    ]
+    described = [tuple(client.describe(probe) for probe in question.probes) for question in questions if question]
+    together = Barrier(50)
+
+    def ask(n: int) -> bool:
+        question = questions[n]
+        assert question is not None
+        together.wait()
+        try:
+            client.gateway.answer(question, described[n], (), Settings(), client.asker, Cancellation())
+        except BudgetExhausted:
+            return False
+        return True
+
+    with ThreadPoolExecutor(50) as pool:
+        assert sum(pool.map(ask, range(50))) == 1
+    assert (engine.runs, costs(client)) == (1, [Fraction(1)])
+
+
+def test_two_identical_questions_at_once_are_one_measurement(rides: Memory, new_client: NewClient) -> None:
+    """The second waits for the first and gets the same answer; twenty do."""
+    engine = Watched(rides)
+    client = new_client(engine)
+    question = client.gateway.examine(COUNT, client.asker)
+    assert question is not None
+    described = tuple(client.describe(probe) for probe in question.probes)
+    together = Barrier(20)
+
+    def ask(_: int) -> str:
+        together.wait()
+        return client.gateway.answer(question, described, (), Settings(), client.asker, Cancellation())
+
+    with ThreadPoolExecutor(20) as pool:
+        texts = set(pool.map(ask, range(20)))
+    assert (len(texts), engine.runs, client.charges) == (1, 1, 1)
+
+
+def test_another_role_pays_for_what_was_measured(rides: Memory, new_client: NewClient) -> None:
+    """Roles that protect the same units share a measurement; each pays in full, the data set once."""
+    ana, eve = new_client(rides), new_client(rides, "eve")
+    first, second = ana.ask("SELECT count(*) FROM rides"), eve.ask("SELECT count(*) FROM rides")
+    assert first.rows == second.rows
+    assert [entry.measured for entry in entries(eve)] == [False, True]
