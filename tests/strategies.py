@@ -28,12 +28,12 @@ def _some(parts: Text, joint: str = ", ") -> Text:
 
 
 @cache
-def integers(deep: int = _DEEP) -> Text:
+def integers(deep: int = _DEEP, exact: bool = False) -> Text:
     """Return whole-number expressions."""
     leaves = st.sampled_from([*_INTEGERS, "0", "1", "-2", "7", "100"])
     if not deep:
         return leaves
-    x, b = integers(deep - 1), booleans(deep - 1)
+    x, b = integers(deep - 1, exact), booleans(deep - 1, exact)
     return st.one_of(
         leaves,
         *(_one(f"({{}} {op} {{}})", x, x) for op in "+-*/%"),
@@ -45,47 +45,53 @@ def integers(deep: int = _DEEP) -> Text:
         _one("coalesce({})", _some(x)),
         _one("nullif({}, {})", x, x),
         _one("(CASE WHEN {} THEN {} ELSE {} END)", b, x, x),
-        _one("({})::integer", fractions(deep - 1)),
+        _one("({})::integer", fractions(deep - 1, exact)),
         _one("({})::int", b),
-        _one("width_bucket({}, 0, 60, 6)", fractions(deep - 1)),
-        _one("extract({} FROM {})::integer", st.sampled_from(["hour", "dow", "day", "month"]), moments(deep - 1)),
+        _one("width_bucket({}, 0, 60, 6)", fractions(deep - 1, exact)),
+        _one(
+            "extract({} FROM {})::integer", st.sampled_from(["hour", "dow", "day", "month"]), moments(deep - 1, exact)
+        ),
     )
 
 
 @cache
-def fractions(deep: int = _DEEP) -> Text:
-    """Return expressions of type numeric or double precision."""
-    leaves = st.sampled_from([*_FRACTIONS, "0.5", "2.25", "-1.0", "1e2"])
+def fractions(deep: int = _DEEP, exact: bool = False) -> Text:
+    """Return expressions of type numeric or double precision; with `exact`, of double precision only."""
+    doubles = ["fare", "tip", "weight", "0.5::float8", "2.25::float8", "'-1'::float8"]
+    leaves = st.sampled_from(doubles if exact else [*_FRACTIONS, "0.5", "2.25", "-1.0", "1e2"])
     if not deep:
         return leaves
-    x, b = fractions(deep - 1), booleans(deep - 1)
+    x, b = fractions(deep - 1, exact), booleans(deep - 1, exact)
+    numeric = (
+        _one("round(({})::numeric, 1)", x),
+        _one("({})::numeric", x),
+        _one("extract(epoch FROM {})", moments(deep - 1)),
+    )
     return st.one_of(
         leaves,
-        *(_one(f"({{}} {op} {{}})", x, y) for op in "+-*/" for y in (x, integers(deep - 1))),
+        *(() if exact else numeric),
+        *(_one(f"({{}} {op} {{}})", x, y) for op in "+-*/" for y in (x, integers(deep - 1, exact))),
         _one("abs({})", x),
         _one("floor({})", x),
         _one("ceil({})", x),
         _one("trunc({})", x),
         _one("round({})", x),
-        _one("round(({})::numeric, 1)", x),
-        _one("({})::numeric", x),
         _one("sqrt(abs({}))", x),
         _one("ln(abs({}) + 1)", x),
         _one("least({})", _some(x)),
         _one("coalesce({})", _some(x)),
         _one("(CASE WHEN {} THEN {} END)", b, x),
         _one("(CASE WHEN {} THEN {} ELSE {} END)", b, x, x),
-        _one("extract(epoch FROM {})", moments(deep - 1)),
     )
 
 
 @cache
-def moments(deep: int = _DEEP) -> Text:
+def moments(deep: int = _DEEP, exact: bool = False) -> Text:
     """Return timestamps."""
     leaves = st.sampled_from([*_MOMENTS, "timestamp '2019-03-04 05:06:07.5'"])
     if not deep:
         return leaves
-    x = moments(deep - 1)
+    x = moments(deep - 1, exact)
     unit = st.sampled_from(["minute", "hour", "day", "week", "month", "quarter", "year"])
     return st.one_of(
         leaves,
@@ -108,7 +114,7 @@ def texts() -> Text:
 
 
 @cache
-def booleans(deep: int = _DEEP) -> Text:
+def booleans(deep: int = _DEEP, exact: bool = False) -> Text:
     """Return conditions."""
     leaves = st.sampled_from(
         ["shared", "late", "paid = 'cash'", "paid IS NULL", "fare > 20", "tip <= 0", "seats IN (1, 2, 9)", "late IS TRUE",
@@ -116,9 +122,9 @@ def booleans(deep: int = _DEEP) -> Text:
     )  # fmt: skip
     if not deep:
         return leaves
-    b = booleans(deep - 1)
+    b = booleans(deep - 1, exact)
     operator = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"])
-    typed = (integers(deep - 1), fractions(deep - 1), moments(deep - 1))
+    typed = (integers(deep - 1, exact), fractions(deep - 1, exact), moments(deep - 1, exact))
     return st.one_of(
         leaves,
         *(_one("({} {} {})", x, operator, x) for x in typed),
@@ -166,6 +172,20 @@ def aggregates() -> Text:
 
 
 _DOUBLE = st.sampled_from(["fare", "tip", "weight", "fare - tip"])
+
+
+@st.composite
+def counts(draw: st.DrawFn) -> str:
+    """Return SELECTs that count; over whole numbers and doubles only, which every engine computes alike."""
+    by = draw(
+        st.lists(st.one_of(booleans(1, exact=True), texts(), st.sampled_from(["paid", "stars", "to_zone"])), max_size=1)
+    )
+    outputs = [*by, f"count(*) FILTER (WHERE {draw(booleans(2, exact=True))})"]
+    outputs.append(
+        f"count({draw(st.one_of(integers(2, exact=True), fractions(2, exact=True), moments(2, exact=True), texts()))})"
+    )
+    where = draw(booleans(2, exact=True))
+    return f"SELECT {', '.join(outputs)} FROM rides WHERE {where}{' GROUP BY 1' if by else ''}"
 
 
 @st.composite
