@@ -1,0 +1,115 @@
+"""One question has one exact answer, whichever engine computes it and in whichever form."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+
+from dpsql.policy.model import Policy, Table
+from dpsql.privacy import sums
+from dpsql.privacy.bounding import Form
+from dpsql.privacy.exact import exact_buckets, exact_sums
+from dpsql.privacy.outline import Measurement
+from dpsql.privacy.sums import Sums
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.function import Dialect
+from dpsql.shadow.postgres import Postgres
+from tests.exactness import Exact, Measured, measurements
+from tests.fix_policy import with_rows
+from tests.fix_world import World
+from tests.memory import Memory
+from tests.records import ZONES, Maker, Row
+from tests.shapes import ATTAINED, NARROWED, OTHERS
+
+Ask = Callable[[Measurement], Exact]
+MOST = 3
+RIDERS = 40
+
+
+@pytest.fixture(scope="module")
+def bounded(policy: Policy) -> Policy:
+    """Give the policy with a bound that most riders pass."""
+    return with_rows(policy, "rides", "passenger", MOST)
+
+
+@pytest.fixture(scope="module")
+def rides(policy: Policy) -> Sequence[Row]:
+    """Make rides of a few riders, many with values that were not declared."""
+    maker = Maker(7, dirt=0.1, edges=0.2)
+    rows = [maker.row(policy.tables["rides"]) for _ in range(400)]
+    return [row | {"rider": n * n % RIDERS if n % 50 else None} for n, row in enumerate(rows)]
+
+
+@pytest.fixture(scope="module")
+def in_duckdb(bounded: Policy, rides: Sequence[Row], world: World) -> Ask:
+    """Give the exact answers of DuckDB."""
+    engine = Memory(bounded)
+    engine.fill("rides", rides)
+    return lambda measurement: Measured.of(measurement, engine, world).exact()
+
+
+@pytest.fixture(scope="module")
+def in_postgres(server: Postgres, bounded: Policy, rides: Sequence[Row], world: World) -> Iterator[Ask]:
+    """Give the exact answers of PostgreSQL."""
+    emitter = Emitter(Dialect.POSTGRES, world.public.declared)
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS same")
+        connection.execute("SET search_path = same")
+        _fill(connection, bounded.tables["rides"], rides)
+        _fill(connection, bounded.tables["zones"], ZONES)
+
+        def ask(measurement: Measurement) -> Exact:
+            rows = connection.execute(measurement.sql(emitter).encode()).fetchall()
+            grouped = measurement.groups.grouped
+            if isinstance(measurement, Sums):
+                return dict(zip(grouped, exact_sums(measurement, rows).coordinates, strict=True))
+            return dict(zip(grouped, exact_buckets(measurement, rows, None).histogram.tolist(), strict=True))
+
+        yield ask
+
+
+def _fill(connection: psycopg.Connection, table: Table, rows: Sequence[Row]) -> None:
+    columns = (SQL("{} {}").format(Identifier(c.name), SQL(c.declared)) for c in table.columns.values())
+    connection.execute(SQL("CREATE TABLE {} ({})").format(Identifier(table.name), SQL(", ").join(columns)))
+    with connection.cursor().copy(SQL("COPY {} FROM STDIN").format(Identifier(table.name))) as copy:
+        for row in rows:
+            copy.write_row([row[name] for name in table.columns])
+
+
+@pytest.mark.parametrize("sql", [*ATTAINED, *NARROWED, *OTHERS])
+def test_engines_and_forms_agree(
+    sql: str, bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB, PostgreSQL by rows and PostgreSQL by units give the same integers.
+
+    Which rows a selection keeps is each engine's own: it is by the text of numbers, which they write differently.
+    """
+    for part in measurements(sql, bounded, world, Memory(bounded)):
+        if part.bound.form is Form.SELECTION:
+            continue
+        expected = in_duckdb(part)
+        assert any(any(values) for values in expected.values())
+        for most in (0, 10**6):
+            monkeypatch.setattr(sums, "_FEW_GROUPS", most)
+            assert in_postgres(part) == expected
+
+
+def test_units_may_be_summed_first(bounded: Policy, world: World) -> None:
+    """With few groups PostgreSQL reads the table once."""
+    emitter = Emitter(Dialect.POSTGRES, world.public.declared)
+    (few,) = measurements("SELECT paid, count(*) FROM rides GROUP BY 1", bounded, world, Memory(bounded))
+    (many,) = measurements("SELECT day, paid, count(*) FROM rides GROUP BY 1, 2", bounded, world, Memory(bounded))
+    assert few.sql(emitter).count('"rides"') == 1
+    assert many.sql(emitter).count('"rides"') == 2
+
+
+def test_a_bound_without_measure_does_not_overflow(
+    policy: Policy, world: World, in_duckdb: Ask, in_postgres: Ask
+) -> None:
+    """Weights and products stay within 64 bits whatever `max_rows` is, and whole numbers on both engines."""
+    for most in (2 * 10**4, 10**7, 10**12, 10**15):
+        huge = with_rows(policy, "rides", "passenger", most)
+        for sql in ("SELECT paid, variance(fare), sum(seats) FROM rides GROUP BY 1", "SELECT count(*) FROM rides"):
+            (part,) = measurements(sql, huge, world, Memory(huge))
+            assert in_postgres(part) == in_duckdb(part)
