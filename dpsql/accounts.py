@@ -1,5 +1,6 @@
 """The tables `dpsql.budget` and `dpsql.charges`: what a role may still spend and what it has spent, asked in SQL."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ from dpsql.shadow import splice
 
 NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
 _MOST_CHARGES = 10_000
+_NAME_LENGTH = 63
 _TABLES = ("budget", "charges")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
@@ -40,12 +42,17 @@ def with_accounts(statement: Statement, account: Account, ledger: Ledger) -> str
     for table in [t for t in tree.find_all(exp.Table) if _is_ours(t)]:
         name = fold(table.this)
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        stand_in = exp.to_identifier(f"_dpsql {name}", quoted=True)
+        stand_in = exp.to_identifier(_placeholder(statement, name), quoted=True)
         table.replace(exp.Table(this=stand_in, alias=alias.copy()))
     text = render(tree)
     for name, rows in contents.items():
-        text = text.replace(f'"_dpsql {name}"', rows)
+        text = text.replace(f'"{_placeholder(statement, name)}"', rows)
     return statement.prefix + text + statement.suffix
+
+
+def _placeholder(statement: Statement, name: str) -> str:
+    """Return a name that no literal of the statement can contain: it depends on the whole of it."""
+    return f"_dpsql {name} {hashlib.sha256(statement.query.encode()).hexdigest()}"[:_NAME_LENGTH]
 
 
 def _is_ours(table: exp.Table) -> bool:

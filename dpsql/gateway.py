@@ -179,7 +179,8 @@ class Gateway:
         parts = {part.identity: part for _, scope in ready.scopes for part in scope}
         if not parts:
             return {}
-        keys = {identity: self._key(part, asker) for identity, part in parts.items()}
+        epoch = self._deps.ledger.epoch(self._deps.refresh)  # one for all parts, which belong together
+        keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
         items = [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
         found: dict[str, Release] = {}
         with self._deps.ledger.open_statement(_account(self._deps.policy, asker), text, items) as statement:
@@ -200,11 +201,10 @@ class Gateway:
         statement.store(key, release.to_bytes())
         return release
 
-    def _key(self, part: Part, asker: Asker) -> str:
+    def _key(self, part: Part, asker: Asker, epoch: int) -> str:
         """Return what a release is stored under: everything that it depends on."""
         policy = self._deps.policy
         kind = policy.roles[asker.role].protects
-        epoch = self._deps.ledger.epoch(self._deps.refresh)
         parts: tuple[object, ...] = (kind, policy.fingerprint, epoch, part.cost.epsilon, part.cost.delta, part.identity)
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)

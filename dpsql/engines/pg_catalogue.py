@@ -21,13 +21,16 @@ JOIN pg_type y ON y.oid = a.atttypid
 ORDER BY t.name, a.attnum
 """
 _ROLE = """
-SELECT current_user, rolsuper,
+SELECT current_setting('server_encoding'), current_user, rolsuper,
   pg_has_role(current_user, 'pg_execute_server_program', 'USAGE')
     OR pg_has_role(current_user, 'pg_write_server_files', 'USAGE'),
   ARRAY(SELECT name FROM unnest(%s::text[]) AS t (name)
     WHERE has_table_privilege(to_regclass(quote_ident(name)), 'INSERT, UPDATE, DELETE, TRUNCATE'))
 FROM pg_roles WHERE rolname = current_user
 """
+
+
+_ENCODINGS = frozenset({"UTF8", "LATIN1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +61,20 @@ def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str,
 
 
 def check_role(connection: Connection, tables: Sequence[str]) -> None:
-    """See that the role can't do more than read.
+    """See that the role can't do more than read, and that every text can be read.
 
     Raises:
-        ConfigError: it is a superuser, can reach beyond the database, or may write to one of `tables`.
+        ConfigError: the role is a superuser, can reach beyond the database, or may write to one of `tables`.
     """
     found = connection.execute(_ROLE, [list(tables)]).fetchone()
     if found is None:
         return
-    role, superuser, reaching, writable = found
+    encoding, role, superuser, reaching, writable = found
+    if encoding not in _ENCODINGS:
+        raise ConfigError(
+            f"engine: the database's encoding is {encoding}, of which not every text can be read as UTF-8",
+            hint="An error would tell that there is such a text. Serve a database whose encoding is UTF8.",
+        )
     if superuser or reaching or writable:
         can = (
             "is a superuser"

@@ -28,7 +28,7 @@ class Pool:
 
     def __init__(self, dsn: str, *, most: int) -> None:
         """Prepare to connect to `dsn`, at most `most` times at once."""
-        self._dsn = make_conninfo("", **{**_DEFAULTS, **conninfo_to_dict(dsn)})
+        self._dsn = make_conninfo("", **{**_DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": "UTF8"})
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(most)

@@ -50,7 +50,7 @@ class Reading:
 
     def rows(self, values: Iterable[str], *, distinct: bool = False) -> str:
         """Return the SELECT of the unit `u`, the keys `k0` … and `values`."""
-        keys = [f"{self.emitter.sql(key.grouped)} AS k{i}" for i, key in enumerate(self.keys)]
+        keys = [f"{_grouped(key, self.emitter)} AS k{i}" for i, key in enumerate(self.keys)]
         return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join([f'{self.unit} AS u', *keys, *values])} {self.from_where}"
 
     def grouped(self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str) -> str:
@@ -90,10 +90,16 @@ class Reading:
         return [f"k{i}" for i in range(len(self.keys))]
 
 
+def _grouped(key: Key, emitter: Emitter) -> str:
+    """Return what rows are grouped by; of keys to be found out no two that come back as one, or a unit would be two."""
+    text, type_ = emitter.sql(key.grouped), key.grouped.type
+    return emitter.as_number(text, type_) if key.shown is None and type_.is_temporal else text
+
+
 def _code(name: str, key: Key, emitter: Emitter) -> str:
     """Return a key as an integer or a text."""
     type_ = key.grouped.type
-    if type_ is SqlType.TEXT:
+    if type_ is SqlType.TEXT or (key.shown is None and type_.is_temporal):
         return name
     if key.fractional:
         return _text(emitter.cast(name, SqlType.DOUBLE), emitter.dialect)

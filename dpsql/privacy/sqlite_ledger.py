@@ -133,8 +133,9 @@ class SqliteLedger:
         """Store a release; the first to be stored under a key stays."""
         kind = account.role.protects
         with self._file.write() as connection:
-            connection.execute(_RELEASE, (kind, key, release))
-            connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+            # Another process may have been first; its release is another, and the role has not paid for two.
+            if connection.execute(_RELEASE, (kind, key, release)).rowcount:
+                connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
 
     def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
         for number, entry in _lines(connection.execute(_NEW_LINES, (self._book.last,))):

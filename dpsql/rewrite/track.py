@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -32,7 +33,7 @@ class Tracker:
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
         relation, names = self._from(select, ctes)
-        t = translator(names, self.constants, self.known, self.public)
+        t = translator(names, self.constants, self.known, partial(self._public, ctes))
         where = select.args.get("where")
         if where is not None:
             relation = filtered(relation, checked(t, where.this))
@@ -43,10 +44,11 @@ class Tracker:
         """Return the facts about an expression by the declarations alone."""
         return facts(expr, self.declared.env(refs(expr)))
 
-    def public(self, table: exp.Table) -> bool:
+    def _public(self, ctes: Mapping[str, exp.CTE], table: exp.Table) -> bool:
         """Say whether a name in FROM means a declared public table."""
         found = declared(table, self.policy)
-        return found is not None and found.public
+        hidden = fold(table.this) in ctes and not table.args.get("db")
+        return found is not None and found.public and not hidden
 
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
@@ -72,7 +74,7 @@ class Tracker:
         if _side(first) is not Join.INNER:
             raise Unsupported("write the protected table on the left of the join", position=position(first))
         relation, other = self._item(first.this, ctes)
-        relation, names = self._attach(relation, Names({other: relation.columns}), (public, alias), first)
+        relation, names = self._attach(relation, Names({other: relation.columns}), (public, alias), first, ctes)
         for join in rest:
             relation, names = self._join(relation, names, join, ctes)
         return relation, names
@@ -126,35 +128,41 @@ class Tracker:
     def _join(
         self, relation: Relation, names: Names, join: exp.Join, ctes: Mapping[str, exp.CTE]
     ) -> tuple[Relation, Names]:
-        return self._attach(relation, names, self._item(join.this, ctes), join)
+        return self._attach(relation, names, self._item(join.this, ctes), join, ctes)
 
     def _attach(
-        self, relation: Relation, names: Names, other: tuple[Relation, str], join: exp.Join
+        self,
+        relation: Relation,
+        names: Names,
+        other: tuple[Relation, str],
+        join: exp.Join,
+        ctes: Mapping[str, exp.CTE],
     ) -> tuple[Relation, Names]:
         """Return the relation joined with a public table, and what names then mean."""
         right, alias = other
         side, by, table = _side(join), len(relation.sources), right.protected
         columns = {name: ref(by, table, column, optional=side is Join.LEFT) for name, column in _plain(right, join)}
         both_sides = Names({**names.tables, alias: columns}, names.merged)
-        on, merged = self._condition(join, names, both_sides, columns)
+        t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
+        on, merged = _condition(t, join, names, columns)
         joined = replace(relation, sources=(*relation.sources, Source(table, side, on)))
         return replace(joined, columns={**relation.columns, **columns}), replace(both_sides, merged=merged)
 
-    def _condition(
-        self, join: exp.Join, left: Names, together: Names, right: Mapping[str, Expr]
-    ) -> tuple[Expr, Mapping[str, Expr]]:
-        """Return the condition of a join, and the columns that USING has merged so far."""
-        t = translator(together, self.constants, self.known, self.public)
-        on, using = join.args.get("on"), join.args.get("using")
-        if not using:
-            return TRUE if on is None else checked(t, on), left.merged
-        pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
-        found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
-        missing = [name for name in pairs if name not in right]
-        if missing:
-            raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', position=position(join))
-        conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
-        return both(*conditions), {**left.merged, **found}
+
+def _condition(
+    t: Translator, join: exp.Join, left: Names, right: Mapping[str, Expr]
+) -> tuple[Expr, Mapping[str, Expr]]:
+    """Return the condition of a join, and the columns that USING has merged so far."""
+    on, using = join.args.get("on"), join.args.get("using")
+    if not using:
+        return TRUE if on is None else checked(t, on), left.merged
+    pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
+    found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
+    missing = [name for name in pairs if name not in right]
+    if missing:
+        raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', position=position(join))
+    conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
+    return both(*conditions), {**left.merged, **found}
 
 
 def _side(join: exp.Join) -> Join:

@@ -30,6 +30,13 @@ BEGIN
   RETURN value::text;
 END $$;
 
+-- What a session calls its own may hide PostgreSQL's types; their names are remembered for all sessions.
+CREATE FUNCTION dpsql.spell_type(type oid, modifier integer) RETURNS text LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN format_type(type, modifier);
+END $$;
+
 CREATE FUNCTION dpsql.margin(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '0A000',
@@ -106,9 +113,8 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute(_FUNCTIONS)
     connection.execute(_TABLES)
     connection.execute(_ACTIVITY)
-    names = [table.name for table in policy.tables.values() if not table.public]
-    # Whether a temporary table of this session bears a protected table's name, and would be read in its stead.
-    connection.execute(SQL(_MASKED).format(names=Literal(names)))
+    # Whether a temporary table of this session bears a declared table's name, and would be read in its stead.
+    connection.execute(SQL(_MASKED).format(names=Literal(list(policy.tables))))
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
     connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'dpsql.tripwire'::regproc")

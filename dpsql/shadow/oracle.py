@@ -122,6 +122,7 @@ class ShadowOracle:
 
     def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
+        self.moving = self.moving or _MOVING.search(expression) is not None
         question = sql.SQL(
             "SELECT left(v::text, {}), pg_typeof(v)::text "
             "FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"

@@ -100,6 +100,10 @@ class Asking:
         texts = (None if value is None else value.decode(codec) for value in arguments)
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
         text = await self._on_worker(asked.question, described, bound, settings)
+        if not _writable(text, codec):
+            raise Unsupported(
+                "the answer has characters that client_encoding lacks", hint="SET client_encoding = 'UTF8'"
+            )
         return Answer(text, spelled[0])
 
     async def install(
@@ -215,9 +219,17 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
         raise Unsupported("private statements need standard_conforming_strings and array_nulls", hint="Set both to on.")
     if masked != "f":
         raise AccessDenied(
-            "a temporary table bears the name of a protected table", hint="Drop it, or give it another name."
+            "a temporary table bears the name of a declared table", hint="Drop it, or give it another name."
         )
     return Settings(epsilon or None, zone, path)
+
+
+def _writable(text: str, codec: str) -> bool:
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def failed_probe(asked: Asked, refused: ShadowRefusedError) -> str | None:

@@ -17,6 +17,7 @@ from dpsql.errors import TooManyClients
 from dpsql.question import Answers, Asker, Cancellation
 from dpsql.wire.attempts import Attempts
 from dpsql.wire.backend import cancel_request
+from dpsql.wire.current import Current
 from dpsql.wire.frames import Limits
 from dpsql.wire.scram import Verifier
 from dpsql.wire.types import TypeNames
@@ -86,16 +87,17 @@ class House:
         self._seats: dict[int, _Seat] = {}
         self._present: Counter[str] = Counter()
         self._secret = secrets.token_bytes(32)
+        self.answers = Current(answers)
         self.furnish(answers, users)
 
     def furnish(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
-        """Take a gateway and users, from the next session in the shadow on; whatever was learnt from it is forgotten.
+        """Take a gateway, from the next statement on, and users; whatever was learnt from the old one is forgotten.
 
         Raises:
             ValueError: when a verifier is none.
         """
         self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
-        self.answers = answers
+        self.answers.now = answers
         self.users = users
         self.types = TypeNames()
         self._greetings: dict[Key, dict[str, str]] = {}

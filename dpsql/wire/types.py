@@ -15,7 +15,7 @@ class TypeNames:
         self._known: dict[tuple[int, int], str] = {}
 
     async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
-        """Return `format_type(oid, typmod)` for each pair, from the shadow where it is not known.
+        """Return `format_type(oid, typmod)` for each pair, whatever the search path, from the shadow where it is not known.
 
         Raises:
             ShadowRefusedError: when the shadow can't be asked.
@@ -27,7 +27,7 @@ class TypeNames:
 
 
 async def _ask(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
-    calls = (f"pg_catalog.format_type({oid}, {typmod})" for oid, typmod in pairs)
+    calls = (f"dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
     replies = await backend.ask(
         (Kind.CLOSE, frames.close(b"S", _NAME)),
         (Kind.PARSE, frames.parse(_NAME, f"SELECT {', '.join(calls)}".encode())),

@@ -1,16 +1,18 @@
 """What a client writes stays what it is: no literal becomes part of an answer, no setting stalls the server."""
 
 from fractions import Fraction
+from pathlib import Path
 from time import perf_counter
 
 import pytest
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Period, Policy
+from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.privacy.sums import Sums
 from dpsql.question import Settings
 from tests.exactness import measurements
-from tests.fix_world import NewClient, World
+from tests.fix_world import NewClient, World, noon
 from tests.memory import Memory
 
 MARK = '"_dpsql answer 0" AS _dp'
@@ -74,3 +76,38 @@ def test_group_by_distinct_drops_equal_sets(new_client: NewClient, policy: Polic
     client = new_client(Memory(policy))
     answer = client.ask("SELECT shared, count(*) FROM rides GROUP BY DISTINCT rollup(shared), rollup(shared)")
     assert len(answer.rows) == 3
+
+
+def test_a_name_that_hides_a_public_table_is_not_taken_for_it(new_client: NewClient, policy: Policy) -> None:
+    """A CTE named as a public table is no public table."""
+    client = new_client(Memory(policy))
+    with pytest.raises(Unsupported, match="declared public tables only"):
+        client.ask(
+            "WITH zones AS (SELECT 77 AS zone_id) "
+            "SELECT count(*) FROM rides WHERE from_zone IN (SELECT zone_id FROM zones)"
+        )
+    assert client.charges == 0
+
+
+def test_a_literal_is_not_taken_for_the_place_of_an_account(new_client: NewClient, policy: Policy) -> None:
+    """What a role has spent stands where the table stood, whatever the client's strings look like."""
+    mark = '"_dpsql budget"'
+    answer = new_client(Memory(policy)).ask(f"SELECT '{mark}', unit_kind FROM dpsql.budget")
+    assert answer.rows == [(mark, "passenger")]
+
+
+class _Midnight(SqliteLedger):
+    """A ledger whose epoch ends whenever it is asked for."""
+
+    def epoch(self, refresh: Period) -> int:
+        """Begin the next epoch."""
+        _ = refresh
+        return self.advance("midnight")
+
+
+def test_the_parts_of_a_statement_are_of_one_epoch(new_client: NewClient, policy: Policy, tmp_path: Path) -> None:
+    """Else the numbers of one epoch could stand beside the keys of another."""
+    ledger = _Midnight(tmp_path / "ledger.db", noon)
+    client = new_client(Memory(policy), "eve", ledger=ledger)
+    client.ask("SELECT note, count(*), median(fare) FROM rides GROUP BY note")
+    assert ledger.advance("test") == 2

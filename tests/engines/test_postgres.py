@@ -64,6 +64,21 @@ def test_a_role_that_may_write_is_refused(owner: psycopg.Connection, reader_dsn:
     PostgresEngine(reader_dsn, ["t"]).close()
 
 
+def test_a_database_whose_texts_can_not_all_be_read_is_refused(server: Postgres, owner: psycopg.Connection) -> None:
+    """Its error at a text that is no UTF-8 would tell that there is such a text."""
+    owner.execute("CREATE DATABASE loose ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(ConfigError, match="encoding is SQL_ASCII"):
+        PostgresEngine(server.dsn("loose").replace("user=dpsql_owner", f"user={READER}"), [])
+
+
+def test_no_setting_changes_how_texts_are_read(owner: psycopg.Connection, reader_dsn: str, charge: Charge) -> None:
+    """In another encoding a text that it lacks would be an error."""
+    owner.execute("CREATE TABLE t AS SELECT '日本' AS a")
+    engine = PostgresEngine(f"{reader_dsn} client_encoding=LATIN1", [])
+    assert _one(engine, "SELECT a FROM t", charge) == "日本"
+    engine.close()
+
+
 def test_an_unreachable_server_is_told(reader_dsn: str) -> None:
     """The message does not repeat the DSN, which may hold a password."""
     with pytest.raises(NoEngine, match=re.escape("the PostgreSQL server can't be asked")) as caught:

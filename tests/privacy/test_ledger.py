@@ -326,3 +326,15 @@ def test_refused_statement_leaves_nobody_waiting(ledger: SqliteLedger) -> None:
     with pytest.raises(BudgetExhausted):
         _ask(ledger, _account(total="0.1"), _item("a"))
     assert _ask(ledger, _account(), _item("a")) == {"a": None}
+
+
+def test_a_release_that_came_too_late_is_not_paid_twice_over(tmp_path: Path, clock: Clock) -> None:
+    """Two processes measured at once: who paid for the release that was not kept may not have the other for nothing."""
+    with SqliteLedger(tmp_path / "ledger.db", clock) as one, SqliteLedger(tmp_path / "ledger.db", clock) as two:
+        first, second = _account("first"), _account("second")
+        with one.open_statement(first, "", [_item("a")]) as kept, two.open_statement(second, "", [_item("a")]) as late:
+            kept.store("a", b"kept")
+            late.store("a", b"late")
+        assert _spent(one, second) == (Fraction("0.4"), Fraction("0.8"))
+        assert _ask(one, second, _item("a")) == {"a": b"kept"}
+        assert _spent(one, second) == (Fraction("0.8"), Fraction("0.8"))

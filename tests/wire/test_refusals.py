@@ -207,14 +207,24 @@ def test_private_statement_needs_plain_literals(connect: Connect, answers: Exact
     assert answers.calls.total() == before
 
 
-def test_temporary_table_can_not_stand_in_for_a_protected_one(connect: Connect, answers: Exact) -> None:
+@pytest.mark.parametrize("name", ["trips", "zones"])
+def test_temporary_table_can_not_stand_in_for_a_declared_one(connect: Connect, answers: Exact, name: str) -> None:
     """With a temporary table of that name, private statements are refused."""
     connection, before = connect(), answers.calls.total()
     connection.execute("create temp table harmless (fare int)")
-    connection.execute("alter table harmless rename to trips")
+    connection.execute(f"alter table harmless rename to {name}".encode())
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("select count(*) from trips where fare > 1")
     assert answers.calls.total() == before
+
+
+def test_answer_that_the_client_can_not_read_ends_no_session(connect: Connect) -> None:
+    """Characters that its encoding lacks are an error of the statement."""
+    connection = connect()
+    connection.execute("set client_encoding = 'LATIN1'")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="client_encoding lacks"):
+        connection.execute("select chr(26085), count(*) from trips group by 1")
+    assert connection.execute("select chr(233), count(*) from trips group by 1").fetchall() == [("é", 1000)]
 
 
 def test_settings_reach_the_gateway(connect: Connect, answers: Exact) -> None:
