@@ -1,6 +1,7 @@
 """One running dpsql: engine, ledger, shadow, gateway, listener and pages, started in order and stopped in reverse."""
 
 import asyncio
+import hashlib
 import logging
 import os
 import ssl
@@ -99,7 +100,7 @@ class Server:
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
         public = read_public(new.policy, self._engine)
-        if self._must_build(new):
+        if self._must_build(new, public):
             await self._listener.begin_move()
         try:
             gateway = self._furnished(new, public)
@@ -129,15 +130,19 @@ class Server:
         self._stack.push_async_callback(self._close_pages)
         await self._open_pages()
 
-    def _must_build(self, config: Config) -> bool:
-        epoch = str(self._ledger.epoch(config.refresh))
-        return not build.is_current(self._shadow, config.policy, _roles(config), epoch=epoch)
+    def _must_build(self, config: Config, public: Public) -> bool:
+        return not build.is_current(self._shadow, config.policy, _roles(config), epoch=self._contents(config, public))
+
+    def _contents(self, config: Config, public: Public) -> str:
+        """Return what the shadow's tables are made of beside the policy: the epoch, and the public rows as they are now."""
+        rows = hashlib.sha256(repr(public.rows).encode()).hexdigest()
+        return f"{self._ledger.epoch(config.refresh)} {rows}"
 
     def _furnished(self, config: Config, public: Public) -> Gateway:
         """Make the shadow's database, if it is not there, and a gateway beside it."""
         policy, session = config.policy, self._oracle
-        epoch = self._ledger.epoch(config.refresh)
-        build.ensure(self._shadow, policy, _roles(config), _rows(public), epoch=str(epoch))
+        epoch = self._contents(config, public)
+        build.ensure(self._shadow, policy, _roles(config), _rows(public), epoch=epoch)
 
         def oracle(settings: Settings) -> Oracle:
             return ShadowOracle(session, settings)
