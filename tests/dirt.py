@@ -34,7 +34,7 @@ def rides(policy: Policy) -> list[Row]:
 
 def heavy(rows: Iterable[Row], unit: str, share: int) -> list[Row]:
     """Return the rows with one in `share` given to one of three units, who then have many more than they may."""
-    return [row | {unit: -(n % 3 + 1)} if n % share == 0 else row for n, row in enumerate(rows)]
+    return [row | {unit: -(n // share % 3 + 1)} if n % share == 0 else row for n, row in enumerate(rows)]
 
 
 def _paid(n: int) -> Cell:

@@ -15,7 +15,6 @@ from dpsql.policy.model import Policy, Table
 from tests.fix_world import Answer, World, fetched
 from tests.records import ZONES, Row, clamped
 
-DATABASE = "clamped"
 _MEDIAN = """
 CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
   'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest($1) AS u (x)';
@@ -31,16 +30,16 @@ class Reference:
     connection: psycopg.Connection
 
     @classmethod
-    def of(cls, world: World, tables: Mapping[str, Sequence[Row]]) -> "Reference":
-        """Make the database."""
-        world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(DATABASE)))
-        world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(DATABASE)))
-        connection = world.connect("dpsql_owner", DATABASE)
+    def of(cls, world: World, tables: Mapping[str, Sequence[Row]], name: str = "clamped") -> "Reference":
+        """Make a database with that name."""
+        world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+        world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        connection = world.connect("dpsql_owner", name)
         connection.execute(_MEDIAN)
         connection.execute("CREATE SCHEMA clamped")
         _fill(connection, "public", world.policy.tables["zones"], ZONES)
-        for name, rows in tables.items():
-            table = world.policy.tables[name]
+        for table_name, rows in tables.items():
+            table = world.policy.tables[table_name]
             _fill(connection, "clamped", table, [clamped(row, table) for row in rows])
         return cls(world.policy, connection)
 
