@@ -5,23 +5,36 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.report import show_report
 from dpsql.cli.told import told
 from dpsql.engines.base import NoEngine
 from dpsql.engines.open import connect
+from dpsql.engines.owner import report
 from dpsql.engines.tables import check_tables
 from dpsql.policy.load import load
 from dpsql.policy.load.editors import write_schemas
+from dpsql.public import read_public
 
 _Schemas = Annotated[
     Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this directory instead.")
 ]
 
 
+_Data = Annotated[bool, typer.Option("--data", help="Also read the records and print a private report, for owners.")]
+_Groups = Annotated[int, typer.Option("--groups", help="With --data: how many groups a typical answer has.", min=1)]
+
+
 @told
-def check(config: ConfigFile = DEFAULT_CONFIG, json_schema: _Schemas = None) -> None:
-    """Check the configuration, and compare it with the engine's tables if the engine can be reached."""
+def check(
+    config: ConfigFile = DEFAULT_CONFIG, json_schema: _Schemas = None, data: _Data = False, groups: _Groups = 100
+) -> None:
+    """Check the configuration, and compare it with the engine's tables if the engine can be reached.
+
+    Only with --data are records read.
+    """
     if json_schema is not None:
         for file in write_schemas(json_schema):
             typer.echo(f"wrote {file}")
@@ -38,3 +51,6 @@ def check(config: ConfigFile = DEFAULT_CONFIG, json_schema: _Schemas = None) -> 
     with closing(engine):
         check_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
+        if data:
+            reports = report(policy, engine, read_public(policy, engine).declared)
+            show_report(Console(), policy, reports, groups)

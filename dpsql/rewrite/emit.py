@@ -59,6 +59,10 @@ class Emitter:
             return f"{raw} <= {self._infinity()}"
         return f"{raw} IS NOT NULL"
 
+    def member(self, ref: Ref) -> str:
+        """Return the condition that a column with a domain holds one of its values."""
+        return self._member(self.raw(ref), self.declared.one(ref).values or (), ref.type)
+
     def cast(self, text: str, type_: SqlType) -> str:
         """Return a cast that can't fail."""
         if self.dialect is Dialect.DUCKDB:

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import duckdb
+import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
+from dpsql.engines.duckdb import DuckDb
 from tests.policy.fix_config import write_files
 
 RUN = CliRunner()
@@ -59,6 +61,31 @@ def test_the_engine_lacks_what_is_declared(tmp_path: Path) -> None:
         'schemas/trips.yaml: column "seats" of table "trips": the engine has no such column\n'
         "HINT: Correct the schema files, or the tables.\n"
     )
+
+
+def test_plain_check_reads_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without --data only the catalogue is asked."""
+    path = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS)
+    for method in ("run", "for_owner", "public_rows"):
+        monkeypatch.delattr(DuckDb, method)
+    assert RUN.invoke(app, ["check", "--config", str(path)]).exit_code == 0
+    assert RUN.invoke(app, ["check", "--config", str(path), "--data"]).exit_code == 1
+
+
+def test_the_owners_report_says_that_it_is_private(tmp_path: Path) -> None:
+    """Before any number."""
+    path = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS)
+    with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
+        connection.execute("INSERT INTO zones VALUES (1, 'Bronx')")
+        connection.execute("INSERT INTO trips SELECT 1, NULL, NULL, 1, 'gold', 200, 1 FROM range(4)")
+    done = RUN.invoke(app, ["check", "--config", str(path), "--data", "--groups", "1"])
+    assert done.exit_code == 0
+    before, _, after = done.stdout.partition("PRIVATE: exact numbers")
+    assert "%" not in before
+    assert "100.00 %" in after
+    assert "4 rows" in after
 
 
 def test_a_wrong_option_is_a_usage_error() -> None:

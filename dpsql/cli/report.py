@@ -1,0 +1,63 @@
+"""The owner's report of `dpsql check --data`, as tables on a terminal."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpsql.engines.owner import ColumnReport, TableReport, UnitReport
+from dpsql.policy.model import Policy, Role
+
+_WARNING = (
+    "PRIVATE: exact numbers about the records, for their owner only. Bounds that are chosen by them make the guarantee "
+    "conditional on that choice: declare what you know about the world, and use this to find mistakes."
+)
+
+
+def show_report(console: Console, policy: Policy, reports: Iterable[TableReport], groups: int) -> None:
+    """Print what was found; `groups` is the number of groups that a typical answer has."""
+    console.print(Text(_WARNING, style="bold red"))
+    for one in reports:
+        console.print(_columns(one))
+        for units in one.units:
+            roles = [role for role in policy.roles.values() if role.protects == units.kind]
+            console.print(_units(one.name, units, roles, groups))
+
+
+def _columns(found: TableReport) -> Table:
+    """Lay out the share of rows that each column's declaration changes."""
+    title = Text(f"{found.name}: {found.rows:,} rows (private)")
+    table = Table("column", title=title, title_justify="left", header_style="bold")
+    for heading in ("NULL or NaN", "below bounds", "above bounds", "not in domain"):
+        table.add_column(heading, justify="right")
+    for column in found.columns:
+        table.add_row(Text(column.name), *(_share(number, found.rows) for number in _numbers(column)))
+    return table
+
+
+def _numbers(column: ColumnReport) -> tuple[int | None, ...]:
+    return (column.nulls, column.below, column.above, column.outside)
+
+
+def _share(number: int | None, rows: int) -> str:
+    if number is None:
+        return ""
+    share = 100 * number / max(rows, 1)
+    return ("< 0.01 %" if share < 0.01 else f"{share:.2f} %") if number else "none"
+
+
+def _units(table: str, found: UnitReport, roles: Iterable[Role], groups: int) -> Table:
+    """Lay out what bounds on a unit's rows would keep, and the error of a count with each role's ε."""
+    units = sum(found.histogram.values())
+    title = f"{table}: {units:,} units of kind {found.kind}, {found.nobodys:,} rows without one (private)"
+    grid = Table(title=Text(title), title_justify="left", header_style="bold")
+    grid.add_column("max_rows", justify="right")
+    grid.add_column("rows kept", justify="right")
+    for role in roles:
+        grid.add_column(Text(f"error of a count,\n{groups:,} groups, {role.name}"), justify="right")
+    for most in found.choices():
+        errors = (found.error(most, role.per_query.epsilon, groups) for role in roles)
+        cells = [f"{most:,}", f"{100 * found.kept(most):.1f} %", *(f"{100 * error:.2f} %" for error in errors)]
+        grid.add_row(*cells, style="bold" if most == found.max_rows else None)
+    return grid
