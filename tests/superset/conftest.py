@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from tests.superset.api import Superset
 HERE = Path(__file__).parent
 PROGRAM = Path(os.environ.get("SUPERSET", ".venv/superset")).absolute() / "bin" / "superset"
 """Where `make test-superset` installs it."""
-collect_ignore_glob = [] if PROGRAM.exists() and shutil.which("chromium") else ["test_*.py"]
+_THERE = PROGRAM.exists() and shutil.which("chromium") and find_spec("playwright")
+collect_ignore_glob = [] if _THERE else ["test_*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
