@@ -5,7 +5,7 @@ SELECT (count(*))::text FROM (SELECT DISTINCT s0."passenger_id" AS u FROM "trips
 WITH r AS MATERIALIZED (SELECT DISTINCT s0."passenger_id" AS u, (CASE WHEN s0."passenger_count" < 0 THEN 0 WHEN s0."passenger_count" > 6 THEN 6 ELSE s0."passenger_count" END) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."passenger_count" IS NOT NULL AND (NOT (s0."passenger_id" IS NULL))), h AS MATERIALIZED (SELECT u AS hu, CAST(458752 / greatest(count(*), 7) AS BIGINT) AS w FROM r GROUP BY 1) SELECT CAST(k0 AS BIGINT), (sum(w))::text FROM r JOIN h ON u = hu GROUP BY k0;
 
 -- beside rows
-WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 / greatest(count(*), 20) AS BIGINT) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL GROUP BY 1) SELECT (sum(w))::text FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r JOIN h ON u = hu;
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
 
 -- beside rows
 SELECT (count(*))::text FROM (SELECT DISTINCT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND (NOT (s0."passenger_id" IS NULL))) AS r;
