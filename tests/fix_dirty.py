@@ -6,13 +6,17 @@ from functools import cache
 import psycopg
 import pytest
 
+from dpsql.engines.base import Engine
+from dpsql.engines.postgres import PostgresEngine
 from dpsql.policy.model import Policy
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Asker
+from dpsql.rewrite.function import Dialect
 from tests.dirt import rides, trips
 from tests.fix_world import USERS, Client, World, noon
 from tests.memory import Memory
-from tests.reference import Reference
+from tests.records import ZONES
+from tests.reference import Reference, write_table
 
 
 @pytest.fixture(scope="session")
@@ -34,18 +38,43 @@ def reference(world: World) -> Iterator[Reference]:
 
 
 @pytest.fixture(scope="session")
-def user(world: World, dirty: Memory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Client]]:
-    """Give a function that returns a user's client; all of them share a gateway and a ledger."""
-    ledger = SqliteLedger(tmp_path_factory.mktemp("ledger") / "ledger.db", noon)
-    gateway, owner = world.gateway(dirty, ledger), world.connect("dpsql_owner")
+def dirty_postgres(world: World, policy: Policy) -> Iterator[PostgresEngine]:
+    """PostgreSQL as the engine, with the dirty records as they are."""
+    world.owner.execute("CREATE DATABASE records")
+    world.owner.execute("CREATE ROLE reader LOGIN")
+    owner = world.connect("dpsql_owner", "records")
+    for name, rows in {"zones": ZONES, "trips": trips(policy), "rides": rides(policy)}.items():
+        write_table(owner, "public", policy.tables[name], rows)
+    owner.execute("GRANT CONNECT ON DATABASE records TO reader")
+    owner.execute("GRANT USAGE ON SCHEMA public TO reader")
+    owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    engine = PostgresEngine(world.server.dsn("records").replace("user=dpsql_owner", "user=reader"), ["trips", "rides"])
+    yield engine
+    engine.close()
+    owner.close()
+
+
+NewUser = Callable[..., Client]
+
+
+@pytest.fixture(scope="session")
+def user(
+    world: World, dirty: Memory, dirty_postgres: PostgresEngine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[NewUser]:
+    """Give a function that returns a user's client; all users of an engine share a gateway and a ledger."""
+    owner = world.connect("dpsql_owner")
     opened: list[psycopg.Connection] = [owner]
+    ledgers = {d: SqliteLedger(tmp_path_factory.mktemp("ledger") / f"{d}.db", noon) for d in Dialect}
+    engines: dict[Dialect, Engine] = {Dialect.DUCKDB: dirty, Dialect.POSTGRES: dirty_postgres}
+    gateways = {dialect: world.gateway(engines[dialect], ledger) for dialect, ledger in ledgers.items()}
 
     @cache
-    def user(name: str) -> Client:
+    def user(name: str, dialect: Dialect = Dialect.DUCKDB) -> Client:
         opened.append(world.connect(name))
-        return Client(gateway, ledger, opened[-1], owner, Asker(name, USERS[name]))
+        return Client(gateways[dialect], ledgers[dialect], opened[-1], owner, Asker(name, USERS[name]))
 
     yield user
     for connection in opened:
         connection.close()
-    ledger.close()
+    for ledger in ledgers.values():
+        ledger.close()

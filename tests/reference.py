@@ -4,12 +4,13 @@ The clamped tables are made from the declared meaning alone. A statement sees th
 every column that it names and that is not declared nullable.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import psycopg
+import sqlglot
 from psycopg.sql import SQL, Identifier
+from sqlglot import exp
 
 from dpsql.policy.model import Policy, Table
 from tests.fix_world import Answer, World, fetched
@@ -37,10 +38,10 @@ class Reference:
         connection = world.connect("dpsql_owner", name)
         connection.execute(_MEDIAN)
         connection.execute("CREATE SCHEMA clamped")
-        _fill(connection, "public", world.policy.tables["zones"], ZONES)
+        write_table(connection, "public", world.policy.tables["zones"], ZONES)
         for table_name, rows in tables.items():
             table = world.policy.tables[table_name]
-            _fill(connection, "clamped", table, [clamped(row, table) for row in rows])
+            write_table(connection, "clamped", table, [clamped(row, table) for row in rows])
         return cls(world.policy, connection)
 
     def answer(self, sql: str, kind: str) -> Answer:
@@ -49,15 +50,15 @@ class Reference:
         Raises:
             psycopg.Error: PostgreSQL can't compute it for some row.
         """
-        words = set(re.findall(r"\w+", sql.lower()))
+        names = {column.name.lower() for column in sqlglot.parse_one(sql, read="postgres").find_all(exp.Column)}
         with self.connection.transaction(force_rollback=True):
             for table in self.policy.tables.values():
                 if not table.public:
-                    self._show(table, words, kind)
+                    self._show(table, names, kind)
             return fetched(self.connection, sql.replace('"taxi".', ""))
 
-    def _show(self, table: Table, words: set[str], kind: str) -> None:
-        needed = [c.name for c in table.columns.values() if c.name in words and not c.nullable]
+    def _show(self, table: Table, names: set[str], kind: str) -> None:
+        needed = [c.name for c in table.columns.values() if c.name in names and not c.nullable]
         present = (SQL("{} IS NOT NULL").format(Identifier(name)) for name in (table.units[kind].column, *needed))
         self.connection.execute(
             SQL("CREATE VIEW public.{0} AS SELECT * FROM clamped.{0} WHERE {1}").format(
@@ -66,7 +67,8 @@ class Reference:
         )
 
 
-def _fill(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
+def write_table(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
+    """Make a table as it is declared, with rows."""
     name = Identifier(schema, table.name)
     columns = (
         SQL("{} {} {}").format(

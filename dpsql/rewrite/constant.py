@@ -158,8 +158,10 @@ def parsed(text: str | None, type_name: str) -> Const:
 
 
 def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
-    """Return a string literal as the type of what it is compared with, as PostgreSQL reads it; others unchanged."""
-    if const.type is not SqlType.TEXT or type_ is SqlType.TEXT or const.value is None:
+    """Return NULL, or a string literal, as the type of what it is compared with; others unchanged."""
+    if const.value is None:
+        return Const(None, type_)
+    if const.type is not SqlType.TEXT or type_ is SqlType.TEXT:
         return const
     try:
         return Const(parse_value(str(const.value), type_), type_)

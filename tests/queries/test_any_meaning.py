@@ -1,12 +1,12 @@
 """Statements that nobody thought of mean what PostgreSQL says they mean, on the clamped tables."""
 
-from collections.abc import Callable
-
 import psycopg
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
+from dpsql.rewrite.function import Dialect
+from tests.fix_dirty import NewUser
 from tests.fix_world import Client
 from tests.reference import Reference
 from tests.strategies import counts
@@ -18,7 +18,6 @@ _SETTINGS = settings(
     max_examples=200,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
-User = Callable[[str], Client]
 
 
 def check(sql: str, client: Client, reference: Reference) -> None:
@@ -39,14 +38,16 @@ def check(sql: str, client: Client, reference: Reference) -> None:
 
 @_SETTINGS
 @given(sql=counts())
-def test_any_count(sql: str, user: User, reference: Reference) -> None:
+def test_any_count(sql: str, user: NewUser, reference: Reference) -> None:
     """Every count of every condition is PostgreSQL's."""
-    check(sql, user("ana"), reference)
+    for dialect in (Dialect.DUCKDB, Dialect.POSTGRES):
+        check(sql, user("ana", dialect), reference)
 
 
 @pytest.mark.slow
 @settings(_SETTINGS, derandomize=False, max_examples=5_000)
 @given(sql=counts())
-def test_many_more_counts(sql: str, user: User, reference: Reference) -> None:
+def test_many_more_counts(sql: str, user: NewUser, reference: Reference) -> None:
     """The same for thousands, others each time."""
-    check(sql, user("ana"), reference)
+    for dialect in (Dialect.DUCKDB, Dialect.POSTGRES):
+        check(sql, user("ana", dialect), reference)

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 
 import psycopg
@@ -14,6 +14,7 @@ from dpsql.errors import DpsqlError
 from dpsql.rewrite.aggregates import top_aggregates
 from dpsql.rewrite.dialect import Client as ClientDialect
 from dpsql.rewrite.function import Dialect
+from tests.fix_dirty import NewUser
 from tests.fix_world import Answer, Client, World
 from tests.golden import Golden, engine_statements, expected_statements, load
 from tests.memory import Memory
@@ -21,7 +22,6 @@ from tests.reference import Reference
 
 GOLDEN = load()
 ANSWERED = [golden for golden in GOLDEN if golden.verdict == "answered"]
-User = Callable[[str], Client]
 Rows = Sequence[Sequence[object]]
 
 
@@ -30,7 +30,7 @@ def _each(golden: Sequence[Golden]) -> pytest.MarkDecorator:
 
 
 @_each(GOLDEN)
-def test_verdict_and_cost(golden: Golden, user: User) -> None:
+def test_verdict_and_cost(golden: Golden, user: NewUser) -> None:
     """A statement is answered, refused or passed on as its file says, and charges as many measurements."""
     client = user(golden.user)
     client.ledger.advance("each statement is the first")
@@ -53,10 +53,11 @@ def _asked(golden: Golden, client: Client) -> tuple[str, str, str]:
     return ("answered" if answer.rows or golden.verdict == "answered" else "empty"), "", ""
 
 
+@pytest.mark.parametrize("dialect", [Dialect.DUCKDB, Dialect.POSTGRES])
 @_each([golden for golden in ANSWERED if golden.reference is not None])
-def test_meaning(golden: Golden, user: User, reference: Reference) -> None:
-    """Without noise, the answer is PostgreSQL's on the clamped tables: names, types and rows."""
-    client = user(golden.user)
+def test_meaning(golden: Golden, dialect: Dialect, user: NewUser, reference: Reference) -> None:
+    """Without noise, the answer of either engine is PostgreSQL's on the clamped tables: names, types and rows."""
+    client = user(golden.user, dialect)
     kind = reference.policy.roles[client.asker.role].protects
     answer, expected = client.ask(golden.sql), reference.answer(golden.reference or golden.sql, kind)
     assert (answer.names, answer.types) == (expected.names, expected.types)

@@ -19,7 +19,7 @@ WITH kept AS (SELECT * FROM trips WHERE {where}),
   weights AS (SELECT passenger_id AS unit, trunc({mass} / greatest(count(*), {c})) / {w} AS w FROM kept GROUP BY 1),
   rows AS (SELECT {key} AS key, w, fare AS x FROM kept JOIN weights ON unit = passenger_id),
   sums AS (SELECT key, sum(w) AS n, sum(w * x) AS s, sum(w * x * x) AS q FROM rows GROUP BY key)
-SELECT key, round(n), s, s / n, q / n - (s / n) ^ 2, n FROM sums ORDER BY key
+SELECT key, round(n), s, s / n, q / n - (s / n) ^ 2 FROM sums ORDER BY key
 """
 CASES = (
     ("TRUE", "payment_type"),
@@ -60,10 +60,10 @@ def test_weighted_counts_sums_and_moments(where: str, key: str, overweight: tupl
     expected = reference.answer(WEIGHTED.format(where=where, key=key, mass=W * C, c=C, w=float(W)), "passenger").rows
     answer = client.ask(sql).rows
     assert len(answer) == len(expected) > 1
-    for got, (wanted, count, total, mean, variance, n) in zip(answer, expected, strict=True):
+    for got, (wanted, count, total, mean, variance) in zip(answer, expected, strict=True):
         assert (got[0], got[1]) == (wanted, count)
         assert got[2:] == (
-            pytest.approx(total, abs=float(n) * STEP),
+            pytest.approx(total, abs=float(str(count)) * STEP),
             pytest.approx(mean, abs=STEP),
             pytest.approx(variance, abs=150 * STEP),
         )

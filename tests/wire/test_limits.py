@@ -128,7 +128,7 @@ def test_endless_statement_is_cancelled_when_the_server_stops(shadow: Postgres, 
             pass
         asyncio.run_coroutine_threadsafe(served.stop(0.2), loop).result(20)
         asking.join()
-        assert caught == ["57014"]
+        assert caught in (["57014"], ["57P01"])  # cancelled, or told that the server stops, whichever comes first
 
 
 def test_stop_button_of_tools_reaches_the_gateway(shadow: Postgres, answers: Exact) -> None:
