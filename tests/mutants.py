@@ -14,7 +14,7 @@ from dpsql.rewrite import source
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Expr, Ref
 from dpsql.rewrite.function import Dialect
-from dpsql.rewrite.grid import rounded
+from dpsql.rewrite.grid import stepped
 from dpsql.rewrite.source import from_where
 
 C = 2
@@ -94,13 +94,13 @@ def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
     """Let values be as large as they are."""
-    patch.setattr(sums, "rounded", _unclamped)
+    patch.setattr(sums, "stepped", _unclamped)
 
 
-def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, size: int) -> str:
+def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
     x = emitter.cast(emitter.raw(expr) if isinstance(expr, Ref) else emitter.sql(expr), SqlType.DOUBLE)
     low, width = emitter.double(interval.low), emitter.double(interval.width)
-    return f"CAST(round((least(greatest({x}, -1e9), 1e9) - {low}) / {width} * {2 * size}) AS BIGINT) - {size}"
+    return f"CAST(round((least(greatest({x}, -1e9), 1e9) - {low}) / {width} * {steps}) AS BIGINT)"
 
 
 def clamped_sum(patch: pytest.MonkeyPatch) -> None:
@@ -117,12 +117,12 @@ def clamped_sum(patch: pytest.MonkeyPatch) -> None:
 
 def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     """Clamp columns as declared, but not what is computed of them to its own interval."""
-    right = rounded
+    right = stepped
 
-    def lattice(self: Emitter, expr: Expr, interval: Interval, size: int) -> str:
-        return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, size)
+    def lattice(self: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+        return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps)
 
-    patch.setattr(sums, "rounded", lattice)
+    patch.setattr(sums, "stepped", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
 
 
@@ -145,12 +145,13 @@ def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
 
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
     """Count squares twice."""
-    right = sums._summed
+    right = sums._Values.summed
 
-    def summed(column: sums.Column, values: sums._Values, *, weighted: bool) -> str:
-        return right(column, values, weighted=weighted).replace("w * f0 * f0", "w * f0 * f0 * 2")
+    def summed(values: sums._Values, column: sums.Column, *, weighted: bool) -> str:
+        text = right(values, column, weighted=weighted)
+        return text.replace("sum(w * (", "sum(2 * w * (")
 
-    patch.setattr(sums, "_summed", summed)
+    patch.setattr(sums._Values, "summed", summed)
 
 
 def no_condition(patch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,8 @@ class Bound:
         duck, long = dialect is Dialect.DUCKDB, self.mass >= 2**63
         # Postgres takes a longer number for a decimal, whose quotient is not a whole number.
         whole = f"{self.mass} // {rows}" if duck else f"div({self.mass}, {rows})" if long else f"{self.mass} / {rows}"
-        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({whole} AS BIGINT) AS w {from_where} GROUP BY 1)"
+        type_ = "INTEGER" if duck and self.weight < 2**31 else "BIGINT"
+        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({whole} AS {type_}) AS w {from_where} GROUP BY 1)"
 
 
 def selected(rows: str, columns: Sequence[str], most: int) -> str:

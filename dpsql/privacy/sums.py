@@ -22,7 +22,7 @@ from dpsql.privacy.select import Reading
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import TRUE, Expr
 from dpsql.rewrite.function import Dialect, integral
-from dpsql.rewrite.grid import rounded
+from dpsql.rewrite.grid import stepped
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.relation import Relation
 
@@ -91,13 +91,13 @@ class Sums:
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group.
 
-        With w ≥ 0 and |f| ≤ S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·f, 2·w·f² − S²·w·1[c] and w·f·g are each at
-        most size·w in absolute value.
+        With w ≥ 0, 0 ≤ t ≤ 2S and f = t − S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·(t − S)·1[c],
+        2·w·f² − S²·w·1[c] and w·f·g are each at most size·w in absolute value.
         """
         place = {column: index for index, column in enumerate(self.columns())}
         parts = [(feature.shape, [place[column] for column in _columns(feature)]) for feature in self.features]
-        size, step = self.size, self.size // self.lattice
-        return lambda sums: tuple(_coordinate(shape, [sums[i] for i in at], size, step) for shape, at in parts)
+        size, points = self.size, self.lattice
+        return lambda sums: tuple(_coordinate(shape, [sums[i] for i in at], size, points) for shape, at in parts)
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
@@ -112,17 +112,17 @@ class Sums:
     def _of_rows(self, emitter: Emitter) -> str:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
         reading = Reading.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
-        values = _Values(emitter, self.lattice)
+        values = _Values(emitter, self.bound, self.lattice)
         weighted = self.bound.form is Form.MASS
         first = weighted and self._sums_units_first(emitter.dialect)
-        sums = [_summed(column, values, weighted=weighted and not first) for column in self.columns()]
+        sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
         rows = reading.rows(f"{text} AS {name}" for text, name in values.named.items())
         return reading.by_unit(rows, sums) if first else reading.grouped(rows, sums, values.named.values())
 
     def _sums_units_first(self, dialect: Dialect) -> bool:
         """Say whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
 
-        A unit's weighted sum is at most mass·size, which then has to fit into 64 bits.
+        A unit's weighted sum is at most 2·mass·size, which then has to fit into 64 bits.
         """
         few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
         return dialect is Dialect.POSTGRES and few and not self.delta and self.sensitivity < 2**62
@@ -149,7 +149,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One sum of the engine: Σ w · Π factors over the rows where the condition holds."""
+    """One sum of the engine over the rows where the condition holds: Σ w, Σ w·t of one factor, Σ w·f·g of two.
+
+    The engine sums t = f + S, which saves it a subtraction a row.
+    """
 
     where: Expr
     factors: tuple[Scaled, ...]
@@ -163,25 +166,25 @@ def _columns(feature: Feature) -> tuple[Column, ...]:
         case Shape.SIGN:
             return (ones, Column(TRUE, ()))
         case Shape.VALUE:
-            return (Column(feature.where, (_of(feature.x),)),)
+            return (Column(feature.where, (_of(feature.x),)), ones)
         case Shape.SIGNED:
             scaled = _of(feature.x)
             most = scaled.interval.magnitude
-            return (Column(feature.where, (Scaled(scaled.expr, Interval(-most, most)),)),)
+            return (Column(feature.where, (Scaled(scaled.expr, Interval(-most, most)),)), ones)
         case Shape.SQUARE:
             return (Column(feature.where, (_of(feature.x), _of(feature.x))), ones)
         case Shape.PRODUCT:
             return (Column(feature.where, (_of(feature.x), _of(feature.y))),)
 
 
-def _coordinate(shape: Shape, parts: Sequence[int], size: int, step: int) -> int:
+def _coordinate(shape: Shape, parts: Sequence[int], size: int, points: int) -> int:
     match shape:
         case Shape.ONE:
             return size * parts[0]
         case Shape.SIGN:
             return size * (2 * parts[0] - parts[1])
         case Shape.VALUE | Shape.SIGNED:
-            return step * parts[0]
+            return (size // points) * (parts[0] - points * parts[1])
         case Shape.SQUARE:
             return 2 * parts[0] - size * parts[1]
         case Shape.PRODUCT:
@@ -211,24 +214,28 @@ def lattice(features: Sequence[Feature]) -> int:
 class _Values:
     """The lattice values and conditions that the inner SELECT computes, each under one name."""
 
-    def __init__(self, emitter: Emitter, size: int) -> None:
+    def __init__(self, emitter: Emitter, bound: Bound, points: int) -> None:
         self.named: dict[str, str] = {}
-        self._emitter, self._size = emitter, size
+        self._emitter, self._bound, self._points = emitter, bound, points
 
-    def factor(self, scaled: Scaled) -> str:
-        """Return the name of a value on the lattice."""
-        point = rounded(self._emitter, scaled.expr, scaled.interval, self._size)
-        return self._name(self._emitter.cast(point, SqlType.BIGINT))
+    def summed(self, column: Column, *, weighted: bool) -> str:
+        """Return the sum as the engine computes it."""
+        weight = ["w"] if weighted else []
+        text = f"sum({' * '.join([*weight, *self._factors(column, cast=weighted)])})"
+        text = text if weight or column.factors else "count(*)"
+        return text if column.where == TRUE else f"{text} FILTER (WHERE {self._name(self._emitter.sql(column.where))})"
 
-    def condition(self, where: Expr) -> str:
-        """Return the name of a condition."""
-        return self._name(self._emitter.sql(where))
+    def _factors(self, column: Column, *, cast: bool) -> list[str]:
+        names = [self._name(stepped(self._emitter, x.expr, x.interval, 2 * self._points)) for x in column.factors]
+        type_ = self._product(column)
+        if len(names) == 1:
+            return [self._emitter.cast(name, type_) if cast else name for name in names]
+        return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
+
+    def _product(self, column: Column) -> SqlType:
+        """Return the type that holds one row's product; Postgres adds up only those of 64 bits without a limit."""
+        most = self._bound.weight * (2 * self._points) ** len(column.factors)
+        return SqlType.INTEGER if most < 2**31 and self._emitter.dialect is Dialect.DUCKDB else SqlType.BIGINT
 
     def _name(self, text: str) -> str:
         return self.named.setdefault(text, f"f{len(self.named)}")
-
-
-def _summed(column: Column, values: _Values, *, weighted: bool) -> str:
-    factors = [*(["w"] if weighted else []), *(values.factor(scaled) for scaled in column.factors)]
-    text = f"sum({' * '.join(factors)})" if factors else "count(*)"
-    return text if column.where == TRUE else f"{text} FILTER (WHERE {values.condition(column.where)})"

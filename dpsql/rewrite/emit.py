@@ -121,7 +121,8 @@ class Emitter:
         if known.interval is None:
             return f"(CASE {nan}ELSE {raw} END)" if nan else raw
         low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
-        return f"(CASE {nan}WHEN {raw} < {low} THEN {low} WHEN {raw} > {high} THEN {high} ELSE {raw} END)"
+        within = f"WHEN {raw} BETWEEN {low} AND {high} THEN {raw}"  # what most values are comes first
+        return f"(CASE {within} {nan}WHEN {raw} > {high} THEN {high} WHEN {raw} < {low} THEN {low} END)"
 
     def _of_domain(self, ref: Ref, known: Facts, raw: str, *, computed: bool) -> str:
         """Return a column of a public table, or one whose values are declared: any other value is NULL.
@@ -165,9 +166,18 @@ class Emitter:
     def _map(self, expr: Apply, args: list[str]) -> str:
         results = expr.option
         assert isinstance(results, tuple)
+        if expr.args[0].type is SqlType.TEXT and self.dialect is Dialect.DUCKDB and results:
+            return self._looked_up(expr, args, results)
         texts = (self.literal(value, expr.type) for value in results)
         pairs = " ".join(f"WHEN {key} THEN {text}" for key, text in zip(args[1:], texts, strict=True))
         return f"(CASE {args[0]} {pairs} END)" if pairs else self.literal(None, expr.type)
+
+    def _looked_up(self, expr: Apply, args: Sequence[str], results: Sequence[Value | None]) -> str:
+        """Return a map of texts as functions, which DuckDB evaluates once for each entry of a column's dictionary."""
+        place = f"list_position([{', '.join(args[1:])}], {args[0]})"
+        if list(results) == list(range(1, len(results) + 1)):
+            return place
+        return f"list_extract([{', '.join(self.literal(value, expr.type) for value in results)}], {place})"
 
     def _unclamped_comparison(self, expr: Apply) -> str | None:
         """Return `column op constant` on the stored value where clamping provably can't change the outcome.

@@ -12,6 +12,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Expr, Ref
+from dpsql.rewrite.function import Dialect
 
 _NO_WIDTH = Fraction(1, 10**290)
 """An interval this narrow is one point: its steps could not be told apart in double precision."""
@@ -21,21 +22,22 @@ _NARROW = 2**20
 """An interval that many times narrower than its ends are large suffers from their rounding."""
 
 
-def rounded(emitter: Emitter, expr: Expr, interval: Interval, size: int) -> str:
-    """Return round(size·(2(x − L)/(U − L) − 1)) as an integer in [−size, size], NULL where x is NULL.
+def stepped(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+    """Return round(steps·(x − L)/(U − L)) as an integer in [0, steps], NULL where x is NULL.
 
-    Ties go to the even neighbour, on every engine.
+    Ties go to the even neighbour, on every engine. `steps` is less than 2^16.
     """
     x = _Reading.of(emitter, expr, interval)
     if interval.width < _NO_WIDTH:
-        return f"(CASE WHEN {x.text} IS NOT NULL THEN 0 END)"
-    steps = 2 * size
+        return f"(CASE WHEN {x.text} IS NOT NULL THEN {steps // 2} END)"
     if x.whole and (steps / interval.width).denominator == 1:
         inside = f"({x.above_low}) * {steps / interval.width}"
-    else:
-        # DuckDB and Postgres round to even when they cast; another engine would need ROUND before it.
-        inside = x.at_most(emitter.cast(x.scaled(steps), SqlType.INTEGER), steps)
-    return x.case(f"{-size}", f"{inside} - {size}", f"{size}", steps)
+        return x.case("0", emitter.cast(inside, SqlType.INTEGER), f"{steps}", steps)
+    if emitter.dialect is Dialect.DUCKDB and x.exact and not x.whole:  # a distance of whole numbers could overflow
+        return x.tried(steps)
+    # Postgres rounds to even when it casts; another engine would need ROUND before it.
+    inside = emitter.cast(x.scaled(steps), SqlType.INTEGER)
+    return x.case("0", inside if x.exact else f"least({inside}, {steps})", f"{steps}", steps)
 
 
 def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
@@ -82,28 +84,41 @@ class _Reading:
     def above_low(self) -> str:
         """Return x − L: of whole numbers exactly, else in double precision."""
         text = self.emitter.cast(self.text, SqlType.BIGINT) if self.whole else self.text
-        return f"{text} - {self._end(self.interval.low)}"
+        return f"{text} - {self._end(self.interval.low)}" if self.interval.low else text
 
     def scaled(self, steps: int) -> str:
         """Return (x − L)·steps/(U − L) in double precision."""
         distance = self.emitter.cast(self.above_low, SqlType.DOUBLE) if self.whole else f"({self.above_low})"
         return f"{distance} * {self.emitter.double(steps / self.interval.width)}"
 
-    def at_most(self, text: str, most: int) -> str:
-        """Return what is at most `most` but for the rounding of the interval's ends, which matters if it is narrow.
+    @property
+    def exact(self) -> bool:
+        """Say whether no value in the interval comes out above its upper end, nor one beyond it below.
 
-        Otherwise the relative error of x − L is below 2^−31 (its ends are off by 2^−53 of their size, which is at most
-        2^20 times the width), too little to bring a rounded value past `most` < 2^30. The distance is never negative.
+        That is so but for the rounding of the interval's ends, which matters if it is narrow. Otherwise the relative error
+        of x − L is below 2^−31 (its ends are off by 2^−53 of their size, which is at most 2^20 times the width), too little
+        to move a value at the end, steps < 2^30, to another whole number.
         """
-        exact = self.whole or self.interval.width * _NARROW >= self.interval.magnitude
-        return text if exact else f"least({text}, {most})"
+        return self.whole or self.interval.width * _NARROW >= self.interval.magnitude
+
+    def tried(self, steps: int) -> str:
+        """Return the rounded number if it is one of 0 … steps, else the end that x is beyond.
+
+        In DuckDB this takes half of the time that tests before the cast take. TRY_CAST can't fail, and its type holds no
+        negative number, no NaN and no infinity; it is what DuckDB computes once though it is written twice.
+        """
+        number, short = f"TRY_CAST({self.scaled(steps)} AS USMALLINT)", "CAST({} AS USMALLINT)"
+        within = f"WHEN {number} <= {short.format(steps)} THEN {number}"
+        above = f"WHEN {self.text} > {self._end(self.interval.low)} THEN {short.format(steps)}"
+        return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {short.format(0)} END)"
 
     def case(self, first: str, inside: str, last: str, steps: int) -> str:
-        """Return the first, an inner or the last number."""
+        """Return the first, an inner or the last number; what most values are comes first."""
         low, high = self.interval.low, self.interval.high
         near = self._end(low if self.whole else low + self.interval.width / (_NEAR * steps))
-        ends = f"WHEN {self.text} <= {near} THEN {first} WHEN {self.text} < {self._end(high)} THEN {inside}"
-        return f"(CASE {self.nan}{ends} WHEN {self.text} IS NOT NULL THEN {last} END)"
+        within = f"WHEN {self.text} > {near} AND {self.text} < {self._end(high)} THEN {inside}"
+        above = f"WHEN {self.text} >= {self._end(high)} THEN {last}"
+        return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
 
     def _end(self, end: Fraction) -> str:
         return f"({end})" if self.whole else self.emitter.double(end)

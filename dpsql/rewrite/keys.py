@@ -69,9 +69,9 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
     ):
         return grouped, shown
     numbers = Apply(
-        "map", (grouped, *(Const(t, SqlType.TEXT) for t in texts)), SqlType.BIGINT, tuple(range(len(texts)))
+        "map", (grouped, *(Const(t, SqlType.TEXT) for t in texts)), SqlType.BIGINT, tuple(range(1, len(texts) + 1))
     )
-    return numbers, {None if v is None else texts.index(v): cell for v, cell in shown.items()}
+    return numbers, {None if v is None else texts.index(v) + 1: cell for v, cell in shown.items()}
 
 
 def _order(cell: Cell) -> tuple[bool, Fraction | str]:
