@@ -7,12 +7,14 @@ from typing import Self
 from dpsql.policy.model import SqlType
 from dpsql.privacy.bounding import Bound, Form, selected
 from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import Expr
+from dpsql.rewrite.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.keys import Key
 from dpsql.rewrite.relation import Relation
 from dpsql.rewrite.source import from_where
 from dpsql.rewrite.stored import identity
+
+_WIDTHS = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,31 @@ class Reading:
 def _grouped(key: Key, emitter: Emitter) -> str:
     """Return what rows are grouped by; of keys to be found out no two that come back as one, or a unit would be two."""
     text, type_ = emitter.sql(key.grouped), key.grouped.type
-    return emitter.as_number(text, type_) if key.shown is None and type_.is_temporal else text
+    if key.shown is None:
+        return emitter.as_number(text, type_) if type_.is_temporal else text
+    return _narrow(text, key, emitter) if emitter.dialect is Dialect.DUCKDB else text
+
+
+def _narrow(text: str, key: Key, emitter: Emitter) -> str:
+    """Return a computed whole number in as few bits as its values need: DuckDB then groups by an array.
+
+    What it knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
+    """
+    values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
+    if not values or key.fractional or not key.grouped.type.is_number or _easy(key.grouped, text, emitter):
+        return text
+    fits = [name for name, low, high in _WIDTHS if low <= min(values) and max(values) <= high]
+    return f"TRY_CAST({text} AS {fits[0]})" if fits else text
+
+
+def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
+    match grouped:
+        case Ref():
+            return text == emitter.raw(grouped)
+        case Apply():
+            return grouped.op == "map"
+        case Const():
+            return True
 
 
 def _code(name: str, key: Key, emitter: Emitter) -> str:

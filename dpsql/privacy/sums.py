@@ -91,8 +91,8 @@ class Sums:
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group.
 
-        With w ≥ 0, 0 ≤ t ≤ 2S and f = t − S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·(t − S)·1[c],
-        2·w·f² − S²·w·1[c] and w·f·g are each at most size·w in absolute value.
+        With w ≥ 0, 0 ≤ t ≤ 2S and f = t − S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·(t − S)·1[c] (or
+        (size/S)·w·t with t ≤ S), 2·w·f² − S²·w·1[c] and w·f·g are each at most size·w in absolute value.
         """
         place = {column: index for index, column in enumerate(self.columns())}
         parts = [(feature.shape, [place[column] for column in _columns(feature)]) for feature in self.features]
@@ -156,6 +156,8 @@ class Column:
 
     where: Expr
     factors: tuple[Scaled, ...]
+    upwards: bool = False
+    """Whether the one factor's steps are from 0 to S, not to 2S: its interval begins at 0, and so does the lattice."""
 
 
 def _columns(feature: Feature) -> tuple[Column, ...]:
@@ -169,6 +171,8 @@ def _columns(feature: Feature) -> tuple[Column, ...]:
             return (Column(feature.where, (_of(feature.x),)), ones)
         case Shape.SIGNED:
             scaled = _of(feature.x)
+            if not scaled.interval.low:
+                return (Column(feature.where, (scaled,), upwards=True),)
             most = scaled.interval.magnitude
             return (Column(feature.where, (Scaled(scaled.expr, Interval(-most, most)),)), ones)
         case Shape.SQUARE:
@@ -184,7 +188,8 @@ def _coordinate(shape: Shape, parts: Sequence[int], size: int, points: int) -> i
         case Shape.SIGN:
             return size * (2 * parts[0] - parts[1])
         case Shape.VALUE | Shape.SIGNED:
-            return (size // points) * (parts[0] - points * parts[1])
+            low = points * parts[1] if len(parts) > 1 else 0
+            return (size // points) * (parts[0] - low)
         case Shape.SQUARE:
             return 2 * parts[0] - size * parts[1]
         case Shape.PRODUCT:
@@ -226,7 +231,8 @@ class _Values:
         return text if column.where == TRUE else f"{text} FILTER (WHERE {self._name(self._emitter.sql(column.where))})"
 
     def _factors(self, column: Column, *, cast: bool) -> list[str]:
-        names = [self._name(stepped(self._emitter, x.expr, x.interval, 2 * self._points)) for x in column.factors]
+        steps = self._points if column.upwards else 2 * self._points
+        names = [self._name(stepped(self._emitter, x.expr, x.interval, steps)) for x in column.factors]
         type_ = self._product(column)
         if len(names) == 1:
             return [self._emitter.cast(name, type_) if cast else name for name in names]
