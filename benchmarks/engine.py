@@ -70,7 +70,9 @@ class _NoShadow:
     def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
         raise NotImplementedError(query)
 
-    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+    def over(
+        self, expression: str, values: Sequence[Value | None], type_: SqlType
+    ) -> tuple[tuple[str | None, ...], str]:
         raise NotImplementedError(expression, values, type_)
 
 

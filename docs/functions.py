@@ -8,6 +8,7 @@ from dpsql.rewrite.constant import _SAFE_FUNCTIONS  # the page lists what the tr
 from dpsql.rewrite.function import Function
 from dpsql.rewrite.ops_logic import LOGIC
 from dpsql.rewrite.ops_number import NUMBERS
+from dpsql.rewrite.ops_span import SPANS
 from dpsql.rewrite.ops_time import TIMES
 
 PAGE = Path(__file__).parent / "sql.md"
@@ -32,7 +33,7 @@ def tables() -> Mapping[str, str]:
     return {
         "logic": table(LOGIC),
         "numbers": table(NUMBERS),
-        "times": table(TIMES),
+        "times": table((*TIMES, *SPANS)),
         "shadowed": names(_SAFE_FUNCTIONS),
     }
 

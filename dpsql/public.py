@@ -9,7 +9,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Policy, Table, Value
 from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.groups import PublicRows
 
 _MOST_ROWS = 1_000_000

@@ -17,9 +17,11 @@ from dpsql.rewrite import aggregate as asked
 from dpsql.rewrite.aggregate import Aggregate
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import Expr, Ref, both, refs
-from dpsql.rewrite.facts import Facts, facts
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.facts import facts
 from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
+from dpsql.rewrite.keys import Key
 from dpsql.rewrite.narrow import narrowed
 from dpsql.rewrite.relation import Join, Relation
 
@@ -55,7 +57,7 @@ def measure(
     condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
     env = narrowed(refs(*keys, *exprs), condition, world.declared)
     if env is None:
-        return _impossible(relation, keys, aggregates, bound, world)
+        return _impossible(relation, keys, sets, aggregates, bound, world)
     known = _known(env, world.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         known(expr)  # refuses what could overflow: an error that depends on data would be a release
@@ -137,11 +139,19 @@ def _known(env: Mapping[Ref, Facts], declared: Declared) -> Known:
 
 
 def _impossible(
-    relation: Relation, keys: Sequence[Expr], aggregates: Sequence[Aggregate], bound: Bound, world: World
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    bound: Bound,
+    world: World,
 ) -> Plan:
-    """Return the plan for a condition that no row can satisfy: one row of zeros without keys, no row with them."""
+    """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
     builder = Builder(relation, NO_KEYS, bound, Fraction(0), world.role, _known({}, world.declared))
     outputs = tuple(
         o if isinstance(o, Ungrouped) else replace(o, part=None) for o in builder.plan(aggregates, keys).outputs
     )
-    return Plan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
+    if sets is None:
+        return Plan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
+    totals = tuple(one for one in sets if not one)
+    return Plan(Groups(tuple(Key(key, key, {}) for key in keys), (), ()), (), outputs, totals)

@@ -55,6 +55,8 @@ def _lines(plan: Plan, releases: Sequence[Release]) -> Iterator[_Line]:
         yield from finest
         return
     for one in plan.sets:
+        if not one and not finest:
+            yield _Line((None,) * len(every), one, [])  # nothing was measured: the total of no groups
         yield from _together(finest, one, len(releases))
 
 
@@ -96,10 +98,11 @@ def _value(
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
             return str(int("".join(bits), 2))
         case Statistic(part=part, reading=reading):
-            estimate = dict.fromkeys(reading.features, 0.0) if part is None or not plan.parts else found[part]
+            if part is None or not plan.parts:
+                return _of_no_rows(output)
             if output.margin:
-                return number(half_width(_sums(plan, part), reading, estimate), type_)
-            return number(_clamped(output, read(reading, estimate), clamp=clamp), type_)
+                return number(half_width(_sums(plan, part), reading, found[part]), type_)
+            return number(_clamped(output, read(reading, found[part]), clamp=clamp), type_)
         case Voted():
             return _voted(plan, output, found, type_)
         case Counted(part=part):
@@ -110,6 +113,11 @@ def _value(
                 return None
             chosen = [_point(plan.parts[part], numbers[part][place], type_) for place in places]
             return "{" + ",".join(chosen) + "}" if array else chosen[0]
+
+
+def _of_no_rows(output: Statistic) -> Text:
+    """Return a statistic of publicly no row, which PostgreSQL knows: a count is 0 and anything else NULL."""
+    return "0" if output.margin or output.reading.moment.name == "count" else None
 
 
 def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:

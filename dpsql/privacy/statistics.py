@@ -15,7 +15,8 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.feature import Feature, Scaled, Shape
 from dpsql.rewrite.aggregate import Moment, condition_of
 from dpsql.rewrite.expr import FALSE, TRUE, Apply, Const, Expr
-from dpsql.rewrite.facts import Facts, bounded
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.facts import bounded
 
 Known = Callable[[Expr], Facts]
 _ONE = Feature(Shape.ONE)

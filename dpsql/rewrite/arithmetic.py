@@ -7,7 +7,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.constant import coerce
-from dpsql.rewrite.context import SPAN_TIMES, Handler, Translator, refused
+from dpsql.rewrite.context import DURATIONS, ELAPSED, SPAN_TIMES, Handler, Translator, refused
 from dpsql.rewrite.expr import Apply, Const, Expr, Span
 from dpsql.rewrite.function import integral, wide
 from dpsql.rewrite.names import position
@@ -21,10 +21,12 @@ _OPS: Mapping[type[exp.Expr], str] = {
 def arithmetic(t: Translator, node: exp.Expr) -> Expr:
     """Translate `+ - * / % ^`."""
     op, a, b = _OPS[type(node)], t.operand(node.this), t.operand(node.expression)
+    if any(isinstance(e, Apply) and e.op in DURATIONS for e in (a, b)):
+        raise refused(node)
     if op == "mul" and (isinstance(a, Span) or isinstance(b, Span)):
         return _times(a, b, node)
     if isinstance(a, Span) or isinstance(b, Span) or a.type.is_temporal or b.type.is_temporal or _is_times(b):
-        return _with_time(op, a, b, node)
+        return _with_time(t, op, a, b, node)
     a, b = _as_number(t, a, b), _as_number(t, b, a)
     if not (a.type.is_number and b.type.is_number):
         raise refused(node)
@@ -52,6 +54,11 @@ def as_timestamp(expr: Expr) -> Expr:
     return Apply("date_to_timestamp", (expr,), SqlType.TIMESTAMP)
 
 
+def as_moment(t: Translator, expr: Expr) -> Expr:
+    """Return a literal as the timestamp that it is where only a time can stand."""
+    return coerce(expr, SqlType.TIMESTAMP, t.constants) if isinstance(expr, Const) else expr
+
+
 def negate(t: Translator, node: exp.Expr) -> Expr:
     """Translate `-x`."""
     arg = t.expression(node.this)
@@ -75,7 +82,7 @@ def _times(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
     return Apply(SPAN_TIMES, (number,), SqlType.BIGINT, span)
 
 
-def _with_time(op: str, a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
+def _with_time(t: Translator, op: str, a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
     if op == "add" and (isinstance(a, Span) or (isinstance(a, Apply) and _is_times(a))):
         a, b = b, a
     if isinstance(a, Span) or op not in {"add", "sub"}:
@@ -86,15 +93,25 @@ def _with_time(op: str, a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
         return Apply(
             "shift_by", (as_timestamp(a), b.args[0]), SqlType.TIMESTAMP, b.option if op == "add" else b.option.times(-1)
         )
-    return _with_date(op, a, b, node)
+    return _with_date(t, op, a, b, node)
 
 
-def _with_date(op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
+def _with_date(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     if a.type is SqlType.DATE and b.type is SqlType.DATE and op == "sub":
         return Apply("date_diff", (a, b), SqlType.INTEGER)
+    if op == "sub" and SqlType.TIMESTAMP in (a.type, b.type):
+        return _between(t, a, b, node)
     if a.type is SqlType.DATE and b.type.is_integer:
         return Apply("date_add", (a, b if op == "add" else Apply("neg", (b,), b.type)), SqlType.DATE)
     raise refused(node)
+
+
+def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Expr:
+    """Return the interval between two times; a literal is a timestamp there."""
+    times = tuple(as_timestamp(as_moment(t, e)) for e in (a, b))
+    if any(time.type is not SqlType.TIMESTAMP for time in times):
+        raise refused(node)
+    return Apply(ELAPSED, times, SqlType.BIGINT)
 
 
 ARITHMETIC: Mapping[type[exp.Expr], Handler] = {**dict.fromkeys(_OPS, arithmetic), exp.Neg: negate}

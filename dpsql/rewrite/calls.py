@@ -7,7 +7,8 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.arithmetic import as_timestamp, power, to_double
-from dpsql.rewrite.context import Handler, Translator, refused
+from dpsql.rewrite.context import DURATIONS, Handler, Translator, refused
+from dpsql.rewrite.durations import age, date_bin, part
 from dpsql.rewrite.expr import Apply, Const, Expr
 from dpsql.rewrite.function import wide
 from dpsql.rewrite.logic import compare, unified
@@ -17,6 +18,11 @@ from dpsql.rewrite.oracle import TYPES
 from dpsql.rewrite.shadowed import through_shadow
 from dpsql.rewrite.to_char import to_char
 
+_FIELD_NAMES = {
+    "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
+    "weeks": "week", "decades": "decade", "centuries": "century", "millennia": "millennium",
+}  # fmt: skip
+"""Other names of fields."""
 _Call = Callable[[Translator, list[exp.Expr], exp.Expr], Expr]
 
 
@@ -79,6 +85,8 @@ def _any(op: str) -> _Call:
 
 def _nullif(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     a, b = (t.expression(arg) for arg in args)
+    if a.type.is_integer and isinstance(b, Const) and isinstance(b.value, int):
+        return Apply("nullif", (a, b), a.type)
     same = compare(t, "eq", a, b, node)
     return Apply("case", (same, Const(None, a.type), a), a.type)
 
@@ -127,9 +135,20 @@ def extract(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr:
-    if field.lower() not in FIELDS:
+    value = t.operand(arg)
+    if isinstance(value, Apply) and value.op in DURATIONS:
+        return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
+    field = _FIELD_NAMES.get(field.lower(), field.lower())
+    if field not in FIELDS:
         raise Unsupported(f"extract takes one of {', '.join(sorted(FIELDS))} here", position=position(node))
-    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, field.lower())
+    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, field)
+
+
+def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate `date(t)`, which is a cast in PostgreSQL."""
+    if len(args) != 1:
+        raise refused(node)
+    return cast(t, exp.Cast(this=args[0].copy(), to=exp.DataType.build("date", dialect="postgres")))
 
 
 def cast(t: Translator, node: exp.Expr) -> Expr:
@@ -190,6 +209,9 @@ _CALLS: Mapping[str, _Call] = {
     "nullif": _nullif,
     "width_bucket": _bucket,
     "date_trunc": _trunc_date,
+    "date_bin": date_bin,
+    "date": _date,
+    "age": age,
     "date_part": _part,
     "to_char": to_char,
 }

@@ -28,7 +28,7 @@ _SAFE_NODES = (
     exp.Localtimestamp, exp.Extract, exp.Anonymous, exp.Parameter, exp.AtTimeZone, exp.Array, exp.Case, exp.If,
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or, exp.Not, exp.Is, exp.ByteString, exp.Dot,
     exp.Identifier, exp.Substring, exp.Trim, exp.StrPosition, exp.Like, exp.ILike, exp.Escape, exp.RegexpLike,
-    exp.RegexpILike, exp.In, exp.Between, exp.Collate, exp.Tuple,
+    exp.RegexpILike, exp.SimilarTo, exp.In, exp.Between, exp.Collate, exp.Tuple,
 )  # fmt: skip
 _SAFE_FUNCTIONS = frozenset(
     """abs age btrim ceil ceiling char_length chr coalesce concat concat_ws date_bin date_part date_trunc div exp floor

@@ -8,11 +8,14 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.rewrite.constant import Constants
 from dpsql.rewrite.expr import Apply, Expr, Span
-from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.names import Names, position
 
 SPAN_TIMES = "span_times"
 """A constant interval times a whole number: exists only until it is added to a timestamp."""
+ELAPSED, AGE = "time_between", "age_between"
+"""The interval between two times: exists only until a number is made of it."""
+DURATIONS = frozenset({ELAPSED, AGE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ class Translator:
         value = self.operand(node)
         if isinstance(value, Span) or (isinstance(value, Apply) and value.op == SPAN_TIMES):
             raise Unsupported("an interval is not a value of a column here", position=position(node))
+        if isinstance(value, Apply) and value.op in DURATIONS:
+            raise Unsupported(
+                "an interval that depends on private rows is not supported as a value",
+                hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
+                position=position(node),
+            )
         return value
 
     def operand(self, node: exp.Expr) -> Expr | Span:

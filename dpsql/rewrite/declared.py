@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.expr import Ref
-from dpsql.rewrite.facts import Env, Facts
+from dpsql.rewrite.fact import Env, Facts
 
 
 @dataclass(frozen=True, slots=True)

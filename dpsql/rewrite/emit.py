@@ -9,7 +9,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref
-from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.function import Dialect, double
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.literal import format_value
@@ -153,8 +153,9 @@ class Emitter:
             return short
         if expr.op == "map":
             first, *keys = expr.args
-            # What is not among the keys becomes NULL, so that a column need not be clamped first.
-            text = self.raw(first) if isinstance(first, Ref) and not first.source else self.sql(first)
+            # What is not among the keys becomes NULL: a column with a domain, unlike one with bounds, is read as it is.
+            as_stored = isinstance(first, Ref) and not first.source and self.declared.one(first).values is not None
+            text = self.raw(first) if isinstance(first, Ref) and as_stored else self.sql(first)
             return self._map(expr, [text, *map(self.sql, keys)])
         function = TABLE[expr.op]
         inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)

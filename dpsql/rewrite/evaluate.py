@@ -9,7 +9,7 @@ from dpsql.rewrite.expr import Apply, Const, Expr, Ref, refs
 
 _COMPARE = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
 _KNOWN = frozenset(
-    {*_COMPARE, "and", "or", "not", "is_null", "is_true", "is_false", "in", "map", "case", "coalesce", "same"}
+    {*_COMPARE, "and", "or", "not", "is_null", "is_true", "is_false", "in", "map", "case", "coalesce", "same", "nullif"}
 )
 
 
@@ -57,6 +57,8 @@ def _strict(expr: Apply, args: Sequence[Value | None]) -> Value | None:
             return args[0] is (expr.op == "is_true")
         case "same":
             return args[0] == args[1]
+        case "nullif":
+            return None if args[0] == args[1] else args[0]
         case _:
             return None if args[0] is None else _of_value(expr, args)
 

@@ -1,42 +1,20 @@
-"""What is known about the values of an expression without looking at any: NULL-ability, interval, finite domain."""
+"""From facts about columns to facts about expressions of them: NULL-ability, interval, finite domain."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import assert_never
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, describe
+from dpsql.rewrite.fact import Env, Facts
 from dpsql.rewrite.function import LARGEST
 from dpsql.rewrite.functions import TABLE
+from dpsql.rewrite.narrow import where
 from dpsql.rewrite.ops_time import DATES, MOMENTS
 
 _CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
 """Times that every engine can compute with: an error of one that can't would say something about a row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Facts about one expression."""
-
-    nullable: bool = True
-    interval: Interval | None = None
-    values: tuple[Value, ...] | None = None
-    """All values beside NULL, sorted; None when they are not few or not known."""
-
-    @classmethod
-    def of_values(cls, values: tuple[Value, ...], *, nullable: bool) -> "Facts":
-        """Build from a domain; its interval is the domain's hull."""
-        numbers = [v for v in values if not isinstance(v, str)]
-        whole = len(numbers) == len(values) and values
-        interval = Interval(Fraction(min(numbers)), Fraction(max(numbers))) if whole else None
-        return cls(nullable, interval, values)
-
-
-Env = Mapping[Ref, Facts]
-"""Facts about columns: declared ones, narrowed by what WHERE says."""
 
 
 def facts(expr: Expr, env: Env) -> Facts:
@@ -62,7 +40,7 @@ def _applied(expr: Apply, env: Env) -> Facts:
     if expr.op == "map":
         return _mapped(expr, env)
     function = TABLE[expr.op]
-    given = [facts(arg, env) for arg in expr.args]
+    given = _branches(expr, env) if expr.op == "case" else [facts(arg, env) for arg in expr.args]
     if function.needs_bounds:
         for arg, known in zip(expr.args, given, strict=True):
             _require_bounds(arg, known)
@@ -77,6 +55,19 @@ def _applied(expr: Apply, env: Env) -> Facts:
     if unknown_time or (interval is not None and not _computable(interval, expr.type)):
         raise too_large(expr)
     return Facts(nullable, interval)
+
+
+def _branches(expr: Apply, env: Env) -> list[Facts]:
+    """Return the facts about the parts of a CASE: each result by what its conditions say of whole numbers.
+
+    Only of them: what is divided by one can't overflow, even if an engine computes it for rows of another branch.
+    """
+    given: list[Facts] = []
+    rest = env
+    for condition, result in zip(expr.args[:-1:2], expr.args[1:-1:2], strict=True):
+        given += [facts(condition, env), facts(result, where(condition, rest, holds=True))]
+        rest = where(condition, rest, holds=False)
+    return [*given, facts(expr.args[-1], rest)]
 
 
 def _computable(interval: Interval, type_: SqlType) -> bool:
@@ -99,10 +90,22 @@ def too_large(expr: Expr) -> MissingBounds:
 def _mapped(expr: Apply, env: Env) -> Facts:
     results = expr.option
     assert isinstance(results, tuple)
-    nullable = facts(expr.args[0], env).nullable or None in results
-    values = {value for value in results if value is not None}
-    ordered = tuple(sorted(values))
-    return Facts.of_values(ordered, nullable=nullable)
+    known = facts(expr.args[0], env)
+    keys = [key.value if isinstance(key, Const) else None for key in expr.args[1:]]
+    among = _among(known, keys)
+    possible = {r for key, r in zip(keys, results, strict=True) if key in among}
+    ordered = tuple(sorted(value for value in possible if value is not None))
+    return Facts.of_values(ordered, nullable=known.nullable or None in possible)
+
+
+def _among(known: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None]:
+    """Return which keys of a map its argument can have."""
+    if known.values is not None:
+        return frozenset(known.values)
+    interval = known.interval
+    if interval is None:
+        return frozenset(keys)
+    return frozenset(k for k in keys if k is not None and (isinstance(k, str) or interval.low <= k <= interval.high))
 
 
 def _require_bounds(arg: Expr, known: Facts) -> None:

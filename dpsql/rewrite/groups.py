@@ -13,7 +13,8 @@ from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
-from dpsql.rewrite.facts import Env, facts
+from dpsql.rewrite.fact import Env
+from dpsql.rewrite.facts import facts
 from dpsql.rewrite.keys import Cell, Key, key_of, too_many
 from dpsql.rewrite.relation import Join, Relation
 

@@ -11,10 +11,13 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import evaluable, evaluate
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, Span, describe, refs
-from dpsql.rewrite.facts import Env, facts
+from dpsql.rewrite.fact import Env
+from dpsql.rewrite.facts import facts
 from dpsql.rewrite.function import integral
 from dpsql.rewrite.literal import simplest
-from dpsql.rewrite.ops_time import shift, span_micros, step, truncate
+from dpsql.rewrite.narrow import where
+from dpsql.rewrite.ops_span import bin_start, binning
+from dpsql.rewrite.ops_time import DAY, UNITS, shift, span_micros, step, truncate
 
 Cell = Value | None
 _FEW = 16
@@ -94,7 +97,9 @@ def _inner(expr: Apply) -> Expr | None:
     if expr.op == "round" and isinstance(expr.option, str):
         scaled = Apply("mul", (expr.args[0], Const(10 ** int(expr.option), expr.type)), expr.type)
         return Apply("to_integer", (scaled,), SqlType.BIGINT)
-    if expr.op == "shift" or (expr.op in {"to_double", "neg"} and integral(expr.args[0])):
+    if expr.op == "shift" or (expr.op in {"to_double", "to_integer", "neg"} and integral(expr.args[0])):
+        return expr.args[0]
+    if expr.op == "timestamp_to_date" and _is_midnight(expr.args[0]):
         return expr.args[0]
     if expr.op in {"add", "sub", "mul"}:
         a, b = expr.args
@@ -105,14 +110,29 @@ def _inner(expr: Apply) -> Expr | None:
     return None
 
 
+def _is_midnight(expr: Expr) -> bool:
+    """Say whether a timestamp is always the beginning of a day, so that the day says all of it."""
+    match expr:
+        case Apply(op="date_to_timestamp"):
+            return True
+        case Apply(op="date_trunc", option=str(unit)):
+            return unit in UNITS[UNITS.index("day") :]
+        case Apply(op="shift", option=Span(micros=micros)):
+            return micros % DAY == 0 and _is_midnight(expr.args[0])
+        case _:
+            return False
+
+
 def _outer(expr: Apply, value: Value) -> Value:
     if expr.op == "shift":
         assert isinstance(expr.option, Span)
         return shift(int(value), expr.option)
+    if expr.op == "timestamp_to_date":
+        return int(value) // DAY
     number = Fraction(value)
     if expr.op == "round":
         return simplest(number / 10 ** int(str(expr.option)))
-    if expr.op == "to_double":
+    if expr.op in {"to_double", "to_integer"}:
         return simplest(number)
     if expr.op == "neg":
         return simplest(-number)
@@ -177,12 +197,16 @@ def _function_values(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None
     match expr.op:
         case "date_trunc":
             return _units(str(expr.option), facts(expr.args[0], env).interval, limit)
+        case "date_bin":
+            return _bins(expr, facts(expr.args[0], env).interval, limit)
         case "shift_by":
             return _moved(expr, env, limit)
         case "case":
-            return _union([*expr.args[1:-1:2], expr.args[-1]], env, limit)
+            return _enumerated(expr, env, limit) or _of_branches(expr, env, limit)
         case "coalesce":
-            return _union(expr.args, env, limit)
+            return _enumerated(expr, env, limit) or _union(expr.args, env, limit)
+        case "nullif":
+            return _enumerated(expr, env, limit) or _but_one(expr, env, limit)
         case _:
             return _enumerated(expr, env, limit)
 
@@ -198,8 +222,21 @@ def _units(unit: str, interval: Interval | None, limit: int) -> Sequence[Cell] |
                 f"date_trunc('{unit}', …) has more than {limit:,} groups, which is the limit",
                 hint="Truncate to a longer unit, or restrict the time in WHERE.",
             )
-        at = step(unit, at)
+        try:
+            at = step(unit, at)
+        except (OverflowError, ValueError):
+            break  # the calendar ends there
     return values
+
+
+def _bins(expr: Apply, interval: Interval | None, limit: int) -> Sequence[Cell] | None:
+    if interval is None:
+        return None
+    size, origin = binning(expr)
+    first, last = (bin_start(int(end), size, origin) for end in (interval.low, interval.high))
+    if (last - first) // size >= limit:
+        raise too_many((last - first) // size + 1, limit)
+    return range(first, last + 1, size)
 
 
 def _moved(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
@@ -214,6 +251,20 @@ def _moved(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
 def _union(results: Sequence[Expr], env: Env, limit: int) -> Sequence[Cell]:
     values = {v for result in results for v in domain(result, env, limit) if v is not None}
     return sorted(values, key=_order)
+
+
+def _of_branches(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
+    values: set[Cell] = set()
+    for condition, result in zip(expr.args[:-1:2], expr.args[1:-1:2], strict=True):
+        values |= set(domain(result, where(condition, env, holds=True), limit))
+        env = where(condition, env, holds=False)
+    return sorted({*values, *domain(expr.args[-1], env, limit)} - {None}, key=_order)
+
+
+def _but_one(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
+    a, b = expr.args
+    other = b.value if isinstance(b, Const) else None
+    return [v for v in domain(a, env, limit) if v is not None and v != other]
 
 
 def _enumerated(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None:

@@ -9,7 +9,8 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.arithmetic import as_timestamp
 from dpsql.rewrite.constant import coerce
 from dpsql.rewrite.context import Handler, Translator, refused
-from dpsql.rewrite.expr import FALSE, NULL, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.durations import is_duration, lengths
+from dpsql.rewrite.expr import FALSE, NULL, TRUE, Apply, Const, Expr, Span, both
 from dpsql.rewrite.function import wide
 from dpsql.rewrite.lookup import values_of
 from dpsql.rewrite.names import position
@@ -41,7 +42,21 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
     if array is not None:
         every = not isinstance(right, exp.Any)
         return _membership(t, node.this, t.constants.items(array), node, op=_OPS[type(node)], every=every)
-    return compare(t, _OPS[type(node)], t.expression(node.this), t.expression(node.expression), node)
+    return _compared(t, _OPS[type(node)], node.this, node.expression, node)
+
+
+def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
+    a, b = t.operand(left), t.operand(right)
+    if is_duration(a) or is_duration(b):
+        return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
+    return compare(t, op, t.expression(left), t.expression(right), node)
+
+
+def _interval(t: Translator, value: Expr | Span, node: exp.Expr) -> Expr | Span:
+    """Return a literal that is compared with an interval as one."""
+    if isinstance(value, Const) and value.type is SqlType.TEXT:
+        return t.operand(exp.Cast(this=node.copy(), to=exp.DataType.build("interval", dialect="postgres")))
+    return value
 
 
 def _quantified(node: exp.Expr | None) -> exp.Expr | None:
@@ -96,8 +111,8 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
 def _between(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("symmetric"):
         raise refused(node)
-    x, low, high = (t.expression(node.args[k]) for k in ("this", "low", "high"))
-    return both(compare(t, "ge", x, low, node), compare(t, "le", x, high, node))
+    x, low, high = (node.args[k] for k in ("this", "low", "high"))
+    return both(_compared(t, "ge", x, low, node), _compared(t, "le", x, high, node))
 
 
 def _logic(op: str) -> Handler:

@@ -11,8 +11,8 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.evaluate import evaluable, evaluate
-from dpsql.rewrite.expr import Apply, Const, Expr, Ref, conjuncts, refs
-from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.fact import Env, Facts
 
 _MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _FAR = Fraction(10) ** 400
@@ -29,6 +29,31 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
     return env
 
 
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+
+
+def where(condition: Expr, env: Env, *, holds: bool) -> Env:
+    """Return what is known about whole numbers where a condition holds, or where it does not: false, or NULL."""
+    said = [c if holds else _denied(c) for c in (conjuncts(condition) if holds else (condition,))]
+    known = dict(env)
+    for conjunct in said:
+        (ref, *others) = refs(conjunct) or (None,)
+        if ref is None or others or not ref.type.is_integer or known[ref].values is not None:
+            continue
+        one = {ref: known[ref]}
+        if _apply(conjunct, one):
+            known[ref] = replace(one[ref], nullable=known[ref].nullable)
+    return known
+
+
+def _denied(condition: Expr) -> Expr:
+    if isinstance(condition, Apply) and condition.op in _OPPOSITE:
+        return replace(condition, op=_OPPOSITE[condition.op])
+    if isinstance(condition, Apply) and condition.op == "or":
+        return both(*(_denied(part) for part in condition.args))
+    return TRUE
+
+
 def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
     """Narrow `env` by one conjunct; return False if nothing can satisfy it."""
     inside = refs(conjunct)
@@ -36,6 +61,8 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         return True
     (ref,) = inside
     known = env[ref]
+    if isinstance(conjunct, Apply) and conjunct.op == "ne" and known.interval is not None and _is_whole(ref):
+        return _without(conjunct, ref, env)
     if known.values is not None and evaluable(conjunct):
         values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
         nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
@@ -50,6 +77,19 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         interval = Interval(low, high) if low <= high else None
     env[ref] = replace(known, nullable=False, interval=interval)
     return known.interval is None or interval is not None
+
+
+def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:
+    """Take a value off the end of a column's interval."""
+    known = env[ref]
+    interval, value = known.interval, next((_number(arg) for arg in conjunct.args if arg != ref), None)
+    if interval is None or value is None or ref not in conjunct.args:
+        return True
+    if interval.low == interval.high == value:
+        return False
+    low, high = interval.low + (interval.low == value), interval.high - (interval.high == value)
+    env[ref] = replace(known, nullable=False, interval=Interval(low, high))
+    return True
 
 
 def _bound(conjunct: Expr, ref: Ref) -> Interval | None:

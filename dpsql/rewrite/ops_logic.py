@@ -45,6 +45,14 @@ def _coalesce_interval(intervals: Sequence[Interval | None], _: Apply) -> Interv
     return _hull(intervals)
 
 
+def _but_one(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    """Take the value that becomes NULL off the end of a whole number's interval, as in x / NULLIF(n, 0)."""
+    a, b = intervals
+    if a is None or b is None or b.width or a.low == a.high or not apply.type.is_integer:
+        return a
+    return Interval(a.low + (a.low == b.low), a.high - (a.high == b.low))
+
+
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 LOGIC: tuple[Function, ...] = (
@@ -82,7 +90,5 @@ LOGIC: tuple[Function, ...] = (
         _coalesce_interval,
         needs_bounds=False,
     ),
-    Function(
-        "nullif", "nullif(a, b)", template("nullif({0}, {1})"), lambda i, _: i[0], makes_null=True, needs_bounds=False
-    ),
+    Function("nullif", "nullif(a, b)", template("nullif({0}, {1})"), _but_one, makes_null=True, needs_bounds=False),
 )

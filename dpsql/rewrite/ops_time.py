@@ -1,7 +1,7 @@
 """Dates and timestamps (without time zone): truncation, fields, and moving by an interval."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
@@ -12,14 +12,25 @@ DAY = 86_400_000_000
 EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # timestamps without time zone
 _RANGES = {
     "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
-    "isodow": (1, 7), "doy": (1, 366), "week": (1, 53), "second": (0, 60),
+    "isodow": (1, 7), "doy": (1, 366), "week": (1, 53), "microseconds": (0, 59_999_999),
 }  # fmt: skip
-FIELDS = frozenset({*_RANGES, "year", "isoyear", "epoch"})
+_SHARES: Mapping[str, tuple[int, str]] = {"second": (10**6, "microseconds"), "milliseconds": (1000, "microseconds")}
+"""Fields that are a part of another: by what it is divided."""
+_ERAS: Mapping[str, int] = {"decade": 10, "century": 100, "millennium": 1000}
+FIELDS = frozenset({*_RANGES, *_SHARES, *_ERAS, "year", "isoyear", "epoch", "julian"})
+_JULIAN_ZERO = 2_440_588
+"""The Julian day of 1970-01-01, as PostgreSQL counts them: from midnight."""
 DATES = (-719_162, 2_932_896)
 """The years 1 to 9999, in days since 1970."""
 MOMENTS = (DATES[0] * DAY, (DATES[1] + 1) * DAY - 1)
 """The same in microseconds."""
-UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+UNITS = (
+    "microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade",
+    "century", "millennium",
+)  # fmt: skip
+_SIZES: Mapping[str, int] = {
+    "microseconds": 1, "milliseconds": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6,
+}  # fmt: skip
 
 
 def to_datetime(micros: int | Fraction) -> dt.datetime:
@@ -34,12 +45,10 @@ def from_datetime(moment: dt.datetime) -> int:
 
 def truncate(unit: str, micros: int) -> int:
     """Return DATE_TRUNC(unit, …) of a timestamp, in microseconds; weeks start on Monday."""
-    moment = to_datetime(micros)
-    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if unit in _SIZES:
+        return micros // _SIZES[unit] * _SIZES[unit]
+    day = to_datetime(micros).replace(hour=0, minute=0, second=0, microsecond=0)
     match unit:
-        case "second" | "minute" | "hour":
-            size = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}[unit]
-            return micros // size * size
         case "day":
             return from_datetime(day)
         case "week":
@@ -50,16 +59,20 @@ def truncate(unit: str, micros: int) -> int:
             return from_datetime(day.replace(day=1, month=(day.month - 1) // 3 * 3 + 1))
         case "year":
             return from_datetime(day.replace(day=1, month=1))
+        case "decade":
+            return from_datetime(day.replace(day=1, month=1, year=day.year // 10 * 10))
+        case "century" | "millennium":
+            size = _ERAS[unit]
+            return from_datetime(day.replace(day=1, month=1, year=(day.year - 1) // size * size + 1))
     raise ValueError(unit)
 
 
 def step(unit: str, micros: int) -> int:
     """Return where the next unit begins after one that begins at `micros`."""
-    month_steps = {"month": 1, "quarter": 3, "year": 12}
-    if unit in month_steps:
-        return shift(micros, Span(month_steps[unit], 0, 0))
-    sizes = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": DAY, "week": 7 * DAY}
-    return micros + sizes[unit]
+    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}
+    if unit in months:
+        return shift(micros, Span(months[unit], 0, 0))
+    return micros + {**_SIZES, "day": DAY, "week": 7 * DAY}[unit]
 
 
 def shift(micros: int, span: Span) -> int:
@@ -89,30 +102,52 @@ def _truncated(intervals: Sequence[Interval | None], apply: Apply) -> Interval |
 
 def _field(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     field, x = str(apply.option), intervals[0]
+    if field in _SHARES:
+        size, whole = _SHARES[field]
+        return Interval(Fraction(_RANGES[whole][0], size), Fraction(_RANGES[whole][1], size))
     if field in _RANGES:
         return _narrow_field(field, x)
-    if x is None:
-        return None
+    return None if x is None else _growing_field(field, x)
+
+
+def _growing_field(field: str, x: Interval) -> Interval:
+    """Return the interval of a field that never falls as time goes on."""
     if field == "epoch":
         return Interval(x.low / 10**6, x.high / 10**6)
+    if field == "julian":
+        return Interval(x.low / DAY + _JULIAN_ZERO, x.high / DAY + _JULIAN_ZERO)
     low, high = to_datetime(int(x.low)), to_datetime(int(x.high))
     if field == "isoyear":
         return Interval.of(low.isocalendar().year, high.isocalendar().year)
-    return Interval.of(low.year, high.year)
+    if field == "year":
+        return Interval.of(low.year, high.year)
+    size = _ERAS[field]
+    first = 0 if field == "decade" else size - 1
+    return Interval.of((low.year + first) // size, (high.year + first) // size)
 
 
 def _narrow_field(field: str, x: Interval | None) -> Interval:
-    """Return a field's range; smaller where the whole interval lies within one year (month) or one day (hour)."""
+    """Return a field's range; smaller where the whole interval lies within one year, month, week's year or day."""
     full = Interval.of(*_RANGES[field])
     if x is None:
         return full
     low, high = to_datetime(int(x.low)), to_datetime(int(x.high))
-    if field in {"month", "quarter"} and low.year == high.year:
-        months = Interval.of(low.month, high.month)
-        return months if field == "month" else Interval.of((low.month + 2) // 3, (high.month + 2) // 3)
-    if field == "hour" and low.date() == high.date():
-        return Interval.of(low.hour, high.hour)
-    return full
+    same_year, same_month = low.year == high.year, (low.year, low.month) == (high.year, high.month)
+    match field:
+        case "month" if same_year:
+            return Interval.of(low.month, high.month)
+        case "quarter" if same_year:
+            return Interval.of((low.month + 2) // 3, (high.month + 2) // 3)
+        case "doy" if same_year:
+            return Interval.of(low.timetuple().tm_yday, high.timetuple().tm_yday)
+        case "day" if same_month:
+            return Interval.of(low.day, high.day)
+        case "week" if low.isocalendar().year == high.isocalendar().year:
+            return Interval.of(low.isocalendar().week, high.isocalendar().week)
+        case "hour" if low.date() == high.date():
+            return Interval.of(low.hour, high.hour)
+        case _:
+            return full
 
 
 def _shifted(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -137,16 +172,23 @@ def span_micros(span: object) -> int:
     return span.days * DAY + span.micros
 
 
-def _emit_trunc(args: Sequence[str], apply: Apply, _: Dialect) -> str:
+def _emit_trunc(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    if dialect is Dialect.DUCKDB and apply.option in {"century", "millennium"}:
+        # DuckDB begins a century in the year 2000, PostgreSQL in 2001.
+        size = _ERAS[str(apply.option)]
+        return f"make_timestamp((extract(year FROM {args[0]}) - 1) // {size} * {size} + 1, 1, 1, 0, 0, 0)"
     return f"date_trunc('{apply.option}', {args[0]})"
 
 
 def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     # In double precision, as the type says: products of whole numbers could overflow.
-    double = "DOUBLE" if dialect is Dialect.DUCKDB else "float8"
-    if apply.option == "second":
-        return f"(CAST(extract(microseconds FROM {args[0]}) AS {double}) / 1000000)"
-    return f"CAST(extract({apply.option} FROM {args[0]}) AS {double})"
+    double, field = "DOUBLE" if dialect is Dialect.DUCKDB else "float8", str(apply.option)
+    if field in _SHARES:
+        size, whole = _SHARES[field]
+        return f"(CAST(extract({whole} FROM {args[0]}) AS {double}) / {size})"
+    if field == "julian":
+        return f"(CAST(extract(epoch FROM {args[0]}) AS {double}) / 86400 + {_JULIAN_ZERO})"
+    return f"CAST(extract({field} FROM {args[0]}) AS {double})"
 
 
 def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:

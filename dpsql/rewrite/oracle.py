@@ -22,7 +22,9 @@ class Oracle(Protocol):
     def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values of the one column of a query over public tables, and its type's name."""
 
-    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+    def over(
+        self, expression: str, values: Sequence[Value | None], type_: SqlType
+    ) -> tuple[tuple[str | None, ...], str]:
         """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
 
 

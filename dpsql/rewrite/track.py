@@ -12,7 +12,8 @@ from dpsql.rewrite.constant import Constants
 from dpsql.rewrite.context import Translator
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.expr import TRUE, Apply, Expr, Ref, both, conjuncts, refs
-from dpsql.rewrite.facts import Facts, facts
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.facts import facts
 from dpsql.rewrite.logic import checked, compare
 from dpsql.rewrite.names import Names, fold, position
 from dpsql.rewrite.outputs import output_name

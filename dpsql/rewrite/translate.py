@@ -12,7 +12,7 @@ from dpsql.rewrite.calls import CALLS
 from dpsql.rewrite.constant import Constants
 from dpsql.rewrite.context import Handler, Translator
 from dpsql.rewrite.expr import Expr, Span
-from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.logic import LOGIC
 from dpsql.rewrite.lookup import LOOKUPS
 from dpsql.rewrite.names import Names

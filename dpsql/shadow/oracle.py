@@ -120,15 +120,16 @@ class ShadowOracle:
             raise Unsupported(f"a list has more than {_MOST_VALUES:,} values, which is the limit")
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
 
-    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+    def over(
+        self, expression: str, values: Sequence[Value | None], type_: SqlType
+    ) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
         self.moving = self.moving or _MOVING.search(expression) is not None
+        given = [None if v is None else format_value(v, type_) for v in values]
         question = sql.SQL(
             "SELECT left(v::text, {}), pg_typeof(v)::text "
             "FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
-        ).format(
-            _LONGEST_OF_MANY + 1, _text(expression), [format_value(v, type_) for v in values], sql.SQL(type_.value)
-        )
+        ).format(_LONGEST_OF_MANY + 1, _text(expression), given, sql.SQL(type_.value))
         rows = self._session.ask(self._settings, question)
         types = {t for _, t in rows}
         if len(types) > 1:

@@ -15,7 +15,8 @@ from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Expr, Ref, refs
-from dpsql.rewrite.facts import Facts, facts
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.facts import facts
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.ops_time import DAY
 

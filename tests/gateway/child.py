@@ -72,6 +72,8 @@ class _NoShadow:
         """Refuse."""
         raise NotImplementedError(query)
 
-    def over(self, expression: str, values: Sequence[Value], type_: SqlType) -> tuple[tuple[str | None, ...], str]:
+    def over(
+        self, expression: str, values: Sequence[Value | None], type_: SqlType
+    ) -> tuple[tuple[str | None, ...], str]:
         """Refuse."""
         raise NotImplementedError(expression, values, type_)
