@@ -130,7 +130,7 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     if name == "count" and isinstance(exprs[0], Const):
         return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
     if name in {"min", "max"}:
-        return Extreme("min" if name == "min" else "max", exprs[0])
+        return _extreme(name, exprs[0], node)
     if name in LOGICAL:
         return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
     if name != "count" and not all(e.type.is_number for e in exprs):
@@ -140,9 +140,19 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     return Moment(_STATISTICS[name], exprs)
 
 
+def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
+    if not (arg.type.is_number or arg.type.is_temporal):
+        raise Unsupported(
+            f"{name}() takes numbers, dates and timestamps here",
+            hint="GROUP BY the column, or mode() WITHIN GROUP (ORDER BY it), if its `values` are declared.",
+            position=position(node),
+        )
+    return Extreme("min" if name == "min" else "max", arg)
+
+
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if name in {"min", "max"} and len(node.expressions) == 1:
-        return Extreme("min" if name == "min" else "max", t.expression(node.expressions[0]))
+        return _extreme(name, t.expression(node.expressions[0]), call)
     if name != "count" or len(node.expressions) != 1:
         raise Unsupported(f"{name}(DISTINCT …) is not supported over private rows", position=position(call))
     return Distinct(t.expression(node.expressions[0]))

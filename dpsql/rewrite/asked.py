@@ -8,6 +8,7 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.dialect import render
+from dpsql.rewrite.empty import is_empty, limit_of
 from dpsql.rewrite.parse import SPACE, Statement, Wrap, parse
 from dpsql.rewrite.scopes import Kind, find, probe
 from dpsql.rewrite.simplify import simplify
@@ -53,6 +54,8 @@ def _understood(statement: Statement, policy: Policy) -> Asked | None:
         return None
     if found.kind is Kind.ROWS:
         return _rows(statement)
+    if statement.wrap is not Wrap.EXPLAIN and is_empty(statement.tree):
+        return Asked(statement, Kind.ROWS, (statement.query,))
     return Asked(statement, found.kind, (statement.query, *(probe(scope) for scope in found.scopes)))
 
 
@@ -81,23 +84,9 @@ def rows_refused() -> AccessDenied:
 
 
 def _is_column_probe(tree: exp.Query) -> bool:
-    """Say whether a query returns next to nothing whatever the table holds: LIMIT 0, LIMIT 1 or a false WHERE."""
-    limit = tree.args.get("limit")
-    if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal):
-        return str(limit.expression.name).isdigit() and int(limit.expression.name) <= _PROBE_ROWS
-    where = tree.args.get("where")
-    return where is not None and _is_false(where.this)
-
-
-def _is_false(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Boolean):
-        return not node.this
-    if isinstance(node, exp.And):
-        return _is_false(node.this) or _is_false(node.expression)
-    if isinstance(node, exp.Paren):
-        return _is_false(node.this)
-    literals = (node.this, node.args.get("expression"))
-    return isinstance(node, exp.EQ) and all(isinstance(x, exp.Literal) for x in literals) and literals[0] != literals[1]
+    """Say whether a query for rows returns next to nothing whatever the table holds."""
+    limit = limit_of(tree)
+    return (limit is not None and limit <= _PROBE_ROWS) or is_empty(tree)
 
 
 def column_probe(statement: Statement) -> str:

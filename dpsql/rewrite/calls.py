@@ -23,6 +23,7 @@ _FIELD_NAMES = {
     "weeks": "week", "decades": "decade", "centuries": "century", "millennia": "millennium",
 }  # fmt: skip
 """Other names of fields."""
+_MOST_THRESHOLDS = 1000
 _Call = Callable[[Translator, list[exp.Expr], exp.Expr], Expr]
 
 
@@ -53,11 +54,13 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         not arg.type.is_number
         or not isinstance(digits, Const)
         or not isinstance(digits.value, int)
-        or not 0 <= digits.value <= 15
+        or not -15 <= digits.value <= 15
     ):
         raise refused(node)
-    if arg.type.is_integer:
+    if arg.type.is_integer and digits.value >= 0:
         return arg
+    if arg.type.is_integer:
+        arg = Apply("to_double", (arg,), SqlType.NUMERIC)
     return Apply("round", (arg,), arg.type, str(digits.value) if digits.value else None)
 
 
@@ -92,6 +95,8 @@ def _nullif(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 
 def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) == 2:
+        return _thresholds(t, args, node)
     if len(args) != 4:
         raise refused(node)
     x, low, high, count = (t.expression(arg) for arg in args)
@@ -108,6 +113,19 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if low.value is None or high.value is None or not low.value < high.value:  # type: ignore[operator]
         raise Unsupported("width_bucket needs its lower end below its upper one", position=position(node))
     return Apply("width_bucket", (x, low, high), SqlType.INTEGER, str(count.value))
+
+
+def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate WIDTH_BUCKET(x, ARRAY[…]): how many of the rising numbers are at most x."""
+    x, items = t.expression(args[0]), t.constants.items(args[1]) or ()
+    numbers = [item.value for item in items if item.type.is_number and item.value is not None]
+    if not x.type.is_number or not 0 < len(numbers) == len(items) <= _MOST_THRESHOLDS or numbers != sorted(numbers):
+        raise Unsupported("width_bucket takes a constant array of rising numbers here", position=position(node))
+    pairs = [(compare(t, "lt", x, item, node), Const(n, SqlType.INTEGER)) for n, item in enumerate(items)]
+    if t.known(x).nullable:
+        pairs.insert(0, (Apply("is_null", (x,), SqlType.BOOLEAN), Const(None, SqlType.INTEGER)))
+    branches = (part for pair in pairs for part in pair)
+    return Apply("case", (*branches, Const(len(items), SqlType.INTEGER)), SqlType.INTEGER)
 
 
 def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:

@@ -95,7 +95,9 @@ def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell
 def _inner(expr: Apply) -> Expr | None:
     """Return the argument from which a constant step computes `expr` one to one, as in FLOOR(x / 2) * 2."""
     if expr.op == "round" and isinstance(expr.option, str):
-        scaled = Apply("mul", (expr.args[0], Const(10 ** int(expr.option), expr.type)), expr.type)
+        digits = int(expr.option)
+        scale = Const(10 ** abs(digits), expr.type)
+        scaled = Apply("mul" if digits > 0 else "div", (expr.args[0], scale), expr.type)
         return Apply("to_integer", (scaled,), SqlType.BIGINT)
     if expr.op == "shift" or (expr.op in {"to_double", "to_integer", "neg"} and integral(expr.args[0])):
         return expr.args[0]
@@ -131,7 +133,7 @@ def _outer(expr: Apply, value: Value) -> Value:
         return int(value) // DAY
     number = Fraction(value)
     if expr.op == "round":
-        return simplest(number / 10 ** int(str(expr.option)))
+        return simplest(number / Fraction(10) ** int(str(expr.option)))
     if expr.op in {"to_double", "to_integer"}:
         return simplest(number)
     if expr.op == "neg":

@@ -116,9 +116,9 @@ def _round_to(x: Fraction, apply: Apply) -> Fraction:
     """Round as the function does: to even in floating point, half away from zero as `numeric`."""
     if apply.args[0].type.is_float:
         return Fraction(round(x))
-    scale = 10 ** _digits(apply)
+    scale = Fraction(10) ** _digits(apply)
     away = math.floor(abs(x) * scale + Fraction(1, 2))
-    return Fraction(away if x >= 0 else -away, scale)
+    return (away if x >= 0 else -away) / scale
 
 
 def _digits(apply: Apply) -> int:
@@ -183,13 +183,16 @@ def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     if apply.args[0].type.is_float:
         return f"round_even({a}, 0)" if dialect is Dialect.DUCKDB else f"round(({a})::float8)"
     digits = _digits(apply)
-    return f"({_away(a, digits, dialect)} / 1e{digits})" if digits else _away(a, 0, dialect)
+    if not digits:
+        return _away(a, 0, dialect)
+    back = f"/ 1e{digits}" if digits > 0 else f"* 1e{-digits}"
+    return f"({_away(a, digits, dialect)} {back})"
 
 
 def _away(text: str, digits: int, dialect: Dialect) -> str:
     """Return a number times 10^digits, rounded half away from zero."""
-    half, scale = double(Fraction(1, 2), dialect), double(Fraction(10**digits), dialect)
-    scaled = f"{text} * {scale}" if digits else text
+    half, scale = double(Fraction(1, 2), dialect), double(Fraction(10 ** abs(digits)), dialect)
+    scaled = f"{text} {'*' if digits > 0 else '/'} {scale}" if digits else text
     return f"trunc({scaled} + sign({text}) * {half})"
 
 

@@ -69,7 +69,9 @@ class Tracker:
         self, public: Relation, alias: str, joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
     ) -> tuple[Relation, Names]:
         """Follow `FROM public JOIN protected …` by taking the protected table first: an inner join is symmetric."""
-        if not joins or len(public.sources) > 1:
+        if not joins:
+            return public, Names({alias: public.columns})
+        if len(public.sources) > 1:
             raise Unsupported("write the protected table first in FROM")
         first, *rest = joins
         if _side(first) is not Join.INNER:
@@ -90,7 +92,11 @@ class Tracker:
             name = name or fold(item.this)
             relation = self._table(item, ctes)
         else:
-            raise Unsupported("private rows can be joined with declared public tables only", position=position(item))
+            raise Unsupported(
+                "private rows can be joined with declared public tables only",
+                hint="Aggregate first, in a subquery, and join the answer.",
+                position=position(item),
+            )
         return _renamed(relation, alias), name
 
     def _table(self, item: exp.Table, ctes: Mapping[str, exp.CTE]) -> Relation:
@@ -101,7 +107,8 @@ class Tracker:
         table = declared(item, self.policy)
         if table is None:
             raise Unsupported(
-                f'private rows can be joined with declared public tables only, not with "{name}"',
+                f"private rows can be joined with declared public tables only, not with {item.sql('postgres')[:80]}",
+                hint="Aggregate first, in a subquery, and join the answer.",
                 position=position(item),
             )
         self._granted(table, item)
