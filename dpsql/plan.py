@@ -93,8 +93,10 @@ def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:
         **{render(node): f"a{i}" for i, node in enumerate(scope.aggregates)},
     }
 
+    kinds = {type(node) for node in (*scope.keys, *scope.aggregates)}
+
     def match(node: exp.Expr) -> str | None:
-        found = texts.get(render(node))
+        found = texts.get(render(node)) if type(node) in kinds else None
         if found is not None or not keys or isinstance(node, exp.Query) or node.find(exp.Column) is None:
             return found
         if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):

@@ -55,11 +55,13 @@ def shares(plans: Sequence[Plan], epsilon: Fraction, emitter: Emitter) -> tuple[
     Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
     in the same way over the parts that need it.
     """
-    distinct = {part.identity: part for plan in plans for part in _parts(plan, emitter)}
+    # What an engine is asked depends neither on ε nor on δ, and is written once.
+    texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
+    distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
     share = epsilon / max(len(distinct), 1)
     done = [_spread(priced(plan, share), max(finding, 1)) for plan in plans]
-    return tuple((plan, _parts(plan, emitter)) for plan in done)
+    return tuple((plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
 
 
 def _spread(plan: Plan, finders: int) -> Plan:
@@ -67,10 +69,9 @@ def _spread(plan: Plan, finders: int) -> Plan:
     return replace(plan, parts=parts)
 
 
-def _parts(plan: Plan, emitter: Emitter) -> tuple[Part, ...]:
+def _parts(plan: Plan, sqls: Sequence[str]) -> tuple[Part, ...]:
     made: list[Part] = []
-    for measurement in plan.parts:
-        sql = measurement.sql(emitter)
+    for measurement, sql in zip(plan.parts, sqls, strict=True):
         finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
         identity = _identity(measurement, sql) + (finder.identity if finder else "")
         made.append(Part(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder))

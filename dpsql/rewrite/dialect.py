@@ -52,6 +52,9 @@ class Client(Postgres):
             super()._advance(times)
 
 
+_CLIENT = Client()
+
+
 def render(node: exp.Expr) -> str:
     """Return `node` as PostgreSQL text, function names as they were written."""
-    return node.sql(Client, normalize_functions=False, comments=False)
+    return _CLIENT.generate(node, copy=False, normalize_functions=False, comments=False)

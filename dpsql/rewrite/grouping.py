@@ -50,10 +50,11 @@ def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
     places: dict[str, int] = {}
     nodes: dict[str, exp.Expr] = {}
+    texts = {id(node): render(node) for node in itertools.chain(*combined)}
     for node in itertools.chain(*combined):
-        nodes.setdefault(render(node), node)
-        places.setdefault(render(node), len(places))
-    sets = tuple(tuple(sorted({places[render(node)] for node in one})) for one in combined)
+        nodes.setdefault(texts[id(node)], node)
+        places.setdefault(texts[id(node)], len(places))
+    sets = tuple(tuple(sorted({places[texts[id(node)]] for node in one})) for one in combined)
     # GROUP BY DISTINCT: sqlglot writes that it is not ALL.
     return Grouping(tuple(nodes.values()), tuple(dict.fromkeys(sets)) if group.args.get("all") is False else sets)
 

@@ -77,9 +77,9 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
     return numbers, {None if v is None else texts.index(v) + 1: cell for v, cell in shown.items()}
 
 
-def _order(cell: Cell) -> tuple[bool, Fraction | str]:
+def _order(cell: Cell) -> tuple[bool, Value]:
     """Order values as PostgreSQL does by default, NULL last."""
-    return (cell is None, cell if isinstance(cell, str) else Fraction(cell or 0))
+    return (cell is None, 0 if cell is None else cell)
 
 
 def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell, Cell]]]:

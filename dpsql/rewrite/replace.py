@@ -72,6 +72,7 @@ def _inside(clause: object, match: Match) -> None:
 
 
 def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
+    """Return `node`, which is changed, with the answer's columns in the places of keys and aggregates."""
     name = match(node)
     if name is not None:
         return exp.column(name, ANSWER)
@@ -80,9 +81,7 @@ def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
             position=position(node),
         )
-    if isinstance(node, exp.Query):
-        return node
-    copy = node.copy()
-    for child in list(copy.iter_expressions()):
-        child.replace(_substituted(child, match))
-    return copy
+    if not isinstance(node, exp.Query):
+        for child in list(node.iter_expressions()):
+            child.replace(_substituted(child, match))
+    return node

@@ -77,18 +77,20 @@ def find(tree: exp.Query, policy: Policy) -> Found:
 
 def probe(scope: Scope) -> str:
     """Return the SELECT of the scope's keys and aggregates alone: the shadow says what types they have."""
-    outputs = [exp.alias_(node.copy(), f"g{i}") for i, node in enumerate(scope.keys)]
-    outputs += [exp.alias_(node.copy(), f"a{i}") for i, node in enumerate(scope.aggregates)]
-    select = exp.Select(expressions=outputs or [exp.Literal.number(1)])
-    for part in ("from_", "joins", "where", "laterals"):
-        value = scope.select.args.get(part)
-        if value is not None:
-            select.set(part, [item.copy() for item in value] if isinstance(value, list) else value.copy())
-    if scope.keys:
-        select.set("group", exp.Group(expressions=[exp.Literal.number(i + 1) for i in range(len(scope.keys))]))
-    if scope.ctes:
-        select.set("with_", exp.With(expressions=[cte.copy() for cte in scope.ctes.values()]))
-    return render(select)
+    outputs = [f"{render(node)} AS g{i}" for i, node in enumerate(scope.keys)]
+    outputs += [f"{render(node)} AS a{i}" for i, node in enumerate(scope.aggregates)]
+    ctes = f"WITH {', '.join(map(render, scope.ctes.values()))} " if scope.ctes else ""
+    group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(scope.keys)))}" if scope.keys else ""
+    return f"{ctes}SELECT {', '.join(outputs or ['1'])}{''.join(_clauses(scope.select))}{group}"
+
+
+def _clauses(select: exp.Select) -> Iterator[str]:
+    """Yield the text of what decides the rows that a SELECT aggregates."""
+    for name in ("from_", "joins", "laterals", "where"):
+        clause = select.args.get(name) or []
+        for part in clause if isinstance(clause, list) else [clause]:
+            text = render(part)
+            yield text if text.startswith(",") else f" {text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +234,12 @@ _CLAUSE_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": Acces
 
 def _refuse_outer_columns(node: exp.Select) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table."""
-    inside = {
-        fold(item.args["alias"].this) for item in node.find_all(exp.Table, exp.Subquery) if item.args.get("alias")
-    }
-    inside |= {fold(table.this) for table in node.find_all(exp.Table)}
-    for column in node.find_all(exp.Column):
-        table = fold(column.args.get("table"))
+    found = list(node.find_all(exp.Table, exp.Subquery, exp.Column))
+    tables = [item for item in found if not isinstance(item, exp.Column)]
+    inside = {fold(item.args["alias"].this) for item in tables if item.args.get("alias")}
+    inside |= {fold(item.this) for item in tables if isinstance(item, exp.Table)}
+    for column in found:
+        table = fold(column.args.get("table")) if isinstance(column, exp.Column) else ""
         if table and table not in inside:
             raise Unsupported(
                 f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
