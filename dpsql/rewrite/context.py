@@ -35,16 +35,23 @@ class Translator:
         Raises:
             Unsupported: with the construct that is not allowed over private rows.
         """
-        value = self.operand(node)
-        if isinstance(value, Span) or (isinstance(value, Apply) and value.op == SPAN_TIMES):
+        return self.value(self.operand(node), node)
+
+    def value(self, operand: Expr | Span, node: exp.Expr) -> Expr:
+        """Return an operand that is no interval.
+
+        Raises:
+            Unsupported: it is one.
+        """
+        if isinstance(operand, Span) or (isinstance(operand, Apply) and operand.op == SPAN_TIMES):
             raise Unsupported("an interval is not a value of a column here", position=position(node))
-        if isinstance(value, Apply) and value.op in DURATIONS:
+        if isinstance(operand, Apply) and operand.op in DURATIONS:
             raise Unsupported(
                 "an interval that depends on private rows is not supported as a value",
                 hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
                 position=position(node),
             )
-        return value
+        return operand
 
     def operand(self, node: exp.Expr) -> Expr | Span:
         """Return the expression, or the interval that a constant is."""

@@ -147,6 +147,9 @@ def _outer(expr: Apply, value: Value) -> Value:
 def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     """Return every value that a public expression can have, NULL included where it can occur."""
     known = facts(expr, env)
+    exactly = _enumerated(expr, env, limit) if known.values is None else None
+    if exactly is not None:
+        return exactly
     values = _values(expr, env, limit)
     if len(values) > limit:
         raise too_many(len(values), limit)
@@ -204,13 +207,13 @@ def _function_values(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None
         case "shift_by":
             return _moved(expr, env, limit)
         case "case":
-            return _enumerated(expr, env, limit) or _of_branches(expr, env, limit)
+            return _of_branches(expr, env, limit)
         case "coalesce":
-            return _enumerated(expr, env, limit) or _union(expr.args, env, limit)
+            return _union(expr.args, env, limit)
         case "nullif":
-            return _enumerated(expr, env, limit) or _but_one(expr, env, limit)
+            return _but_one(expr, env, limit)
         case _:
-            return _enumerated(expr, env, limit)
+            return None
 
 
 def _units(unit: str, interval: Interval | None, limit: int) -> Sequence[Cell] | None:
@@ -269,13 +272,13 @@ def _but_one(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
     return [v for v in domain(a, env, limit) if v is not None and v != other]
 
 
-def _enumerated(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None:
-    """Evaluate a function of one column with few values for each of them."""
+def _enumerated(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
+    """Evaluate a function of one column with few values for each of them, and for NULL if that is one."""
     inside = refs(expr)
     if len(inside) != 1 or not evaluable(expr):
         return None
-    values = env[inside[0]].values
-    if values is None or len(values) > limit:
+    known = env[inside[0]]
+    if known.values is None or len(known.values) > limit:
         return None
-    results = {evaluate(expr, {inside[0]: v}) for v in values}
-    return sorted((r for r in results if r is not None), key=_order)
+    nulls: tuple[None, ...] = (None,) if known.nullable else ()
+    return sorted({evaluate(expr, {inside[0]: v}) for v in (*known.values, *nulls)}, key=_order)

@@ -49,7 +49,7 @@ def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp
     a, b = t.operand(left), t.operand(right)
     if is_duration(a) or is_duration(b):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
-    return compare(t, op, t.expression(left), t.expression(right), node)
+    return compare(t, op, t.value(a, left), t.value(b, right), node)
 
 
 def _interval(t: Translator, value: Expr | Span, node: exp.Expr) -> Expr | Span:

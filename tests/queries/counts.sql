@@ -50,7 +50,7 @@ FROM rides;
 
 -- no row can be meant
 --> answered, free
---> like SELECT 0::bigint AS count, 0::float8 AS sum, NULL::float8 AS avg
+--> like SELECT 0::bigint AS count, NULL::float8 AS sum, NULL::float8 AS avg
 SELECT count(*), sum(fare), avg(fare) FROM trips WHERE 1 = 0;
 
 -- for another kind of unit

@@ -82,3 +82,16 @@ ON a.pickup_zone = z.zone_id ORDER BY z.zone;
 -- only public tables
 --> passed
 SELECT a.zone FROM zones a JOIN zones b ON a.zone_id = b.zone_id;
+
+-- with columns of other names
+--> answered, 1 measurement
+SELECT borough, count(*) FROM trips JOIN (SELECT zone_id AS pickup_zone, borough FROM zones) AS z USING (pickup_zone) GROUP BY 1;
+
+-- with a common table expression
+--> answered, 1 measurement
+WITH z AS (SELECT * FROM zones) SELECT borough, count(*) FROM trips JOIN z ON zone_id = pickup_zone GROUP BY 1;
+
+-- with a series
+--> refused 0A000: can be joined with declared public tables only
+SELECT d, count(trip_id) FROM generate_series(timestamp '2019-03-01', timestamp '2019-03-03', '1 day') AS d
+LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;

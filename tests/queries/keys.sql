@@ -138,3 +138,49 @@ SELECT date_trunc('second', pickup_ts), count(*) FROM trips GROUP BY 1;
 -- a column that is not grouped
 --> postgres 42803: must appear in the GROUP BY clause
 SELECT payment_type, fare, count(*) FROM trips GROUP BY payment_type;
+
+-- what a function makes of NULL
+--> answered, 1 measurement
+SELECT concat(paid, '!'), count(*) FROM rides GROUP BY 1;
+
+-- texts of whole numbers
+--> answered, 1 measurement
+--> empty 2 groups
+SELECT age::text || ' years' AS a, to_char(seats, '000') AS s, count(*) FROM rides WHERE age > 98 GROUP BY 1, 2;
+
+-- texts of what has few values
+--> answered, 1 measurement
+SELECT trim(to_char(picked, 'Day')) AS d, (fare > 20)::text AS dear, day::text AS day, count(*) FROM rides
+WHERE day = '2019-03-03' GROUP BY 1, 2, 3;
+
+-- hours with a zero before them
+--> answered, 1 measurement
+SELECT lpad(extract(hour FROM picked)::text, 2, '0') || ':00' AS h, split_part(to_char(picked, 'YYYY-MM'), '-', 2) AS m, count(*)
+FROM rides GROUP BY 1, 2;
+
+-- formats within WHERE
+--> answered, 1 measurement
+SELECT to_char(pickup_ts, 'YYYY-MM-DD') AS d, count(*) FROM trips WHERE pickup_ts >= '2019-03-05' AND pickup_ts < '2019-03-07' GROUP BY 1;
+
+-- similar to
+--> answered, 1 measurement
+SELECT paid SIMILAR TO 'ca(rd|sh)' AS c, count(*) FROM rides GROUP BY 1;
+
+-- floating point as text
+--> refused 0A000: needs a column whose possible values
+SELECT fare::text, count(*) FROM trips GROUP BY 1;
+
+-- tens
+--> answered, 1 measurement
+SELECT round(price, -1) AS p, round(age, -1) AS a, (floor(price / 10) * 10)::integer AS f, count(*) FROM rides
+WHERE age > 96 GROUP BY 1, 2, 3 HAVING count(*) > 0;
+
+-- buckets between given numbers
+--> answered, 1 measurement
+SELECT width_bucket(age, ARRAY[10, 20, 50]) AS a, width_bucket(tip, '{0,5.5}'::float8[]) AS t, count(*) FROM rides GROUP BY 1, 2;
+
+-- all but one
+--> answered, 1 measurement
+--> empty 6 groups: the keys are taken one by one
+SELECT nullif(seats, 3) AS s, nullif(paid, 'cash') AS p, CASE WHEN seats < 3 THEN seats ELSE 9 END AS c, count(*) FROM rides
+WHERE seats IN (2, 3) GROUP BY 1, 2, 3;

@@ -35,3 +35,7 @@ SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY fare) FROM trips;
 -- of what has no bounds
 --> refused 55000: has no declared bounds
 SELECT median(trip_id) FROM trips;
+
+-- of texts
+--> refused 0A000: takes numbers, dates and timestamps
+SELECT min(payment_type) FROM trips;

@@ -18,6 +18,22 @@ SELECT pickup_zone, fare FROM trips WHERE fare > 5 LIMIT 1;
 --> empty
 SELECT * FROM (SELECT * FROM trips) AS t WHERE 1 = 0;
 
+-- a column probe of an answer
+--> empty
+SELECT payment_type, count(*) FROM trips GROUP BY 1 LIMIT 0;
+
+-- a column probe around an answer
+--> empty
+SELECT * FROM (SELECT payment_type, avg(fare) AS f FROM trips GROUP BY 1) AS t WHERE 1 = 0;
+
+-- a column probe with FETCH
+--> empty
+SELECT * FROM trips FETCH FIRST 0 ROWS ONLY;
+
+-- what is no column probe
+--> answered, 1 measurement
+SELECT * FROM (SELECT count(*) FROM trips) AS t WHERE 1 = 1.0;
+
 -- TABLE
 --> refused 42501
 TABLE trips;

@@ -9,3 +9,19 @@ SELECT shared, late, count(*), sum(seats) FROM rides GROUP BY CUBE (shared, late
 -- sets
 --> answered, 1 measurement
 SELECT shared, stars, grouping(shared, stars) AS g, count(*) FROM rides GROUP BY GROUPING SETS ((shared), (stars), ());
+
+-- the total of no rows
+--> answered, free
+SELECT payment_type, count(*), sum(fare), grouping(payment_type) FROM trips WHERE 1 = 0 GROUP BY ROLLUP (payment_type);
+
+-- the totals of no rows
+--> answered, free
+SELECT shared, late, count(*), avg(fare), grouping(shared, late) FROM rides WHERE fare > 1000 GROUP BY CUBE (shared, late);
+
+-- sets of no rows
+--> answered, free
+SELECT shared, count(*), median(fare) FROM rides WHERE false GROUP BY GROUPING SETS ((), (shared), ());
+
+-- sets of no rows, none of them the total
+--> answered, free
+SELECT shared, late, count(*) FROM rides WHERE false GROUP BY GROUPING SETS ((shared), (late));

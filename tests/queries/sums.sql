@@ -83,3 +83,30 @@ SELECT sum(DISTINCT fare) FROM trips;
 -- of text
 --> postgres 42883: function sum(text) does not exist
 SELECT sum(payment_type) FROM trips;
+
+-- of publicly no row
+--> answered, free
+SELECT count(*), sum(fare), avg(fare), variance(fare), corr(fare, tip), median(fare), min(fare), count(DISTINCT passenger_id),
+  bool_or(fare > 5) FROM trips WHERE fare > 1000;
+
+-- divided by a whole number that is not 0
+--> answered, 1 measurement
+--> within 0.002
+SELECT sum(fare / NULLIF(passenger_count, 0)), avg(fare / NULLIF(passenger_count, 0)), sum(10 / NULLIF(passenger_count, 0)) FROM trips;
+
+-- divided where CASE allows it
+--> answered, 1 measurement
+--> within 0.002
+SELECT sum(CASE WHEN passenger_count > 0 THEN fare / passenger_count ELSE 0 END),
+  avg(CASE WHEN passenger_count = 0 THEN NULL ELSE fare / passenger_count END),
+  sum(CASE WHEN passenger_count <> 0 AND tip > 1 THEN fare / passenger_count END) FROM trips;
+
+-- divided where CASE allows it, of what may be missing
+--> answered, 1 measurement
+--> within 0.002
+SELECT sum(CASE WHEN age IS NULL OR age = -3 THEN 0 ELSE 10 / (age + 4) END), sum(CASE WHEN age < 1 THEN 0 ELSE fare / age END) FROM rides;
+
+-- rounded to tens
+--> answered, 1 measurement
+--> within 0.002
+SELECT sum(round(price, -1)), sum(round(refund, -1)), avg(round(seats, -1)) FROM rides;

@@ -39,3 +39,9 @@ WITH p AS MATERIALIZED (SELECT u, k0, count(*) AS n, CAST(sum(f0) AS BIGINT) AS 
 
 -- of an answer with a public table
 WITH p AS MATERIALIZED (SELECT u, k0, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u, s0."pickup_zone" AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9)) AS r GROUP BY u, k0), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT CAST(k0 AS BIGINT), (sum(w * s0))::text FROM p JOIN h ON u = hu GROUP BY k0;
+
+-- with columns of other names
+WITH p AS MATERIALIZED (SELECT u, k0, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u, (CAST(s1."borough" AS VARCHAR) COLLATE "C") AS k0 FROM "trips" AS s0 JOIN "zones" AS s1 ON (s0."pickup_zone" = s1."zone_id") WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9)) AS r GROUP BY u, k0), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT k0, (sum(w * s0))::text FROM p JOIN h ON u = hu GROUP BY k0;
+
+-- with a common table expression
+WITH p AS MATERIALIZED (SELECT u, k0, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u, (CAST(s1."borough" AS VARCHAR) COLLATE "C") AS k0 FROM "trips" AS s0 JOIN "zones" AS s1 ON (s1."zone_id" = s0."pickup_zone") WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9)) AS r GROUP BY u, k0), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT k0, (sum(w * s0))::text FROM p JOIN h ON u = hu GROUP BY k0;
