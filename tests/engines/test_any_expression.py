@@ -13,6 +13,7 @@ from dpsql.rewrite.expr import Apply, Const, Expr, Span, refs
 from dpsql.rewrite.facts import bounded, facts
 from dpsql.rewrite.function import Dialect, wide
 from dpsql.rewrite.grid import stepped
+from dpsql.rewrite.ops_span import AGE_FIELDS
 from dpsql.rewrite.ops_time import FIELDS, UNITS
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
 
@@ -27,6 +28,7 @@ _NUMBERS = st.one_of(
 )
 _TIMES = st.sampled_from([REF["t"], REF["tn"]])
 _DATES = st.sampled_from([REF["d"], REF["dv"]])
+_AGES = st.sampled_from(sorted(AGE_FIELDS))
 _SPANS = st.builds(Span, st.integers(-30, 30), st.integers(-900, 900), st.integers(-(10**13), 10**13))
 
 
@@ -84,6 +86,10 @@ def _numbers(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         st.builds(_unified, st.sampled_from(["greatest", "least", "coalesce"]), inner, inner),
         st.builds(lambda c, a, b: _unified("case", a, b, c), conditions, inner, inner),
         st.builds(lambda f, t: Apply("extract", (t,), SqlType.NUMERIC, f), st.sampled_from(sorted(FIELDS)), moved),
+        st.builds(lambda a, b: Apply("elapsed", (a, b), BIGINT), moved, moved),
+        st.builds(
+            lambda f, a, b: Apply("age", (a, b), SqlType.NUMERIC, f), st.sampled_from(sorted(AGE_FIELDS)), moved, moved
+        ),
         st.builds(
             lambda d, n, e: Apply("date_diff", (Apply("date_add", (d, n), SqlType.DATE), e), SqlType.INTEGER),
             _DATES,

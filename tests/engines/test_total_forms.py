@@ -12,7 +12,8 @@ from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, Span
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.grid import bucket, stepped
-from dpsql.rewrite.ops_time import FIELDS, UNITS
+from dpsql.rewrite.ops_span import AGE_FIELDS, LONGEST_BIN
+from dpsql.rewrite.ops_time import FIELDS, MOMENTS, UNITS
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import DECLARED, REF, Engines, alike, check
 
@@ -83,6 +84,17 @@ def _mapped() -> list[Expr]:
     ]
 
 
+def _pairs_of_times() -> list[tuple[Expr, Expr]]:
+    fixed: list[Expr] = [Const(micros, SqlType.TIMESTAMP) for micros in (*MOMENTS, 0, 951_782_400_000_000)]
+    times = [*TIMES, *(Apply("date_to_timestamp", (ref,), SqlType.TIMESTAMP) for ref in DATES)]
+    return [
+        (a, b)
+        for a in (*times, *fixed)
+        for b in (*times, *fixed)
+        if not (isinstance(a, Const) and isinstance(b, Const))
+    ]
+
+
 def _of(
     op: str, refs: list[Ref], type_: SqlType | None = None, options: tuple[str | Span | None, ...] = (None,)
 ) -> list[Expr]:
@@ -124,7 +136,7 @@ CASES: dict[str, list[Expr]] = {
     "floor": _of("floor", DOUBLES),
     "ceil": _of("ceil", DOUBLES),
     "trunc": _of("trunc", DOUBLES),
-    "round": [*_of("round", DOUBLES), *_of("round", [REF["n"], REF["m"]], options=("1", "2", "15"))],
+    "round": [*_of("round", DOUBLES), *_of("round", [REF["n"], REF["m"]], options=("1", "2", "15", "-1", "-3"))],
     "sqrt": _of("sqrt", DOUBLES, DOUBLE),
     "ln": _of("ln", DOUBLES, DOUBLE),
     "log10": _of("log10", DOUBLES, DOUBLE),
@@ -147,6 +159,9 @@ CASES: dict[str, list[Expr]] = {
     "timestamp_to_date": _of("timestamp_to_date", TIMES, SqlType.DATE),
     "date_add": [Apply("date_add", (a, n), SqlType.DATE) for a in DATES for n in (REF["iv"], REF["i"], _number(-1))],
     "date_diff": [Apply("date_diff", (a, b), SqlType.INTEGER) for a in DATES for b in DATES],
+    "elapsed": [Apply("elapsed", pair, BIGINT) for pair in _pairs_of_times()],
+    "age": [Apply("age", pair, NUMERIC, field) for pair in _pairs_of_times() for field in sorted(AGE_FIELDS)],
+    "date_bin": _of("date_bin", TIMES, SqlType.TIMESTAMP, ("1 0", "900000000 978307200000000", f"{LONGEST_BIN} -1")),
 }  # fmt: skip
 
 
