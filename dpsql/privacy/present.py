@@ -112,7 +112,7 @@ def _value(
             if part is None or not plan.parts:
                 return None
             chosen = [_point(plan.parts[part], numbers[part][place], type_) for place in places]
-            return "{" + ",".join(chosen) + "}" if array else chosen[0]
+            return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
 
 
 def _of_no_rows(output: Statistic) -> Text:
@@ -147,14 +147,16 @@ def _sums(plan: Plan, part: int | None) -> Sums:
     return sums
 
 
-def _point(part: object, bucket: int, type_: str) -> str:
-    """Return the public value that stands for a bucket."""
+def _point(part: object, bucket: int, type_: str) -> Text:
+    """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
     if not isinstance(part, Buckets):
         raise InternalError
+    if bucket >= part.number:
+        return None
     value = part.value(bucket)
     if part.x.expr.type.is_temporal:
         return format_value(int(value), part.x.expr.type)
-    return number(float(value), type_.removesuffix("[]")) or ""
+    return number(float(value), type_.removesuffix("[]"))
 
 
 def _clamped(output: Statistic, value: float | None, *, clamp: bool) -> float | None:

@@ -41,30 +41,37 @@ def quantile(
 
 
 def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int) -> NDArray[np.int64]:
-    """Return for each group the index of a bucket near the largest value: about `depth` rows lie above it.
+    """Return for each group the index of a bucket near the largest value: the one with the row that `depth` lie above.
 
-    The score is the distance from that number of rows, negated; a unit moves it by its mass at most.
+    The score is the distance of that number from the numbers of rows above the bucket without and with its own, negated,
+    so that a value of many rows is found, and not one of the empty buckets beyond it. With fewer rows no bucket has so
+    many above it, and the choice would end at the wrong bound: then the index after the last bucket says that there are
+    too few. Its score is the number of rows beyond `depth`, negated. A unit moves every score by its mass at most.
     """
     counts = _wide_enough(histogram, 1)
     through: Scores = counts.cumsum(axis=1)
-    above = through[:, -1:] - through
-    distance: Scores = abs(above - depth(histogram.shape[1], epsilon, mass))
+    above, wanted = through[:, -1:] - through, max(depth(histogram.shape[1], epsilon, mass), 1)
+    too_few: Scores = np.maximum(through[:, -1:] - wanted, 0)
+    outside: Scores = np.maximum(np.maximum(above - wanted, wanted - above - counts), 0)
+    distance: Scores = np.concatenate([outside, too_few], axis=1)
     return permute_and_flip(entropy, -distance, epsilon, mass)
 
 
 def minimum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int) -> NDArray[np.int64]:
     """Return for each group the index of a bucket near the smallest value, as `maximum` does for the largest."""
+    number = np.int64(histogram.shape[1])
     mirrored = maximum(entropy, histogram[:, ::-1], epsilon, mass)
-    return np.int64(histogram.shape[1] - 1) - mirrored
+    return np.where(mirrored == number, number, number - 1 - mirrored)
 
 
 def extremes(
     entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, mass: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the buckets of the minimum and of the maximum, each for half of `epsilon`, in order."""
+    """Return the buckets of the minimum and of the maximum, each for half of `epsilon`, in order if there are both."""
     low = minimum(entropy, histogram, epsilon / 2, mass)
     high = maximum(entropy, histogram, epsilon / 2, mass)
-    return np.minimum(low, high), np.maximum(low, high)
+    ordered = (low < histogram.shape[1]) & (high < histogram.shape[1])
+    return np.where(ordered, np.minimum(low, high), low), np.where(ordered, np.maximum(low, high), high)
 
 
 def depth(buckets: int, epsilon: Fraction, mass: int) -> int:

@@ -109,12 +109,21 @@ def test_scores_beyond_64_bits_are_exact() -> None:
 
 @pytest.mark.usefixtures("asked")
 def test_extremes_lie_inside() -> None:
-    """The best bucket has `depth` rows beyond it."""
+    """The best bucket has the row that `depth` rows lie beyond."""
     histogram = np.full((1, 100), 10, dtype=np.int64)
     inside = depth(100, Fraction(1), 1)
     assert inside == 15
-    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [97]
-    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [2]
+    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [98]
+    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [1]
+
+
+@pytest.mark.usefixtures("asked")
+def test_extremes_of_repeated_values_are_these() -> None:
+    """Where many rows have the largest value it is found, though buckets beyond it have no row above them either."""
+    histogram = np.zeros((1, 50), dtype=np.int64)
+    histogram[0, [10, 20]] = 900, 100
+    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [20]
+    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [10]
 
 
 def test_extremes_share_epsilon_and_are_in_order(asked: Asked) -> None:
@@ -125,10 +134,29 @@ def test_extremes_share_epsilon_and_are_in_order(asked: Asked) -> None:
 
 
 def test_minimum_never_exceeds_maximum() -> None:
-    """In empty groups, where both are guesses, they are still in order."""
-    low, high = extremes(_entropy(), np.zeros((200, 16), dtype=np.int64), Fraction(1), 1)
-    assert (low <= high).all()
-    assert (low < high).any()
+    """In groups with as many rows as are wanted beyond, where both are guesses, they are still in order."""
+    histogram = np.zeros((400, 16), dtype=np.int64)
+    histogram[:, 8] = depth(16, Fraction(1, 2), 1)
+    low, high = extremes(_entropy(), histogram, Fraction(1), 1)
+    both = (low < 16) & (high < 16)
+    assert (low[both] <= high[both]).all()
+    assert (low[both] < high[both]).any()
+
+
+@pytest.mark.usefixtures("asked")
+def test_extremes_of_too_few_rows_are_none() -> None:
+    """With fewer rows than shall lie beyond, no bucket is right: not the bound at the other end."""
+    inside = depth(10, Fraction(1), 1)
+    histogram = np.zeros((3, 10), dtype=np.int64)
+    histogram[:, 4] = 0, inside - 1, 2 * inside + 1
+    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [10, 10, 4]
+    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [10, 10, 4]
+
+
+def test_few_rows_are_seldom_taken_for_many() -> None:
+    """An empty group has no extreme with probability 19/20; fewer than 450 of 500 groups: false alarms below 1e-5."""
+    empty = np.zeros((500, 64), dtype=np.int64)
+    assert (maximum(_entropy(), empty, Fraction(1), 1) == 64).sum() >= 450
 
 
 def test_depth_is_exact_at_any_size() -> None:

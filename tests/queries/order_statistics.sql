@@ -39,3 +39,9 @@ SELECT median(trip_id) FROM trips;
 -- of texts
 --> refused 0A000: takes numbers, dates and timestamps
 SELECT min(payment_type) FROM trips;
+
+-- extremes of groups, of which one has no row
+--> answered, 2 measurements
+--> empty 1 group
+--> within 0.01
+SELECT fare > 149 AS dear, min(passenger_count), max(passenger_count), max(pickup_ts) FROM trips WHERE fare < 145 GROUP BY 1;
