@@ -28,7 +28,7 @@ ROUNDS = 5
 FILES = ("analysts", "tools", "keys", "times", "joins", "sums", "where", "subqueries")
 """Golden files of statements: as analysts and tools write them, and of every kind."""
 _LIMIT = 2.0
-_CONSTANT = re.compile(r"([<>]=? )(\d+)\b")
+_CONSTANT = re.compile(r"((?<!<)[<>]=? )(\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)

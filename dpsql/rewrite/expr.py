@@ -124,6 +124,8 @@ def _described(expr: Apply, args: list[str]) -> str:
             return f"date_trunc('{expr.option}', {args[0]})"
         case "extract":
             return f"extract({expr.option} FROM {args[0]})"
+        case "age":
+            return f"extract({expr.option} FROM age(…))"
         case "to_double" | "to_integer" | "date_to_timestamp" | "timestamp_to_date":
             return args[0]
         case "shift" | "shift_by":
