@@ -86,13 +86,9 @@ def _mapped() -> list[Expr]:
 
 def _pairs_of_times() -> list[tuple[Expr, Expr]]:
     fixed: list[Expr] = [Const(micros, SqlType.TIMESTAMP) for micros in (*MOMENTS, 0, 951_782_400_000_000)]
-    times = [*TIMES, *(Apply("date_to_timestamp", (ref,), SqlType.TIMESTAMP) for ref in DATES)]
-    return [
-        (a, b)
-        for a in (*times, *fixed)
-        for b in (*times, *fixed)
-        if not (isinstance(a, Const) and isinstance(b, Const))
-    ]
+    times: list[Expr] = [*TIMES, *(Apply("date_to_timestamp", (ref,), SqlType.TIMESTAMP) for ref in DATES)]
+    every = [*times, *fixed]
+    return [(a, b) for a in every for b in every if not (isinstance(a, Const) and isinstance(b, Const))]
 
 
 def _of(
