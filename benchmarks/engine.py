@@ -27,11 +27,12 @@ from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.scopes import find
 
 TRIPS = 5_000_000
-ROUNDS = 4
+ROUNDS = 6
 QUESTIONS: Mapping[str, str] = {
     "COUNT, SUM, AVG": "SELECT count(*), sum(fare), avg(tip) FROM trips",
     "… by payment": "SELECT payment_type, count(*), sum(fare), avg(tip) FROM trips GROUP BY payment_type",
     "… by zone": "SELECT pickup_zone, count(*), sum(fare), avg(tip) FROM trips GROUP BY pickup_zone",
+    "… of one column, by zone": "SELECT pickup_zone, count(*), sum(fare), avg(fare) FROM trips GROUP BY pickup_zone",
     "… by zone, one week": (
         "SELECT pickup_zone, count(*), sum(fare), avg(tip) FROM trips WHERE pickup_ts < '2019-03-08' GROUP BY pickup_zone"
     ),
