@@ -8,9 +8,9 @@ from dpsql.policy.model import Value
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, refs
 
 _COMPARE = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
-_KNOWN = frozenset(
-    {*_COMPARE, "and", "or", "not", "is_null", "is_true", "is_false", "in", "map", "case", "coalesce", "same", "nullif"}
-)
+LOGICAL = frozenset({"and", "or", "not", "is_true", "is_false"})
+"""What makes conditions of conditions."""
+_KNOWN = frozenset({*_COMPARE, *LOGICAL, "is_null", "in", "map", "case", "coalesce", "same", "nullif"})
 
 
 def evaluable(expr: Expr) -> bool:
