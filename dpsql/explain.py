@@ -8,14 +8,15 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import show, total
 from dpsql.privacy.expected import expected
 from dpsql.privacy.feature import Shape
-from dpsql.privacy.law import half_width
-from dpsql.privacy.margins import noise
+from dpsql.privacy.margins import first_width
 from dpsql.privacy.outline import Plan
 from dpsql.privacy.price import Part
 from dpsql.privacy.release import least_count
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.rewrite.expr import describe
 from dpsql.shadow.splice import literal
+
+_CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 
 
 def explain(scopes: Sequence[tuple[Plan, tuple[Part, ...]]], *, statements: bool) -> list[str]:
@@ -76,11 +77,12 @@ def _details(part: Part) -> Iterator[str]:
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
         return
-    width = float(half_width(noise(m), [1.0]))
-    yield f"Noise: each sum is within ±{width:,.4g} rows with 95 %"
-    for feature in m.features:
-        if feature.x is not None and feature.shape in {Shape.VALUE, Shape.SIGNED}:
-            yield f"Clamp: {describe(feature.x.expr)} to {_interval(feature.x.interval)}"
+    yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
+    if m.parted:
+        yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
+    clamped = dict.fromkeys(f.x for f in m.features if f.x is not None and f.shape in _CLAMPING)
+    for x in clamped:
+        yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
     if m.delta and m.distinct is Distinct.ROWS:
         yield f"Threshold: groups are shown from a noisy count of {least_count(m) / m.unit:,.1f}"
 

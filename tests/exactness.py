@@ -10,8 +10,9 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import issue
 from dpsql.privacy.exact import KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.exact import Row as EngineRow
+from dpsql.privacy.layout import Norm
 from dpsql.privacy.measure import World as Facts
-from dpsql.privacy.outline import Measurement
+from dpsql.privacy.outline import Measurement, Plan
 from dpsql.privacy.sums import Sums
 from dpsql.question import Cancellation, Field
 from dpsql.rewrite.asked import take_apart
@@ -34,6 +35,15 @@ def measurements(
     Raises:
         DpsqlError: the statement is refused.
     """
+    return tuple(part for plan in plans(sql, policy, world, engine, role) for part in plan.parts)
+
+
+def plans(sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner") -> tuple[Plan, ...]:
+    """Return the plans of the statement's scopes.
+
+    Raises:
+        DpsqlError: the statement is refused.
+    """
     asked = take_apart(sql, policy)
     assert asked is not None
     if asked.refusal is not None:
@@ -43,7 +53,7 @@ def measurements(
     scopes = find(asked.statement.tree, policy).scopes
     described = ((), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
     plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
-    return tuple(part for scope in plan.scopes for part in scope.plan.parts)
+    return tuple(scope.plan for scope in plan.scopes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +96,18 @@ class Measured:
             yield self.distance(whole, self.exact())
 
     def distance(self, a: Exact, b: Exact) -> int:
-        """Return how far apart two results are in the norm of the measurement's noise.
+        """Return how far apart two results are in the norm of the measurement's noise: the sum over the groups."""
+        return sum(self._norm([abs(x - y) for x, y in _pairs(a.get(key), b.get(key))]) for key in a.keys() | b.keys())
 
-        Over the groups, the sum of the largest differences (sums) or of all of them (histograms).
+    def _norm(self, moved: Sequence[int]) -> int:
+        """Return the norm of what one group's numbers moved by.
+
+        Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total.
         """
-        norm = max if isinstance(self.measurement, Sums) else sum
-        return sum(norm(abs(x - y) for x, y in _pairs(a.get(key), b.get(key))) for key in a.keys() | b.keys())
+        if isinstance(self.measurement, Buckets):
+            return sum(moved)
+        blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
+        return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
 
 
 def _pairs(one: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:

@@ -1,17 +1,21 @@
 """Mistakes in the heart, each as a patch: what the tests of privacy must catch."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy import bounding, exact, select, sums
+from dpsql.privacy import bounding, design, exact, select, sums
 from dpsql.privacy.bounding import Bound
+from dpsql.privacy.columns import Column
+from dpsql.privacy.layout import Block, Norm, blocks
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite import source
 from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.exclusion import Exclusion
 from dpsql.rewrite.expr import Expr, Ref
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.grid import stepped
@@ -148,11 +152,39 @@ def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
     """Count squares twice."""
     right = sums._Values.summed
 
-    def summed(values: sums._Values, column: sums.Column, *, weighted: bool) -> str:
+    def summed(values: sums._Values, column: Column, *, weighted: bool) -> str:
         text = right(values, column, weighted=weighted)
         return text.replace("sum(w * (", "sum(2 * w * (")
 
     patch.setattr(sums._Values, "summed", summed)
+
+
+def blocks_by_conditions(patch: pytest.MonkeyPatch) -> None:
+    """Let a row be in every block whose condition holds, with conditions of which nobody knows whether they overlap."""
+    overlapping(patch)
+    right = sums._Values.__init__
+
+    def init(self: sums._Values, emitter: Emitter, bound: Bound, points: int, parted: Sequence[Expr]) -> None:
+        right(self, emitter, bound, points, ())
+        self.conditions = [emitter.sql(where) for where in parted]  # type: ignore[attr-defined]  # the mistake needs it
+
+    patch.setattr(sums._Values, "__init__", init)
+    patch.setattr(sums._Values, "block", lambda self, block: self._name(self.conditions[block]))
+
+
+def overlapping(patch: pytest.MonkeyPatch) -> None:
+    """Take all conditions for such that exclude each other: harmless, since a row is in the first block only."""
+    patch.setattr(design, "exclusion", lambda _, __: Exclusion(exhaustive=True))
+
+
+def a_block_for_each_coordinate(patch: pytest.MonkeyPatch) -> None:
+    """Draw noise for each coordinate as if a row moved only one."""
+    patch.setattr(sums, "blocks", lambda features: [Block((i,), Norm.LARGEST) for i in range(len(features))])
+
+
+def independent_noise(patch: pytest.MonkeyPatch) -> None:
+    """Take the coordinates of a cube for cells, which add up to no more than the row."""
+    patch.setattr(sums, "blocks", lambda features: [replace(block, norm=Norm.TOTAL) for block in blocks(features)])
 
 
 def no_condition(patch: pytest.MonkeyPatch) -> None:

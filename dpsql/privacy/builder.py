@@ -8,9 +8,10 @@ from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.bounding import Bound, Form
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.checks import MOST_FEATURES, check_features
-from dpsql.privacy.feature import Feature, Scaled, Shape
+from dpsql.privacy.design import design
+from dpsql.privacy.feature import ONE, Scaled
 from dpsql.privacy.outline import Chosen, Counted, Measurement, Output, Plan, Statistic, Ungrouped, Voted
-from dpsql.privacy.statistics import Known, Reading, design
+from dpsql.privacy.statistics import Known, Reading
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.rewrite import aggregate as asked
 from dpsql.rewrite.aggregate import Aggregate
@@ -19,8 +20,6 @@ from dpsql.rewrite.facts import bounded as interval_of
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.keys import domain
 from dpsql.rewrite.relation import Relation
-
-_COUNT = Feature(Shape.ONE)
 
 
 class Builder:
@@ -52,11 +51,11 @@ class Builder:
         if not aggregates:
             return []
         needed = [self._moments(aggregate) for aggregate in aggregates]
-        chosen = design([moment for moments in needed for moment in moments], self._known)
-        # The threshold is compared with the count of rows, which therefore comes first.
-        features = tuple(dict.fromkeys((_COUNT, *chosen.features))) if self._delta else chosen.features
-        check_features(features)
-        self._parts.append(replace(self._counting(chosen.where), features=features))
+        every = [moment for moments in needed for moment in moments]
+        chosen = design(every, self._known, self._role.mechanism, thresholded=bool(self._delta))
+        check_features(chosen.features)
+        sums = replace(self._counting(chosen.where), features=chosen.features, parted=chosen.parted)
+        self._parts.append(sums)
         readings = iter(chosen.readings)
         return [self._read(a, [next(readings) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
 
@@ -92,7 +91,7 @@ class Builder:
         bound = (
             replace(self._bound, form=Form.SELECTION) if self._delta and self._bound.form is Form.MASS else self._bound
         )
-        return Sums(self._relation, where, self._groups, (_COUNT,), bound, Fraction(0), role.mechanism, self._delta)
+        return Sums(self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, self._delta)
 
     def _other(self, aggregate: Aggregate, every: Sequence[Aggregate], keys: Sequence[Expr]) -> Output:
         match aggregate:

@@ -7,6 +7,7 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.privacy.bounding import Bound
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.feature import Feature
+from dpsql.privacy.layout import blocks
 from dpsql.privacy.quantile import depth
 from dpsql.rewrite.expr import Expr, refs, walk
 from dpsql.rewrite.relation import Relation
@@ -14,6 +15,7 @@ from dpsql.rewrite.relation import Relation
 _MOST_NODES = 25_000
 """The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
 MOST_FEATURES = 40
+_MOST_IN_BLOCKS = 400
 
 
 def check_scope(relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound) -> None:
@@ -38,14 +40,16 @@ def check_scope(relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr]
 
 
 def check_features(features: Sequence[Feature]) -> None:
-    """Refuse more statistics than one cube should carry.
+    """Refuse more statistics than one cube should carry, and more than a statement should in all its blocks.
 
     Raises:
         Unsupported: there are too many.
     """
-    if len(features) > MOST_FEATURES:
+    largest = max((len(block.places) for block in blocks(features)), default=0)
+    if largest > MOST_FEATURES or len(features) > _MOST_IN_BLOCKS:
+        limit = MOST_FEATURES if largest > MOST_FEATURES else _MOST_IN_BLOCKS
         raise Unsupported(
-            f"the statement measures {len(features)} statistics at once, the limit is {MOST_FEATURES}",
+            f"the statement measures {len(features)} statistics at once, the limit is {limit}",
             hint="Ask for fewer aggregates in one statement.",
         )
 

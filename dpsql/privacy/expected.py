@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpsql.privacy.feature import Feature, Shape
+from dpsql.privacy.feature import ONE, Shape
 from dpsql.privacy.margins import half_width
 from dpsql.privacy.outline import Counted, Output, Plan, Statistic
 from dpsql.privacy.statistics import Reading
@@ -38,14 +38,14 @@ def _of(plan: Plan, output: Output) -> Expected | None:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
                 return None
-            margin = half_width(sums, Reading(_COUNT, Feature(Shape.ONE)), {Feature(Shape.ONE): 0.0})
+            margin = half_width(sums, Reading(_COUNT, ONE), {ONE: 0.0})
             return Expected(f"distinct {sums.distinct.value}", margin or 0.0, None)
     return None
 
 
 def _statistic(sums: Sums, reading: Reading) -> Expected | None:
-    rows = _rows(sums)
-    found = dict.fromkeys(sums.features, 0.0) | {Feature(Shape.ONE): rows or 0.0}
+    rows = _rows(sums, reading)
+    found = dict.fromkeys(reading.features, 0.0) | {f: rows or 0.0 for f in reading.features if f.shape is Shape.ONE}
     margin = half_width(sums, reading, found)
     if margin is None:
         return None
@@ -53,10 +53,11 @@ def _statistic(sums: Sums, reading: Reading) -> Expected | None:
     return Expected(name, margin, _relative(reading, margin, rows))
 
 
-def _rows(sums: Sums) -> float | None:
-    """Return how many rows a group is expected to have."""
+def _rows(sums: Sums, reading: Reading) -> float | None:
+    """Return how many rows a group is expected to have, or one of its blocks."""
     whole = sums.relation.protected.expected_rows
-    return None if whole is None else whole / max(len(sums.groups.grouped), 1)
+    blocks = len(sums.blocks) if any(feature.block is not None for feature in reading.features) else 1
+    return None if whole is None else whole / max(len(sums.groups.grouped), 1) / blocks
 
 
 def _relative(reading: Reading, margin: float, rows: float | None) -> float | None:
@@ -66,7 +67,7 @@ def _relative(reading: Reading, margin: float, rows: float | None) -> float | No
     if reading.moment.name == "count":
         return margin / rows
     scaled = reading.x.x if reading.x is not None else None
-    if scaled is None:
+    if scaled is None or reading.moment.name not in {"sum", "avg"}:
         return None
     typical = float(max(abs(scaled.interval.low + scaled.interval.high) / 2, scaled.interval.width / 4))
     return margin / (typical * (rows if reading.moment.name == "sum" else 1)) if typical else None

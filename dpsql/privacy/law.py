@@ -64,13 +64,13 @@ def half_width(noise: Noise, weights: ArrayLike, level: float = LEVEL) -> Floats
     low, high = np.zeros(size.shape[:-1]), np.full(size.shape[:-1], float(reach * size.shape[-1]))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        tail = _cube_tail(middle, shape, noise.d) if isinstance(noise, Cube) else _laplace_tail(middle, shape)
+        tail = cube_tail(middle, shape, noise.d) if isinstance(noise, Cube) else _laplace_tail(middle, shape)
         low, high = np.where(tail > 1 - level, middle, low), np.where(tail > 1 - level, high, middle)
     width: Floats = high * largest[..., 0] * unit
     return width
 
 
-def _cube_tail(x: Floats, weights: Floats, d: int) -> Floats:
+def cube_tail(x: Floats, weights: Floats, d: int) -> Floats:
     """Return P(|Σ wᵢ·zᵢ| > x) in the cube of scale 1.
 
     Given the radius r, which is Gamma(d+1), the statistics are uniform on [−r, r], and for u uniform on [−1, 1]^n

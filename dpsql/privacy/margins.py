@@ -1,65 +1,69 @@
 """The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone."""
 
+import math
 from collections.abc import Mapping
 
-import numpy as np
-
 from dpsql.policy.model import Mechanism
-from dpsql.privacy.feature import Feature, Shape
-from dpsql.privacy.law import Cube, Laplaces, Noise
-from dpsql.privacy.law import half_width as law_half_width
-from dpsql.privacy.reading import count
-from dpsql.privacy.statistics import Reading, half, middle
+from dpsql.privacy.convolved import Piece, reach
+from dpsql.privacy.feature import Feature
+from dpsql.privacy.gradient import Number, Weights, half, mean_weights, scaled, weights
+from dpsql.privacy.layout import Norm, readable
+from dpsql.privacy.predict import combined
+from dpsql.privacy.reading import count, spread
+from dpsql.privacy.statistics import Reading
 from dpsql.privacy.sums import Sums
-
-_ONE = Feature(Shape.ONE)
 
 
 def half_width(measurement: Sums, reading: Reading, found: Mapping[Feature, float]) -> float | None:
     """Return half the width of the interval in which the statistic lies with 95 %; None where nothing can be said.
 
-    It covers the clamped, bounded relation, not the bias of clamping. A mean's is read off Y − θ·N at the reported θ.
+    It covers the clamped, bounded relation, not the bias of clamping. A mean's is read off Y − θ·N at the reported θ, a
+    variance's off Σ(u − m)² − V·N at the reported m and V.
     """
-    law = noise(measurement)
-    weights = dict.fromkeys(measurement.features, 0.0)
     name = reading.moment.name
     if name == "count":
-        return float(law_half_width(law, _row(_count(reading, weights))))
-    x = reading.x
-    if x is None or x.x is None or name not in {"sum", "avg"}:
+        return _reach(measurement, weights(reading, 0.0, 0.0))
+    if reading.x is None or reading.y is not None:
         return None
-    if x.shape is Shape.SIGNED:
-        weights[x] = float(x.x.interval.magnitude)
-        return float(law_half_width(law, _row(weights)))
     if name == "sum":
-        counted = _count(reading, weights, float(middle(x.x.interval)))
-        counted[x] += float(half(x.x.interval))
-        return float(law_half_width(law, _row(counted)))
-    n = count(reading, found)
+        return _reach(measurement, weights(reading, 0.0, 0.0))
+    unit, n = float(half(scaled(reading.x).interval)), count(reading, found)
     if n < 1:
-        return float(half(x.x.interval))
-    counted = _count(reading, weights, -min(max(found[x] / n, -1.0), 1.0))
-    counted[x] += 1.0
-    return min(float(law_half_width(law, _row(counted))) / n, 2.0) * float(half(x.x.interval))
+        return unit ** (2 if name.startswith("var") else 1)
+    mean, variance = spread(reading.x, reading.xx, found, n)
+    width = _reach(measurement, weights(reading, mean, variance)) / n
+    if name == "avg":
+        return min(width, 2.0) * unit
+    # The error of the mean counts by its square, which matters in small groups.
+    width += (_reach(measurement, mean_weights(reading, mean)) / n) ** 2
+    return _of_spread(name, variance, min(width, 1.0), n) * unit ** (2 if name.startswith("var") else 1)
 
 
-def noise(measurement: Sums) -> Noise:
-    """Return the law of the measurement's noise, in rows."""
-    scale = measurement.scale / measurement.unit
-    d = len(measurement.features)
-    return Cube(d, scale) if measurement.mechanism is Mechanism.CUBE else Laplaces((scale,) * d)
+def _of_spread(name: str, variance: float, width: float, n: float) -> float:
+    """Return the half-width for a variance or its root, of a population or a sample."""
+    factor = n / max(n - 1, 0.5) if name.endswith("_samp") else 1.0
+    if name.startswith("var"):
+        return width * factor
+    low, high = math.sqrt(max(variance - width, 0.0)), math.sqrt(variance + width)
+    return max(math.sqrt(variance) - low, high - math.sqrt(variance)) * math.sqrt(factor)
 
 
-def _count(reading: Reading, weights: dict[Feature, float], factor: float = 1.0) -> dict[Feature, float]:
-    """Add the weights of a statistic's count."""
-    added = dict(weights)
-    if reading.count is None or reading.count.shape is Shape.ONE:
-        added[_ONE] += factor
-    else:
-        added[_ONE] += factor / 2
-        added[reading.count] += factor / 2
-    return added
+def first_width(measurement: Sums) -> float:
+    """Return the half-width of the noisiest coordinate by itself, in rows."""
+    return max(_pieces_reach(measurement, {block.places[0]: 1}) for block in measurement.blocks)
 
 
-def _row(weights: Mapping[Feature, float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.array(list(weights.values()), dtype=np.float64)
+def _reach(measurement: Sums, weighted: Weights) -> float:
+    """Return how far the noise of a weighted sum of features reaches, in rows."""
+    return _pieces_reach(measurement, combined(weighted, readable(measurement.features)))
+
+
+def _pieces_reach(measurement: Sums, onto: Mapping[int, Number]) -> float:
+    pieces = []
+    for block in measurement.blocks:
+        sizes = [abs(float(onto[i])) for i in block.places if onto.get(i)]
+        if measurement.mechanism is Mechanism.CUBE and block.norm is Norm.LARGEST:
+            pieces += [Piece(len(block.places), tuple(sizes))] if sizes else []
+        else:
+            pieces += [Piece(1, (size,)) for size in sizes]
+    return reach(pieces, measurement.scale / measurement.unit)

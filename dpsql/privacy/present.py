@@ -1,6 +1,6 @@
 """From releases to the values a client sees: rounding and clamping, all of it post-processing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -20,6 +20,7 @@ from dpsql.rewrite.keys import Cell
 from dpsql.rewrite.literal import format_value
 
 Text = str | None
+Estimator = Callable[[Sequence[int]], Mapping[Feature, float]]
 _HALF = 0.5
 _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
 """Room for all of double precision, to ten digits after the point."""
@@ -41,10 +42,15 @@ def rows(plan: Plan, releases: Sequence[Release], types: Sequence[str], *, clamp
     `releases` has one for every part of the plan.
     """
     width = len(plan.groups.keys)
+    estimators = [estimates(part) if isinstance(part, Sums) else _nothing for part in plan.parts]
     return [
-        [*_shown(line.keys, types[:width]), *_outputs(plan, line, types[width:], clamp=clamp)]
+        [*_shown(line.keys, types[:width]), *_outputs(plan, line, estimators, types[width:], clamp=clamp)]
         for line in _lines(plan, releases)
     ]
+
+
+def _nothing(_: Sequence[int]) -> Mapping[Feature, float]:
+    return {}
 
 
 def _lines(plan: Plan, releases: Sequence[Release]) -> Iterator[_Line]:
@@ -76,10 +82,11 @@ def _shown(key: KeyRow, types: Sequence[str]) -> list[Text]:
     return [_key(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
-def _outputs(plan: Plan, line: _Line, types: Sequence[str], *, clamp: bool) -> list[Text]:
+def _outputs(
+    plan: Plan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
+) -> list[Text]:
     """Return one row's aggregates."""
-    pairs = zip(plan.parts, line.numbers, strict=True)
-    found = [estimates(part, n) if isinstance(part, Sums) else {} for part, n in pairs]
+    found = [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
     return [_value(plan, output, line, found, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
 
 

@@ -1,7 +1,6 @@
 """What a statement pays: its ε in equal parts for its distinct measurements, and δ where keys are found out."""
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,8 +8,8 @@ from fractions import Fraction
 from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.measure import priced
-from dpsql.privacy.outline import Measurement, Plan
-from dpsql.privacy.statistics import coordinate_variance
+from dpsql.privacy.outline import Measurement, Plan, Statistic
+from dpsql.privacy.predict import cube_variance, ratio
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite.emit import Emitter
 
@@ -46,7 +45,8 @@ class Part:
         groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups found out"
         if isinstance(m, Buckets):
             return f"{len(m.points)} order statistics, {groups}"
-        return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}, {groups}"
+        blocks = f" in {len(m.blocks):,} blocks" if m.parted else ""
+        return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
 
 
 def shares(plans: Sequence[Plan], epsilon: Fraction, emitter: Emitter) -> tuple[tuple[Plan, tuple[Part, ...]], ...]:
@@ -105,29 +105,34 @@ def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
     most = role.per_query.epsilon
     if role.noise is None:
         return most
-    wanted = [_level_epsilon(part, role.noise) for plan in plans for part in plan.parts]
+    wanted = [_level_epsilon(plan, part, role.noise) for plan in plans for part in plan.parts]
     known = [epsilon for epsilon in wanted if epsilon is not None]
     if not known or len(known) < len(wanted):
         return most
     return min(most, max(known) * len(wanted))
 
 
-def _level_epsilon(part: Measurement, level: NoiseLevel) -> Fraction | None:
+def _level_epsilon(plan: Plan, part: Measurement, level: NoiseLevel) -> Fraction | None:
     rows = part.relation.protected.expected_rows
     if rows is None:
         return None
     share = Fraction(rows, max(len(part.groups.grouped), 1))
     exact = part.bound.rows / (_TARGET[level] * share)
-    return _rounded_up(exact * _wider(part) if isinstance(part, Sums) else exact)
+    return _rounded_up(exact * _wider(plan, part) if isinstance(part, Sums) else exact)
 
 
-def _wider(sums: Sums) -> Fraction:
+def _wider(plan: Plan, sums: Sums) -> Fraction:
     """Return how much more ε a measurement needs than a lone count for the same error.
 
-    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's.
+    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's. The
+    three cells of a value are taken where they are less noisy than a cube of three. What is added up over blocks has the
+    noise of all of them.
     """
-    cube = Fraction(math.isqrt(coordinate_variance(len(sums.features)) * 10**12 // 2) + 1, 10**6)
-    return max(cube, Fraction(1)) * (4 if sums.size > sums.lattice else 1)
+    of_each = [cube_variance(len(block.places)) for block in sums.blocks]
+    readings = [output.reading for output in plan.outputs if isinstance(output, Statistic)]
+    added_up = any(feature.block is None for reading in readings for feature in reading.features)
+    noise = ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
+    return max(noise, Fraction(1)) * (4 if sums.size > sums.lattice else 1)
 
 
 def _rounded_up(epsilon: Fraction) -> Fraction:

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping
 
 from dpsql.privacy.feature import Feature, Scaled, Shape
-from dpsql.privacy.statistics import Reading, half, middle
+from dpsql.privacy.gradient import count_weights, half, middle
+from dpsql.privacy.statistics import Reading
 
 Estimates = Mapping[Feature, float]
-_ONE = Feature(Shape.ONE)
 
 
 def read(reading: Reading, found: Estimates) -> float | None:
@@ -34,10 +34,7 @@ def read(reading: Reading, found: Estimates) -> float | None:
 
 def count(reading: Reading, found: Estimates) -> float:
     """Return the noisy number of rows that a statistic counts."""
-    feature = reading.count
-    if feature is None:
-        raise LookupError(reading)
-    return found[_ONE] if feature.shape is Shape.ONE else (found[_ONE] + found[feature]) / 2
+    return sum(float(weight) * found[feature] for feature, weight in count_weights(reading).items())
 
 
 def _sum(reading: Reading, found: Estimates) -> float:
@@ -49,10 +46,15 @@ def _sum(reading: Reading, found: Estimates) -> float:
 
 def _variance(x: Feature | None, xx: Feature | None, found: Estimates, n: float) -> float:
     """Return the population variance, clamped to what is possible: [0, h²]."""
-    u, scaled = _part(x, found)
-    q, _ = _part(xx, found)
-    spread = (q / n + 1) / 2 - (u / n) ** 2
-    return min(max(spread, 0.0), 1.0) * _half(scaled) ** 2
+    _, scaled = _part(x, found)
+    return spread(x, xx, found, n)[1] * _half(scaled) ** 2
+
+
+def spread(x: Feature | None, xx: Feature | None, found: Estimates, n: float) -> tuple[float, float]:
+    """Return the mean and the variance of u, each clamped to what is possible."""
+    mean = _part(x, found)[0] / n
+    squares = _part(xx, found)[0] / n if xx is not None else 1.0
+    return min(max(mean, -1.0), 1.0), min(max((squares + 1) / 2 - mean**2, 0.0), 1.0)
 
 
 def _of_two(reading: Reading, found: Estimates, n: float) -> float | None:

@@ -2,17 +2,19 @@
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import Mechanism
 from dpsql.privacy import distinct, quantile
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.exact import ExactBuckets, ExactSums, KeyRow
-from dpsql.privacy.feature import Feature
+from dpsql.privacy.feature import ONE, Feature
+from dpsql.privacy.layout import Block, Norm, readable
 from dpsql.privacy.noise import cube, discrete_laplace
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.privacy.threshold import threshold
@@ -80,13 +82,31 @@ def _chosen(
 
 
 def least_count(measurement: Sums) -> int:
-    """Return the threshold τ for the first coordinate, in lattice units."""
-    d = len(measurement.features) if measurement.mechanism is Mechanism.CUBE else 1
+    """Return the threshold τ for the first coordinate, in lattice units.
+
+    Raises:
+        InternalError: that coordinate is not one of a single cube, whose law the threshold is made for.
+    """
+    (block, *others), cubed = measurement.blocks, measurement.mechanism is Mechanism.CUBE
+    if others or block.norm is not Norm.LARGEST or measurement.features[0] != ONE:
+        raise InternalError
+    d = len(block.places) if cubed else 1
     return threshold(measurement.scale, d, measurement.size, measurement.bound.rows, measurement.delta)
 
 
 def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:
-    if measurement.mechanism is Mechanism.CUBE:
+    """Return `d` numbers for each group: each block's are drawn together, and without the others'."""
+    noise = [[0] * d for _ in range(groups)]
+    for block in measurement.blocks:
+        for row, drawn in zip(noise, _of_block(measurement, block, groups, entropy), strict=True):
+            for place, z in zip(block.places, drawn, strict=True):
+                row[place] = z
+    return noise
+
+
+def _of_block(measurement: Sums, block: Block, groups: int, entropy: Entropy) -> Sequence[Sequence[int]]:
+    d = len(block.places)
+    if measurement.mechanism is Mechanism.CUBE and block.norm is Norm.LARGEST:
         return cube(entropy, measurement.scale, d, groups)
     flat = discrete_laplace(entropy, measurement.scale, groups * d)
     return [flat[i : i + d] for i in range(0, groups * d, d)]
@@ -143,7 +163,10 @@ def sorted_by(points: Sequence[Fraction], chosen: Sequence[int]) -> list[int]:
     return [values[ranks.index(i)] for i in range(len(points))]
 
 
-def estimates(measurement: Sums, noisy: Sequence[int]) -> Mapping[Feature, float]:
-    """Return one group's noisy features in rows: a row adds at most 1 to each."""
-    unit = measurement.unit
-    return {feature: value / unit for feature, value in zip(measurement.features, noisy, strict=True)}
+def estimates(measurement: Sums) -> Callable[[Sequence[int]], Mapping[Feature, float]]:
+    """Return the function from one group's noisy numbers to all features that can be read, in rows.
+
+    A row adds at most 1 to each.
+    """
+    unit, read = measurement.unit, readable(measurement.features)
+    return lambda noisy: {f: sum(n * noisy[i] for i, n in made.items()) / unit for f, made in read.items()}

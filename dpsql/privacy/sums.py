@@ -1,9 +1,12 @@
 """The measurement of sums: one statement of the engine, one scale of noise for all its statistics.
 
 Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
-norm Σ_groups max|coordinate|. Proof: a row contributes, to its own group only, w·φ with |φᵢ| ≤ `size` for each
-coordinate (see `reader`), and one unit's weights add up to at most `bound.mass`; the triangle inequality does the
-rest. So noise with P(z) ∝ exp(−max|zᵢ| / t) per group, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
+norm Σ_groups Σ_blocks ‖block‖, where ‖block‖ is the largest of its coordinates, or their sum for the cells of one value.
+Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `size` (see `columns.coordinate`), and one unit's
+weights add up to at most `bound.mass`; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per block,
+t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
+
+That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
 
 import math
@@ -11,26 +14,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import assert_never
 
 from dpsql.errors import InternalError
-from dpsql.policy.interval import Interval
 from dpsql.policy.model import Mechanism, SqlType
 from dpsql.privacy.bounding import Bound, Form
-from dpsql.privacy.feature import Feature, Scaled, Shape
+from dpsql.privacy.columns import Column, columns, coordinate, lattice, size
+from dpsql.privacy.feature import Feature
+from dpsql.privacy.layout import Block, blocks, parts
 from dpsql.privacy.select import Reading
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import TRUE, Expr
-from dpsql.rewrite.function import Dialect, integral
+from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.grid import stepped
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.relation import Relation
 
-_FINE = 2**10
-"""The lattice of one value, [−S, S], unless whole numbers ask for a multiple."""
-_FINEST = 2**14
 _FEW_GROUPS = 8
-_SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT})
 
 
 class Distinct(Enum):
@@ -57,6 +56,13 @@ class Sums:
     distinct: Distinct = Distinct.ROWS
     value: Expr | None = None
     """For `Distinct.VALUES`, what is counted once."""
+    parted: tuple[Expr, ...] = ()
+    """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the coordinates that noise is drawn for together."""
+        return blocks(self.features)
 
     @property
     def lattice(self) -> int:
@@ -65,8 +71,8 @@ class Sums:
 
     @property
     def size(self) -> int:
-        """Return the largest absolute value of a coordinate of one row with weight 1."""
-        return self.lattice**2 if any(f.shape in _SQUARED for f in self.features) else self.lattice
+        """Return what one row with weight 1 is at most, in the norm of its block."""
+        return size(self.features)
 
     @property
     def unit(self) -> int:
@@ -80,24 +86,23 @@ class Sums:
 
     @property
     def scale(self) -> int:
-        """Return the noise's t; independent Laplace noise gives each of d statistics its d-th part of ε."""
-        parts = 1 if self.mechanism is Mechanism.CUBE else len(self.features)
-        return math.ceil(Fraction(self.sensitivity * parts) / self.epsilon)
+        """Return the noise's t; independent Laplace noise gives each of d statistics its d-th part of ε.
+
+        A row moves the statistics of one block alone, so that d is the number of the largest block's.
+        """
+        into = 1 if self.mechanism is Mechanism.CUBE else parts(self.blocks)
+        return math.ceil(Fraction(self.sensitivity * into) / self.epsilon)
 
     def columns(self) -> tuple["Column", ...]:
         """Return the sums that the engine computes, each once."""
-        return tuple(dict.fromkeys(column for feature in self.features for column in _columns(feature)))
+        return tuple(dict.fromkeys(column for feature in self.features for column in columns(feature)))
 
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
-        """Return the function from the engine's columns to the features' sums, as integers; it is used for every group.
-
-        With w ≥ 0, 0 ≤ t ≤ 2S and f = t − S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·(t − S)·1[c] (or
-        (size/S)·w·t with t ≤ S), 2·w·f² − S²·w·1[c] and w·f·g are each at most size·w in absolute value.
-        """
+        """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
         place = {column: index for index, column in enumerate(self.columns())}
-        parts = [(feature.shape, [place[column] for column in _columns(feature)]) for feature in self.features]
-        size, points = self.size, self.lattice
-        return lambda sums: tuple(_coordinate(shape, [sums[i] for i in at], size, points) for shape, at in parts)
+        made = [(feature.shape, [place[column] for column in columns(feature)]) for feature in self.features]
+        s, size = self.lattice, self.size
+        return lambda sums: tuple(coordinate(shape, [sums[i] for i in at], s, size) for shape, at in made)
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
@@ -111,8 +116,9 @@ class Sums:
 
     def _of_rows(self, emitter: Emitter) -> str:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
+        used += self.parted
         reading = Reading.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
-        values = _Values(emitter, self.bound, self.lattice)
+        values = _Values(emitter, self.bound, self.lattice, self.parted)
         weighted = self.bound.form is Form.MASS
         first = weighted and self._sums_units_first(emitter.dialect)
         sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
@@ -147,95 +153,36 @@ class Sums:
         return reading.grouped(rows, ["count(DISTINCT x)"], ["x"])
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One sum of the engine over the rows where the condition holds: Σ w, Σ w·t of one factor, Σ w·f·g of two.
-
-    The engine sums t = f + S, which saves it a subtraction a row.
-    """
-
-    where: Expr
-    factors: tuple[Scaled, ...]
-    upwards: bool = False
-    """Whether the one factor's steps are from 0 to S, not to 2S: its interval begins at 0, and so does the lattice."""
-
-
-def _columns(feature: Feature) -> tuple[Column, ...]:
-    ones = Column(feature.where, ())
-    match feature.shape:
-        case Shape.ONE:
-            return (ones,)
-        case Shape.SIGN:
-            return (ones, Column(TRUE, ()))
-        case Shape.VALUE:
-            return (Column(feature.where, (_of(feature.x),)), ones)
-        case Shape.SIGNED:
-            scaled = _of(feature.x)
-            if not scaled.interval.low:
-                return (Column(feature.where, (scaled,), upwards=True),)
-            most = scaled.interval.magnitude
-            return (Column(feature.where, (Scaled(scaled.expr, Interval(-most, most)),)), ones)
-        case Shape.SQUARE:
-            return (Column(feature.where, (_of(feature.x), _of(feature.x))), ones)
-        case Shape.PRODUCT:
-            return (Column(feature.where, (_of(feature.x), _of(feature.y))),)
-
-
-def _coordinate(shape: Shape, parts: Sequence[int], size: int, points: int) -> int:
-    match shape:
-        case Shape.ONE:
-            return size * parts[0]
-        case Shape.SIGN:
-            return size * (2 * parts[0] - parts[1])
-        case Shape.VALUE | Shape.SIGNED:
-            low = points * parts[1] if len(parts) > 1 else 0
-            return (size // points) * (parts[0] - low)
-        case Shape.SQUARE:
-            return 2 * parts[0] - size * parts[1]
-        case Shape.PRODUCT:
-            return parts[0]
-        case _:
-            assert_never(shape)
-
-
-def _of(scaled: Scaled | None) -> Scaled:
-    assert scaled is not None
-    return scaled
-
-
-def lattice(features: Sequence[Feature]) -> int:
-    """Return S, such that sums of whole numbers come out exactly if that is cheap."""
-    least = 1
-    for feature in features:
-        for scaled in (feature.x, feature.y):
-            if scaled is None or not integral(scaled.expr) or scaled.interval.width.denominator != 1:
-                continue
-            need = scaled.interval.magnitude if feature.shape is Shape.SIGNED else scaled.interval.width
-            together = math.lcm(least, max(int(need), 1))
-            least = together if together <= _FINEST else least
-    return least * -(-_FINE // least)
-
-
 class _Values:
-    """The lattice values and conditions that the inner SELECT computes, each under one name."""
+    """The lattice values, conditions and blocks that the inner SELECT computes, each under one name."""
 
-    def __init__(self, emitter: Emitter, bound: Bound, points: int) -> None:
+    def __init__(self, emitter: Emitter, bound: Bound, points: int, parted: Sequence[Expr]) -> None:
         self.named: dict[str, str] = {}
         self._emitter, self._bound, self._points = emitter, bound, points
+        cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(parted))
+        self._block = f"CASE {cases} ELSE {len(parted)} END"
 
     def summed(self, column: Column, *, weighted: bool) -> str:
         """Return the sum as the engine computes it."""
         weight = ["w"] if weighted else []
         text = f"sum({' * '.join([*weight, *self._factors(column, cast=weighted)])})"
         text = text if weight or column.factors else "count(*)"
-        return text if column.where == TRUE else f"{text} FILTER (WHERE {self._name(self._emitter.sql(column.where))})"
+        conditions = [
+            *([] if column.block is None else [self.block(column.block)]),
+            *([] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]),
+        ]
+        return f"{text} FILTER (WHERE {' AND '.join(conditions)})" if conditions else text
+
+    def block(self, block: int) -> str:
+        """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
+        return f"{self._name(self._block)} = {block}"
 
     def _factors(self, column: Column, *, cast: bool) -> list[str]:
         steps = self._points if column.upwards else 2 * self._points
         names = [self._name(stepped(self._emitter, x.expr, x.interval, steps)) for x in column.factors]
         type_ = self._product(column)
-        if len(names) == 1:
-            return [self._emitter.cast(name, type_) if cast else name for name in names]
+        if not column.centred:
+            return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
         return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
 
     def _product(self, column: Column) -> SqlType:

@@ -163,7 +163,7 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
         raise _refused(node)
     inner = aggregate(t, node.expressions[0])
     if not isinstance(inner, Moment):
-        raise Unsupported("dpsql.margin() takes count, sum or avg", position=position(node))
+        raise Unsupported("dpsql.margin() takes count, sum, avg or a variance", position=position(node))
     return Margin(inner)
 
 

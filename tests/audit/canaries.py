@@ -17,6 +17,7 @@ from scipy.stats import binom
 from dpsql.policy.model import Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.layout import Norm
 from dpsql.privacy.ledger import Item, Statement
 from dpsql.privacy.outline import Measurement
 from dpsql.privacy.release import Release
@@ -147,8 +148,11 @@ class Audit:
             # Only the highest bucket speaks for a canary, which is there if there is one.
             return np.where(seen[:, 0] == self.measurement.number - 1, float(self.attack.epsilon), 0.0)
         assert isinstance(self.measurement, Sums)
-        norm = np.max(np.abs(seen - out), axis=1) - np.max(np.abs(seen - in_), axis=1)
-        return norm / self.measurement.scale  # type: ignore[no-any-return]  # numpy's
+        ratio = np.zeros(len(seen))
+        for block in self.measurement.blocks:
+            norm, at = (np.max if block.norm is Norm.LARGEST else np.sum), list(block.places)
+            ratio += norm(np.abs(seen - out)[:, at], axis=1) - norm(np.abs(seen - in_)[:, at], axis=1)
+        return ratio / self.measurement.scale
 
 
 def fill(engine: Memory, attack: Attack, canaries: Sequence[int]) -> None:

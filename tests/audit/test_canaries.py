@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy import quantile, release
+from dpsql.privacy import quantile, release, sums
 from dpsql.privacy.entropy import Entropy
+from dpsql.privacy.layout import Block, Norm
 from dpsql.privacy.noise import discrete_laplace
 from dpsql.privacy.sums import Sums
 from tests import mutants
@@ -36,6 +37,12 @@ ATTACKS: Mapping[str, Attack] = {
     "too large a value": Attack("sum(fare)", values={"fare": "1e6"}, others={"fare": "75"}),
     "a cube": Attack(CUBE, values=HIGH, others=MIDDLE),
     "squares and products": Attack("variance(fare), corr(fare, tip)", values=HIGH, others=MIDDLE),
+    "blocks": Attack(
+        "count(*) FILTER (WHERE fare > 100), sum(fare) FILTER (WHERE fare > 100), avg(tip) FILTER (WHERE fare <= 100)",
+        values=HIGH,
+        others=MIDDLE,
+    ),
+    "the variance of one column": Attack("stddev(fare), avg(fare)", values=HIGH, others=MIDDLE),
     "a missing value": Attack("count(tip), count(*)", values={"tip": "NULL"}, others={"tip": "15"}),
     "a distinct count": Attack("count(DISTINCT rider)"),
     "a new value": Attack("count(DISTINCT number)", values={"number": "b"}, others={"number": "-1"}),
@@ -55,11 +62,15 @@ def _half_the_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def _laplaces_at_the_scale_of_the_cube(patch: pytest.MonkeyPatch) -> None:
-    def noise(sums: Sums, groups: int, d: int, entropy: Entropy) -> list[list[int]]:
-        flat = discrete_laplace(entropy, sums.scale, groups * d)
+    def noise(measured: Sums, groups: int, d: int, entropy: Entropy) -> list[list[int]]:
+        flat = discrete_laplace(entropy, measured.scale, groups * d)
         return [flat[i : i + d] for i in range(0, groups * d, d)]
 
     patch.setattr(release, "_noise", noise)
+
+
+def _a_block_for_each_coordinate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sums, "blocks", lambda features: [Block((i,), Norm.LARGEST) for i in range(len(features))])
 
 
 def _forgotten_rows(patch: pytest.MonkeyPatch) -> None:
@@ -76,6 +87,10 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (_half_the_noise, "a cube"),
     (_half_the_noise, "a distinct count"),
     (_laplaces_at_the_scale_of_the_cube, "a cube"),
+    (_a_block_for_each_coordinate, "a cube"),
+    (_a_block_for_each_coordinate, "blocks"),
+    (_half_the_noise, "blocks"),
+    (_half_the_noise, "the variance of one column"),
     (_forgotten_rows, "as many rows as allowed"),
     (_forgotten_rows, "as many groups as allowed"),
     (mutants.forgotten_square, "squares and products"),

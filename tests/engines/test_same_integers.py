@@ -110,6 +110,10 @@ def test_a_bound_without_measure_does_not_overflow(
     """Weights and products stay within 64 bits whatever `max_rows` is, and whole numbers on both engines."""
     for most in (2 * 10**4, 10**7, 10**12, 10**15):
         huge = with_rows(policy, "rides", "passenger", most)
-        for sql in ("SELECT paid, variance(fare), sum(seats) FROM rides GROUP BY 1", "SELECT count(*) FROM rides"):
+        for sql in (
+            "SELECT paid, variance(fare), sum(seats) FROM rides GROUP BY 1",
+            "SELECT variance(age) FILTER (WHERE late), sum(fare) FILTER (WHERE NOT late) FROM rides",
+            "SELECT count(*) FROM rides",
+        ):
             (part,) = measurements(sql, huge, world, Memory(huge))
             assert in_postgres(part) == in_duckdb(part)

@@ -4,16 +4,26 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from dpsql.errors import InternalError
+from dpsql.policy.model import Policy
 from dpsql.privacy import noise
 from dpsql.privacy.entropy import below, below_each
+from dpsql.privacy.exact import ExactSums
+from dpsql.privacy.layout import Norm
 from dpsql.privacy.noise import cube, discrete_laplace
+from dpsql.privacy.release import release_sums
+from dpsql.privacy.sums import Sums
+from tests.exactness import measurements
+from tests.fix_world import World
+from tests.memory import Memory
 
 FALSE_ALARM = 1e-6
 """Of each statistical test here, if its fixed seed were changed."""
@@ -125,6 +135,42 @@ def test_largest_log_ratio_is_the_claim(d: int, t: int, s: int) -> None:
     independent = max(sum(map(abs, shift)) / t for shift in shifts)
     assert worst == pytest.approx(s / t, abs=1e-9)
     assert independent == pytest.approx(d * s / t)
+
+
+def _of_blocks(policy: Policy, world: World, entropy: Callable[[int], bytes]) -> tuple[Sums, NDArray[np.int64]]:
+    """Return a measurement of a cube of two, three cells and a lone count with noise of scale 3, and its noise."""
+    select = (
+        "avg(fare) FILTER (WHERE seats = 1), stddev(fare) FILTER (WHERE seats = 2), count(*) FILTER (WHERE seats = 3)"
+    )
+    (found,) = measurements(f"SELECT {select} FROM rides", policy, world, Memory(policy))
+    assert isinstance(found, Sums)
+    sums = replace(found, epsilon=Fraction(found.sensitivity, 3))
+    assert (sums.scale, [len(block.places) for block in sums.blocks]) == (3, [2, 3, 1])
+    nothing = ExactSums(None, [(0,) * len(sums.features)] * 60_000)
+    return sums, np.array(release_sums(sums, nothing, entropy).numbers)
+
+
+def test_blocks_have_laws_of_their_own(policy: Policy, world: World) -> None:
+    """Each block's noise has the law of its own dimension and norm, which that of another dimension is not."""
+    sums, drawn = _of_blocks(policy, world, _entropy(11))
+    for block in sums.blocks:
+        of_block, d = drawn[:, list(block.places)], len(block.places)
+        if block.norm is Norm.TOTAL:
+            assert all(_p_value(column, _laplace(3), range(-100, 101)) > FALSE_ALARM for column in of_block.T.tolist())
+        else:
+            assert _p_value(_norms(of_block.tolist()), _radius(3, d), range(180)) > FALSE_ALARM
+            assert _p_value(_norms(of_block.tolist()), _radius(3, d + 1), range(180)) < 1e-12
+
+
+def test_blocks_are_independent(policy: Policy, world: World) -> None:
+    """Whether one block's noise is large, or one cell's, says nothing about another's; within a cube it does."""
+    _, drawn = _of_blocks(policy, world, _entropy(12))
+    large = np.abs(drawn) > 2
+    for i, j in itertools.combinations(range(6), 2):
+        table = [[int(np.sum((large[:, i] == a) & (large[:, j] == b))) for b in (False, True)] for a in (False, True)]
+        together = (i, j) == (0, 1)
+        p_value = float(stats.chi2_contingency(table).pvalue)
+        assert p_value < 1e-12 if together else p_value > FALSE_ALARM
 
 
 def test_wide_draws_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
