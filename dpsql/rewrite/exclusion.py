@@ -16,7 +16,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import LOGICAL, evaluable, evaluate
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, walk
-from dpsql.rewrite.facts import Facts
+from dpsql.rewrite.fact import Facts
 
 _MOST_CASES = 4_096
 _MOST_STEPS = 100_000

@@ -75,3 +75,8 @@ SELECT payment_type, var_pop(passenger_count), stddev_samp(passenger_count) FROM
 --> answered, 1 measurement
 --> within 0.01
 SELECT paid, variance(age), avg(age) FROM rides GROUP BY paid;
+
+-- the margin of what there can be none of
+--> answered, free
+--> like SELECT 0::float8 AS margin, 0::bigint AS count
+SELECT dpsql.margin(count(*)) AS margin, count(*) FROM trips WHERE passenger_count > 7;

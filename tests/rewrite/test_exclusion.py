@@ -14,7 +14,8 @@ from dpsql.rewrite import exclusion as module
 from dpsql.rewrite.evaluate import evaluate
 from dpsql.rewrite.exclusion import Exclusion, exclusion
 from dpsql.rewrite.expr import FALSE, Apply, Const, Expr, Ref, both
-from dpsql.rewrite.facts import Facts, facts
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.facts import facts
 
 BOOL = SqlType.BOOLEAN
 
