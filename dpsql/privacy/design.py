@@ -43,7 +43,7 @@ def design(moments: Sequence[Moment], known: Known, mechanism: Mechanism, *, thr
     Raises:
         MissingBounds: a sum of something unbounded.
     """
-    asked = [opened(moment) for moment in moments]
+    asked = [opened(moment, known) for moment in moments]
     present = [replace(m, where=both(m.where, _present(m, known))) for m in asked]
     if thresholded:
         options = [_counted(option) for option in _together(present, known, celled=False)]

@@ -2,20 +2,22 @@
 
 from dataclasses import replace
 
+from dpsql.errors import MissingBounds
+from dpsql.privacy.statistics import Known
 from dpsql.rewrite.aggregate import Moment
 from dpsql.rewrite.expr import Apply, Const, Expr, both
 
 
-def opened(moment: Moment) -> Moment:
+def opened(moment: Moment, known: Known) -> Moment:
     """Return the statistic with the condition of a CASE, and of CASEs in it, among those on its rows.
 
     A sum may also have `ELSE 0`. What then counts or adds up ones is a count of rows.
     """
     if len(moment.args) == 1:
         found = _case(moment.args[0], zero=moment.name == "sum")
-        if found is not None:
+        if found is not None and _alike(moment, found[1], known):
             condition, value = found
-            return opened(replace(moment, args=(value,), where=both(moment.where, condition)))
+            return opened(replace(moment, args=(value,), where=both(moment.where, condition)), known)
         if _counts_rows(moment):
             return Moment("count", (), moment.where)
     return moment
@@ -28,6 +30,18 @@ def _case(arg: Expr, *, zero: bool) -> tuple[Expr, Expr] | None:
     condition, value, other = arg.args
     nothing = isinstance(other, Const) and (other.value is None or (zero and other.value == 0))
     return (condition, value) if nothing and not _is_null(value) else None
+
+
+def _alike(moment: Moment, value: Expr, known: Known) -> bool:
+    """Say whether a value is as tame by itself as in its CASE, whose condition may keep it from growing."""
+    try:
+        alone = known(value)
+    except MissingBounds:
+        return False
+    if moment.name == "count":
+        return True
+    inside = known(moment.args[0]).interval
+    return alone.interval is not None and inside is not None and alone.interval.meet(inside) == alone.interval
 
 
 def _counts_rows(moment: Moment) -> bool:

@@ -35,6 +35,8 @@ CHOSEN: Sequence[tuple[str, Shapes]] = (
     ("count(*) FILTER (WHERE shared), count(*) FILTER (WHERE NOT shared), count(*)", [[ONE], [ONE]]),
     ("mode() WITHIN GROUP (ORDER BY paid)", [[ONE], [ONE], [ONE]]),
     ("sum(CASE WHEN late THEN 1 ELSE 0 END)", [[ONE]]),
+    ("sum(CASE WHEN seats > 0 THEN fare / seats END), count(*)", [[ONE, VALUE]]),
+    ("sum(CASE WHEN seats < 2 THEN seats END), count(CASE WHEN seats > 4 THEN 1 END)", [[ONE, VALUE, SIGN]]),
     ("variance(fare)", [CELL]),
     ("stddev(age), avg(age)", [CELL]),
     ("var_pop(fare), avg(fare), sum(fare), count(fare), count(*)", [CELL]),
