@@ -59,7 +59,10 @@ def _counted(option: Design) -> Design:
 
 def _best(options: Sequence[Design], mechanism: Mechanism) -> Design:
     """Return the least noisy design, of equals the first: blocks only where they are better."""
-    return min(options, key=lambda option: predicted(option.features, option.readings, mechanism))
+    different = [option for i, option in enumerate(options) if option not in options[:i]]
+    if len(different) == 1:
+        return different[0]
+    return min(different, key=lambda option: predicted(option.features, option.readings, mechanism))
 
 
 def _present(moment: Moment, known: Known) -> Expr:

@@ -34,6 +34,9 @@ def predicted(features: Sequence[Feature], readings: Sequence[Reading], mechanis
     variances, read = coordinate_variances(features, mechanism), readable(features)
     product = Fraction(1)
     for reading in readings:
+        if reading.moment.name in {"count", "sum"}:  # wherever the values lie
+            product *= max(spread(weights(reading, 0, 0), read, variances), _LEAST) ** len(_CASES)
+            continue
         for mean, variance in _CASES:
             product *= max(spread(weights(reading, mean, variance), read, variances), _LEAST)
     return product, len(features)
