@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.engines.base import Engine
 from dpsql.plan import Planner
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.buckets import Buckets
@@ -19,8 +20,8 @@ from dpsql.rewrite.asked import take_apart
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.scopes import find
 from tests.fix_world import World
-from tests.memory import Memory
 from tests.records import Row
+from tests.served import Filled
 
 Exact = Mapping[KeyRow, Sequence[int]]
 _PAID = issue(frozenset(), Privacy(Fraction(1)))
@@ -28,7 +29,7 @@ _SOME = Field("c", 25, -1, "text")
 
 
 def measurements(
-    sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner"
+    sql: str, policy: Policy, world: World, engine: Engine, role: str = "owner"
 ) -> tuple[Measurement, ...]:
     """Return what the statement measures for a role.
 
@@ -61,11 +62,11 @@ class Measured:
     """A measurement and the engine it is run on."""
 
     measurement: Measurement
-    engine: Memory
+    engine: Filled
     sql: str
 
     @classmethod
-    def of(cls, measurement: Measurement, engine: Memory, world: World) -> "Measured":
+    def of(cls, measurement: Measurement, engine: Filled, world: World) -> "Measured":
         """Build with the engine's statement."""
         return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared)))
 

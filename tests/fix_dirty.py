@@ -7,7 +7,6 @@ import psycopg
 import pytest
 
 from dpsql.engines.base import Engine
-from dpsql.engines.postgres import PostgresEngine
 from dpsql.policy.model import Policy
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Asker
@@ -15,8 +14,8 @@ from dpsql.rewrite.function import Dialect
 from tests.dirt import rides, trips
 from tests.fix_world import USERS, Client, World, noon
 from tests.memory import Memory
-from tests.records import ZONES
-from tests.reference import Reference, write_table
+from tests.reference import Reference
+from tests.served import Served
 
 
 @pytest.fixture(scope="session")
@@ -38,20 +37,13 @@ def reference(world: World) -> Iterator[Reference]:
 
 
 @pytest.fixture(scope="session")
-def dirty_postgres(world: World, policy: Policy) -> Iterator[PostgresEngine]:
+def dirty_postgres(world: World, policy: Policy) -> Iterator[Served]:
     """PostgreSQL as the engine, with the dirty records as they are."""
-    world.owner.execute("CREATE DATABASE records")
-    world.owner.execute("CREATE ROLE reader LOGIN")
-    owner = world.connect("dpsql_owner", "records")
-    for name, rows in {"zones": ZONES, "trips": trips(policy), "rides": rides(policy)}.items():
-        write_table(owner, "public", policy.tables[name], rows)
-    owner.execute("GRANT CONNECT ON DATABASE records TO reader")
-    owner.execute("GRANT USAGE ON SCHEMA public TO reader")
-    owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    engine = PostgresEngine(world.server.dsn("records").replace("user=dpsql_owner", "user=reader"), ["trips", "rides"])
+    engine = Served(world, "records")
+    engine.load("trips", trips(policy))
+    engine.load("rides", rides(policy))
     yield engine
     engine.close()
-    owner.close()
 
 
 NewUser = Callable[..., Client]
@@ -59,7 +51,7 @@ NewUser = Callable[..., Client]
 
 @pytest.fixture(scope="session")
 def user(
-    world: World, dirty: Memory, dirty_postgres: PostgresEngine, tmp_path_factory: pytest.TempPathFactory
+    world: World, dirty: Memory, dirty_postgres: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[NewUser]:
     """Give a function that returns a user's client; all users of an engine share a gateway and a ledger."""
     owner = world.connect("dpsql_owner")

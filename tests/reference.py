@@ -15,6 +15,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy, Table
 from tests.fix_world import Answer, World, fetched
 from tests.records import ZONES, Row, clamped
+from tests.served import write_table
 
 _MEDIAN = """
 CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
@@ -65,20 +66,3 @@ class Reference:
                 Identifier(table.name), SQL(" AND ").join(present)
             )
         )
-
-
-def write_table(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
-    """Make a table as it is declared, with rows."""
-    name = Identifier(schema, table.name)
-    columns = (
-        SQL("{} {} {}").format(
-            Identifier(c.name),
-            SQL(c.declared),
-            SQL("PRIMARY KEY" if c.name == table.key else ""),
-        )
-        for c in table.columns.values()
-    )
-    connection.execute(SQL("CREATE TABLE {} ({})").format(name, SQL(", ").join(columns)))
-    with connection.cursor().copy(SQL("COPY {} FROM STDIN").format(name)) as copy:
-        for row in rows:
-            copy.write_row([row[column] for column in table.columns])

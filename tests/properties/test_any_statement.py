@@ -14,13 +14,14 @@ from tests.exactness import Measured, measurements
 from tests.fix_policy import with_rows
 from tests.fix_world import World
 from tests.memory import Memory
+from tests.served import Filled, Served
 from tests.strategies import statements, tables
 
 _SETTINGS = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=300,
+    max_examples=200,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 
@@ -32,14 +33,15 @@ def few(policy: Policy) -> Policy:
 
 
 @pytest.fixture(scope="module")
-def engine(few: Policy) -> Iterator[Memory]:
-    """One engine for all examples."""
-    memory = Memory(few)
-    yield memory
+def both(few: Policy, world: World) -> Iterator[tuple[Filled, ...]]:
+    """Both engines."""
+    memory, served = Memory(few), Served(world, "tiny")
+    yield memory, served
     memory.close()
+    served.close()
 
 
-def check(sql: str, data: st.DataObject, policy: Policy, world: World, engine: Memory) -> None:
+def check(sql: str, data: st.DataObject, policy: Policy, world: World, engine: Filled) -> None:
     """Take every unit away and look how far that moves the measurements; the engine never fails."""
     for measurement in _measurements(sql, policy, world, engine):
         measured = Measured.of(measurement, engine, world)
@@ -48,7 +50,7 @@ def check(sql: str, data: st.DataObject, policy: Policy, world: World, engine: M
         assert all(move <= measured.claim for move in measured.moves("rides", rows, "rider"))
 
 
-def _measurements(sql: str, policy: Policy, world: World, engine: Memory) -> Sequence[Measurement]:
+def _measurements(sql: str, policy: Policy, world: World, engine: Filled) -> Sequence[Measurement]:
     try:
         return measurements(sql, policy, world, engine)
     except (EngineFailed, InternalError):
@@ -61,14 +63,18 @@ def _measurements(sql: str, policy: Policy, world: World, engine: Memory) -> Seq
 
 @_SETTINGS
 @given(sql=statements(), data=st.data())
-def test_any_statement(sql: str, data: st.DataObject, few: Policy, world: World, engine: Memory) -> None:
+def test_any_statement(sql: str, data: st.DataObject, few: Policy, world: World, both: tuple[Filled, ...]) -> None:
     """Whatever is not refused is as sensitive as it claims, and is computed for every row."""
-    check(sql, data, few, world, engine)
+    for engine in both:
+        check(sql, data, few, world, engine)
 
 
 @pytest.mark.slow
 @settings(_SETTINGS, derandomize=False, max_examples=5_000)
 @given(sql=statements(), data=st.data())
-def test_many_more_statements(sql: str, data: st.DataObject, few: Policy, world: World, engine: Memory) -> None:
+def test_many_more_statements(
+    sql: str, data: st.DataObject, few: Policy, world: World, both: tuple[Filled, ...]
+) -> None:
     """The same for thousands, others each time."""
-    check(sql, data, few, world, engine)
+    for engine in both:
+        check(sql, data, few, world, engine)

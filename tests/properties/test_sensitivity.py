@@ -6,7 +6,7 @@ databases, so that it is not kept by being larger than need be, nor by a measure
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -19,6 +19,7 @@ from tests.fix_policy import with_rows
 from tests.fix_world import World
 from tests.memory import Memory
 from tests.records import Maker, Row
+from tests.served import Filled, Served
 from tests.shapes import ATTAINED, FOUND, SHAPES
 
 
@@ -41,12 +42,28 @@ def _named(table: Table, unit: str, name: str | None) -> str | int | None:
     return name if name is None or not table.columns[unit].type.is_integer else int(name)
 
 
-@pytest.mark.parametrize("most", [1, 3])
+slow = pytest.mark.slow
+QUICK = (("duckdb", 1), ("postgres", 3))
+"""Engines and bounds that are always tried; the others are slow."""
+EACH = [pytest.param(e, n, marks=() if (e, n) in QUICK else slow) for e in ("duckdb", "postgres") for n in (1, 3)]
+
+
+@pytest.fixture(scope="module")
+def engines(policy: Policy, world: World) -> Iterator[Mapping[str, Filled]]:
+    """Both engines."""
+    memory, served = Memory(policy), Served(world, "tiny")
+    yield {"duckdb": memory, "postgres": served}
+    memory.close()
+    served.close()
+
+
+@pytest.mark.parametrize(("dialect", "most"), EACH)
 @pytest.mark.parametrize("sql", SHAPES, ids=range(len(SHAPES)))
-def test_no_unit_moves_it_further_than_claimed(sql: str, most: int, policy: Policy, world: World) -> None:
+def test_no_unit_moves_it_further_than_claimed(
+    sql: str, dialect: str, most: int, policy: Policy, world: World, engines: Mapping[str, Filled]
+) -> None:
     """Taking one passenger's rows away moves the coordinates by at most the sensitivity."""
-    policy = with_rows(policy, "rides", "passenger", most)
-    engine = Memory(policy)
+    policy, engine = with_rows(policy, "rides", "passenger", most), engines[dialect]
     for measurement in measurements(sql, policy, world, engine):
         measured = Measured.of(measurement, engine, world)
         databases = tiny(policy.tables["rides"], "rider", most, sql)
@@ -55,12 +72,13 @@ def test_no_unit_moves_it_further_than_claimed(sql: str, most: int, policy: Poli
         assert max(moves) == measured.claim or sql not in ATTAINED or most > 1
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize(("dialect", "most"), EACH)
 @pytest.mark.parametrize("sql", FOUND, ids=range(len(FOUND)))
-def test_a_unit_is_in_few_of_the_groups_found_out(sql: str, most: int, policy: Policy, world: World) -> None:
+def test_a_unit_is_in_few_of_the_groups_found_out(
+    sql: str, dialect: str, most: int, policy: Policy, world: World, engines: Mapping[str, Filled]
+) -> None:
     """Where keys are not declared a unit is in at most C groups, the number that the threshold is made for."""
-    policy = with_rows(policy, "rides", "passenger", most)
-    engine = Memory(policy)
+    policy, engine = with_rows(policy, "rides", "passenger", most), engines[dialect]
     (sums,) = measurements(sql, policy, world, engine, "explorer")
     measured, seen = Measured.of(sums, engine, world), []
     for rows in tiny(policy.tables["rides"], "rider", most, sql):
