@@ -25,3 +25,12 @@ SELECT shared, count(*), median(fare) FROM rides WHERE false GROUP BY GROUPING S
 -- sets of no rows, none of them the total
 --> answered, free
 SELECT shared, late, count(*) FROM rides WHERE false GROUP BY GROUPING SETS ((shared), (late));
+
+-- a roll-up of what does not add up is measured for each set, or refused
+--> refused 0A000
+SELECT shared, median(fare) FROM rides GROUP BY ROLLUP (shared);
+
+-- means and variances of sets
+--> answered, 1 measurement
+--> within 0.01
+SELECT shared, late, avg(fare), var_pop(fare), count(tip) FROM rides GROUP BY CUBE (shared, late);

@@ -100,6 +100,14 @@ SELECT count(*) FROM trips WHERE passenger_count = 'many';
 --> refused 55000: column "trip_id" has no declared bounds
 SELECT count(*) FROM trips WHERE trip_id + 9223372036854775807 > 0;
 
+-- a list from a public table
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE from_zone IN (SELECT zone_id FROM zones WHERE borough = 'Queens');
+
+-- not in a list from a public table
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE to_zone NOT IN (SELECT zone_id FROM zones WHERE borough = 'Queens');
+
 -- a subquery over the same table
 --> refused 0A000: an answer can't be used among private rows
 SELECT count(*) FROM trips WHERE fare > (SELECT avg(fare) FROM trips);
