@@ -20,7 +20,7 @@ CASES = (
     (
         "day >= $1 AND late = $2",
         (Argument("2019-03-04", "date"), Argument("t", "boolean")),
-        "day >= '2019-03-04' AND late",
+        "day >= '2019-03-04' AND late = 't'",
     ),
     ("price <= $1", (Argument("12.25", "numeric"),), "price <= 12.25"),
     ("number > $1", (Argument("99999999999", "bigint"),), "number > 99999999999"),
