@@ -23,18 +23,28 @@ class Filled(Engine, Protocol):
 class Served(PostgresEngine):
     """A `PostgresEngine` over a database of its own in the shadow's cluster."""
 
-    def __init__(self, world: World, name: str) -> None:
-        """Make the database `name` with the policy's tables, empty but for the public zones, and a role to read them."""
+    def __init__(self, world: World, name: str, **settings: str) -> None:
+        """Make the database `name` with the policy's tables, empty but for the public zones, and a role to read them.
+
+        `settings` are PostgreSQL's own, for every session.
+        """
         world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
         world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
         if world.owner.execute("SELECT FROM pg_roles WHERE rolname = 'reader'").fetchone() is None:
             world.owner.execute("CREATE ROLE reader LOGIN")
+        for setting, value in settings.items():
+            world.owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
         self._policy, self._owner = world.policy, world.connect("dpsql_owner", name)
         for table in world.policy.tables.values():
             write_table(self._owner, "public", table, ZONES if table.public else [])
         self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         dsn = world.server.dsn(name).replace("user=dpsql_owner", "user=reader")
         super().__init__(dsn, [table.name for table in world.policy.tables.values()])
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """Run whatever a test wants, as the owner."""
+        cursor = self._owner.execute(sql.encode())
+        return cursor.fetchall() if cursor.description is not None else []
 
     def close(self) -> None:
         """Close all connections."""

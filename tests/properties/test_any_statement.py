@@ -1,7 +1,7 @@
 """Statements, tables and neighbours that nobody thought of."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
@@ -11,10 +11,10 @@ from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.policy.model import Policy
 from dpsql.privacy.outline import Measurement
 from tests.exactness import Measured, measurements
+from tests.fix_engines import Engines
 from tests.fix_policy import with_rows
 from tests.fix_world import World
-from tests.memory import Memory
-from tests.served import Filled, Served
+from tests.served import Filled
 from tests.strategies import statements, tables
 
 _SETTINGS = settings(
@@ -30,15 +30,6 @@ _SETTINGS = settings(
 def few(policy: Policy) -> Policy:
     """The policy with at most two rows a passenger."""
     return with_rows(policy, "rides", "passenger", 2)
-
-
-@pytest.fixture(scope="module")
-def both(few: Policy, world: World) -> Iterator[tuple[Filled, ...]]:
-    """Both engines."""
-    memory, served = Memory(few), Served(world, "tiny")
-    yield memory, served
-    memory.close()
-    served.close()
 
 
 def check(sql: str, data: st.DataObject, policy: Policy, world: World, engine: Filled) -> None:
@@ -63,18 +54,16 @@ def _measurements(sql: str, policy: Policy, world: World, engine: Filled) -> Seq
 
 @_SETTINGS
 @given(sql=statements(), data=st.data())
-def test_any_statement(sql: str, data: st.DataObject, few: Policy, world: World, both: tuple[Filled, ...]) -> None:
+def test_any_statement(sql: str, data: st.DataObject, few: Policy, world: World, tiny: Engines) -> None:
     """Whatever is not refused is as sensitive as it claims, and is computed for every row."""
-    for engine in both:
+    for engine in tiny.values():
         check(sql, data, few, world, engine)
 
 
 @pytest.mark.slow
 @settings(_SETTINGS, derandomize=False, max_examples=5_000)
 @given(sql=statements(), data=st.data())
-def test_many_more_statements(
-    sql: str, data: st.DataObject, few: Policy, world: World, both: tuple[Filled, ...]
-) -> None:
+def test_many_more_statements(sql: str, data: st.DataObject, few: Policy, world: World, tiny: Engines) -> None:
     """The same for thousands, others each time."""
-    for engine in both:
+    for engine in tiny.values():
         check(sql, data, few, world, engine)

@@ -1,14 +1,21 @@
 """What is measured is exact: the same records in any physical order, on any number of threads, give the same integers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 from dpsql.policy.model import Policy
+from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.outline import Measurement
+from dpsql.privacy.sums import Sums
 from tests.dirt import rides
 from tests.exactness import Exact, Measured, measurements
+from tests.fix_engines import ENGINES
 from tests.fix_world import World
 from tests.memory import Memory
+from tests.served import Served
 
 STATEMENTS = (
     ("owner", "SELECT count(*), sum(fare), avg(tip), sum(fare * tip) FROM rides"),
@@ -19,58 +26,126 @@ STATEMENTS = (
         "SELECT z.borough, median(fare), count(DISTINCT rider) FROM rides JOIN zones z ON zone_id = to_zone GROUP BY 1",
     ),
     ("owner", "SELECT count(DISTINCT number), max(tip) FROM rides WHERE fare / (seats + 1) > 3.3"),
+    ("owner", "SELECT late, percentile_cont(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY tip) FROM rides GROUP BY 1"),
+    ("owner", "SELECT shared, paid, sum(weight), count(tip) FROM rides GROUP BY CUBE (1, 2)"),
+    ("owner", "SELECT min(dropped), max(dropped) FROM rides"),
+    ("auditor", "SELECT stars, avg(price), count(tip) FILTER (WHERE late) FROM rides GROUP BY stars"),
     ("explorer", "SELECT note, sum(fare), count(*) FROM rides GROUP BY note"),
-)
-"""With the role that asks."""
-TIMES = 40
+    ("explorer", "SELECT DISTINCT note, to_zone FROM rides WHERE tip > 0.1"),
+)  # fmt: skip
+"""With the role that asks; together every kind of measurement."""
+FIRST = STATEMENTS[0]
+TIMES = {"duckdb": 100, "postgres": 16}
 """How many times the dirty records are taken, so that engines divide the work."""
+ORDERS = ((1, "rider"), (2, "fare DESC"), (4, "md5(concat(rider, number, fare, picked))"))
+"""With how many threads read them."""
+PARALLEL = {
+    "max_parallel_workers_per_gather": "2",
+    "min_parallel_table_scan_size": "0",
+    "parallel_setup_cost": "0",
+    "parallel_tuple_cost": "0",
+}
+Both = Mapping[str, Memory | Served]
+Found = Callable[[str, str, str], Sequence[Sequence[Exact]]]
 
 
 @pytest.fixture(scope="module")
-def many(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """A hundred thousand records, units with many more rows than they may have among them."""
-    engine = Memory(policy)
-    engine.load("rides", rides(policy), tmp_path_factory.mktemp("many"))
-    engine.execute(f"INSERT INTO rides SELECT r.* FROM rides AS r, range({TIMES - 1})")
-    engine.execute("CREATE TABLE kept AS SELECT * FROM rides")
-    yield engine
-    engine.close()
+def many(policy: Policy, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """Many records, units with many more rows than they may have among them."""
+    memory, served = Memory(policy), Served(world, "many", **PARALLEL)
+    directory: Path = tmp_path_factory.mktemp("many")
+    memory.load("rides", rides(policy), directory)
+    served.load("rides", rides(policy))
+    memory.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, range({TIMES['duckdb']})")
+    served.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, generate_series(1, {TIMES['postgres']})")
+    yield {"duckdb": memory, "postgres": served}
+    memory.close()
+    served.close()
 
 
-def reorder(engine: Memory, order: str, threads: int) -> None:
+def reorder(engine: Memory | Served, order: str, threads: int = 1) -> None:
     """Write the records anew in an order, and set how many threads read them."""
-    engine.execute("DROP TABLE rides")
-    engine.execute(f"CREATE TABLE rides AS SELECT * FROM kept ORDER BY {order}")
-    engine.execute(f"SET threads = {threads}")
+    engine.execute("TRUNCATE rides")
+    engine.execute(f"INSERT INTO rides SELECT * FROM kept ORDER BY {order}")
+    if isinstance(engine, Memory):
+        engine.execute(f"SET threads = {threads}")
+    else:
+        engine.execute("ANALYZE rides")
 
 
-def exacts(sql: str, role: str, policy: Policy, world: World, engine: Memory) -> Sequence[Exact]:
+def exacts(sql: str, role: str, policy: Policy, world: World, engine: Memory | Served) -> Sequence[Exact]:
     """Return the exact results of all measurements of a statement."""
     return [Measured.of(part, engine, world).exact() for part in measurements(sql, policy, world, engine, role)]
 
 
+@pytest.fixture(scope="module")
+def found(policy: Policy, world: World, many: Both) -> Found:
+    """Give a function that returns a statement's results in each order; an order is made once for all statements."""
+
+    @cache
+    def all_of(dialect: str) -> Mapping[tuple[str, str], Sequence[Sequence[Exact]]]:
+        seen: dict[tuple[str, str], list[Sequence[Exact]]] = {statement: [] for statement in STATEMENTS}
+        for threads, order in ORDERS:
+            reorder(many[dialect], order, threads)
+            for role, sql in STATEMENTS:
+                seen[role, sql].append(exacts(sql, role, policy, world, many[dialect]))
+        return seen
+
+    return lambda dialect, role, sql: all_of(dialect)[role, sql]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize(("role", "sql"), STATEMENTS, ids=range(len(STATEMENTS)))
-def test_in_any_order(role: str, sql: str, policy: Policy, world: World, many: Memory) -> None:
-    """Three orders on one, two and four threads."""
-    found = []
-    for threads, order in ((1, "rider"), (2, "fare DESC"), (4, "hash(rider, number, fare, picked)")):
-        reorder(many, order, threads)
-        found.append(exacts(sql, role, policy, world, many))
-    assert found[0] == found[1] == found[2]
+def test_in_any_order(role: str, sql: str, dialect: str, found: Found) -> None:
+    """Three orders, in DuckDB on one, two and four threads and in PostgreSQL with parallel workers."""
+    first, *others = found(dialect, role, sql)
+    assert any(any(values) for exact in first for values in exact.values())
+    assert all(other == first for other in others)
 
 
-def test_thirty_times(policy: Policy, world: World, many: Memory) -> None:
-    """Thirty runs on four threads are equal."""
-    role, sql = STATEMENTS[0]
-    reorder(many, "hash(number)", 4)
-    first = exacts(sql, role, policy, world, many)
-    assert all(exacts(sql, role, policy, world, many) == first for _ in range(29))
+def test_every_kind_of_measurement_is_here(policy: Policy, world: World, many: Both) -> None:
+    """Rows, units and values counted; weights and selections; points, extremes and whole histograms."""
+    parts = [p for role, sql in STATEMENTS for p in measurements(sql, policy, world, many["duckdb"], role)]
+    assert {_kind(part) for part in parts} == {
+        *(("rows", form, found) for form, found in (("MASS", False), ("SELECTION", True))),
+        *(("units", form, found) for form, found in (("MASS", False), ("SELECTION", True))),
+        ("values", "SELECTION", False),
+        *(("order statistics", "extremes" * extremes, noisy) for extremes, noisy in ((0, 0), (1, 0), (0, 1))),
+    }
 
 
-def test_sums_of_floats_would_not_be(many: Memory) -> None:
-    """The records can tell: DuckDB's own sum of doubles depends on their order."""
+def _kind(part: Measurement) -> tuple[str, str, bool]:
+    match part:
+        case Sums():
+            return part.distinct.value, part.bound.form.name, bool(part.delta)
+        case Buckets():
+            return "order statistics", "extremes" * part.extremes, part.noisy
+
+
+def test_the_work_is_divided(policy: Policy, world: World, many: Both) -> None:
+    """DuckDB has parts of the table for each of several threads, PostgreSQL plans for workers."""
+    duckdb, postgres = many["duckdb"], many["postgres"]
+    for engine in many.values():
+        reorder(engine, "rider")
+    assert duckdb.execute("SELECT count(DISTINCT row_group_id) > 2 FROM pragma_storage_info('rides')") == [(True,)]
+    (part,) = measurements(FIRST[1], policy, world, postgres)
+    assert "Workers Planned" in str(postgres.execute(f"EXPLAIN {Measured.of(part, postgres, world).sql}"))
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_ten_times(dialect: str, policy: Policy, world: World, many: Both) -> None:
+    """Ten runs on four threads are equal."""
+    role, sql = FIRST
+    reorder(many[dialect], "md5(number::text)", 4)
+    first = exacts(sql, role, policy, world, many[dialect])
+    assert all(exacts(sql, role, policy, world, many[dialect]) == first for _ in range(9))
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_sums_of_floats_would_not_be(dialect: str, many: Both) -> None:
+    """The records can tell: an engine's own sum of doubles depends on their order."""
     sums = set()
-    for order in ("rider", "fare", "fare DESC", "hash(number)"):
-        reorder(many, order, 1)
-        sums |= set(many.execute("SELECT sum(sqrt(fare)) FROM rides WHERE fare BETWEEN 0 AND 150"))
+    for order in ("rider", "fare", "fare DESC", "md5(number::text)"):
+        reorder(many[dialect], order)
+        sums |= set(many[dialect].execute("SELECT sum(sqrt(fare)) FROM rides WHERE fare BETWEEN 0 AND 150"))
     assert len(sums) > 1

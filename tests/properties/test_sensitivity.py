@@ -6,7 +6,7 @@ databases, so that it is not kept by being larger than need be, nor by a measure
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -15,15 +15,15 @@ import pytest
 from dpsql.policy.model import Policy, Table, UnitBound
 from dpsql.privacy.sums import Sums
 from tests.exactness import Measured, measurements
+from tests.fix_engines import ENGINES, Engines
 from tests.fix_policy import with_rows
 from tests.fix_world import World
 from tests.memory import Memory
 from tests.records import Maker, Row
-from tests.served import Filled, Served
 from tests.shapes import ATTAINED, FOUND, SHAPES
 
 
-def tiny(table: Table, unit: str, most: int, seed: str) -> Iterator[Sequence[Row]]:
+def databases(table: Table, unit: str, most: int, seed: str) -> Iterator[Sequence[Row]]:
     """Yield databases of up to three units with none to twice as many rows as they may have, and of nobody's rows."""
     draw = random.Random(seed)  # noqa: S311  (made-up records)
     for number in range(3):
@@ -45,29 +45,20 @@ def _named(table: Table, unit: str, name: str | None) -> str | int | None:
 slow = pytest.mark.slow
 QUICK = (("duckdb", 1), ("postgres", 3))
 """Engines and bounds that are always tried; the others are slow."""
-EACH = [pytest.param(e, n, marks=() if (e, n) in QUICK else slow) for e in ("duckdb", "postgres") for n in (1, 3)]
-
-
-@pytest.fixture(scope="module")
-def engines(policy: Policy, world: World) -> Iterator[Mapping[str, Filled]]:
-    """Both engines."""
-    memory, served = Memory(policy), Served(world, "tiny")
-    yield {"duckdb": memory, "postgres": served}
-    memory.close()
-    served.close()
+EACH = [pytest.param(e, n, marks=() if (e, n) in QUICK else slow) for e in ENGINES for n in (1, 3)]
 
 
 @pytest.mark.parametrize(("dialect", "most"), EACH)
 @pytest.mark.parametrize("sql", SHAPES, ids=range(len(SHAPES)))
 def test_no_unit_moves_it_further_than_claimed(
-    sql: str, dialect: str, most: int, policy: Policy, world: World, engines: Mapping[str, Filled]
+    sql: str, dialect: str, most: int, policy: Policy, world: World, tiny: Engines
 ) -> None:
     """Taking one passenger's rows away moves the coordinates by at most the sensitivity."""
-    policy, engine = with_rows(policy, "rides", "passenger", most), engines[dialect]
+    policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
     for measurement in measurements(sql, policy, world, engine):
         measured = Measured.of(measurement, engine, world)
-        databases = tiny(policy.tables["rides"], "rider", most, sql)
-        moves = [move for rows in databases for move in measured.moves("rides", rows, "rider")]
+        filled = databases(policy.tables["rides"], "rider", most, sql)
+        moves = [move for rows in filled for move in measured.moves("rides", rows, "rider")]
         assert max(moves) <= measured.claim
         assert max(moves) == measured.claim or sql not in ATTAINED or most > 1
 
@@ -75,13 +66,13 @@ def test_no_unit_moves_it_further_than_claimed(
 @pytest.mark.parametrize(("dialect", "most"), EACH)
 @pytest.mark.parametrize("sql", FOUND, ids=range(len(FOUND)))
 def test_a_unit_is_in_few_of_the_groups_found_out(
-    sql: str, dialect: str, most: int, policy: Policy, world: World, engines: Mapping[str, Filled]
+    sql: str, dialect: str, most: int, policy: Policy, world: World, tiny: Engines
 ) -> None:
     """Where keys are not declared a unit is in at most C groups, the number that the threshold is made for."""
-    policy, engine = with_rows(policy, "rides", "passenger", most), engines[dialect]
+    policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
     (sums,) = measurements(sql, policy, world, engine, "explorer")
     measured, seen = Measured.of(sums, engine, world), []
-    for rows in tiny(policy.tables["rides"], "rider", most, sql):
+    for rows in databases(policy.tables["rides"], "rider", most, sql):
         assert max(measured.moves("rides", rows, "rider")) <= measured.claim
         for unit in (1, 2, 3):
             engine.fill("rides", [row for row in rows if row["rider"] == unit])
@@ -127,7 +118,7 @@ def test_other_kinds_of_unit(policy: Policy, world: World) -> None:
     policy = with_rows(policy, "rides", "driver", 2)
     engine = Memory(policy)
     (sums,) = measurements("SELECT shared, count(*) FROM rides GROUP BY 1", policy, world, engine, "third_party")
-    databases = tiny(policy.tables["rides"], "driver", 2, "drivers")
+    filled = databases(policy.tables["rides"], "driver", 2, "drivers")
     measured = Measured.of(sums, engine, world)
-    moves = [move for rows in databases for move in measured.moves("rides", rows, "driver")]
+    moves = [move for rows in filled for move in measured.moves("rides", rows, "driver")]
     assert max(moves) == measured.claim
