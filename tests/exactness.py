@@ -13,7 +13,9 @@ from dpsql.privacy.exact import KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.exact import Row as EngineRow
 from dpsql.privacy.layout import Norm
 from dpsql.privacy.measure import World as Facts
-from dpsql.privacy.outline import Measurement, Plan
+from dpsql.privacy.outline import Measurement, Plan, Statistic
+from dpsql.privacy.reading import read
+from dpsql.privacy.release import estimates
 from dpsql.privacy.sums import Sums
 from dpsql.question import Cancellation, Field
 from dpsql.rewrite.asked import take_apart
@@ -39,8 +41,8 @@ def measurements(
     return tuple(part for plan in plans(sql, policy, world, engine, role) for part in plan.parts)
 
 
-def plans(sql: str, policy: Policy, world: World, engine: Memory, role: str = "owner") -> tuple[Plan, ...]:
-    """Return the plans of the statement's scopes.
+def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "owner") -> tuple[Plan, ...]:
+    """Return what the statement measures, and how it is read, scope by scope.
 
     Raises:
         DpsqlError: the statement is refused.
@@ -55,6 +57,22 @@ def plans(sql: str, policy: Policy, world: World, engine: Memory, role: str = "o
     described = ((), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
     plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
     return tuple(scope.plan for scope in plan.scopes)
+
+
+def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[KeyRow, Sequence[float | None]]:
+    """Return the statistics that are read off the exact sums for every group of a statement with one scope."""
+    (plan,) = plans(sql, policy, world, engine)
+    exact = [Measured.of(part, engine, world).exact() for part in plan.parts]
+
+    def answers(key: KeyRow) -> Iterator[float | None]:
+        for output in plan.outputs:
+            assert isinstance(output, Statistic)
+            part = plan.parts[output.part or 0]
+            assert isinstance(part, Sums)
+            yield read(output.reading, estimates(part, exact[output.part or 0][key]))
+
+    groups = zip(plan.groups.shown, plan.groups.grouped, strict=True)
+    return {shown: list(answers(key)) for shown, key in groups} if plan.parts else {}
 
 
 @dataclass(frozen=True, slots=True)

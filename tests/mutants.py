@@ -1,5 +1,6 @@
 """Mistakes in the heart, each as a patch: what the tests of privacy must catch."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,7 +36,7 @@ def half(patch: pytest.MonkeyPatch) -> None:
 def forgotten_rows(patch: pytest.MonkeyPatch) -> None:
     """Claim one row for a unit that may have several; its weights stay right."""
     patch.setattr(Bound, "mass", property(lambda b: b.weight))
-    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 // greatest(count(*), {C})"))
+    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}}, {C})"))
 
 
 def forgotten_size(patch: pytest.MonkeyPatch) -> None:
@@ -55,26 +56,24 @@ def no_cap(patch: pytest.MonkeyPatch) -> None:
 
 def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Let a unit have one row more than it may."""
-    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 // greatest(count(*) - 1, {C})"))
+    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
 
 
-def _weights(text: str) -> Callable[..., str]:
-    def weights(_: Bound, unit: str, from_where: str, __: Dialect) -> str:
-        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({text} AS BIGINT) AS w {from_where} GROUP BY 1)"
+def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
+    def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
+        weight = text.format(number=number).replace("/", "//" if dialect is Dialect.DUCKDB else "/")
+        of = f"rider AS hu, CAST({weight} AS BIGINT) AS w {source}" if source else None
+        return (
+            f"h AS MATERIALIZED (SELECT {of or f'{unit} AS hu, CAST({weight} AS BIGINT) AS w {from_where}'} GROUP BY 1)"
+        )
 
     return weights
 
 
 def cap_before_where(patch: pytest.MonkeyPatch) -> None:
     """Count the rows of the table, not of the measured relation: a join that doubles rows goes unnoticed."""
-    patch.setattr(
-        Bound,
-        "weights",
-        lambda b, _, __, ___: (
-            f"h AS MATERIALIZED (SELECT rider AS hu, CAST({b.mass} // greatest(count(DISTINCT rider), {b.rows}) AS BIGINT)"
-            " AS w FROM rides GROUP BY 1)"
-        ),
-    )
+    text = f"{C} * 65536 / greatest(count(DISTINCT rider), {C})"
+    patch.setattr(Bound, "weights", _weights(text, source="FROM rides"))
 
 
 def no_selection(patch: pytest.MonkeyPatch) -> None:
@@ -140,12 +139,12 @@ def one_hides_another(patch: pytest.MonkeyPatch) -> None:
 def merged_units(patch: pytest.MonkeyPatch) -> None:
     """Compare units after a cast that makes several of them one."""
     for module in (select, source):
-        patch.setattr(module, "identity", lambda ref: f's{ref.source}."{ref.name}" // 2')
+        patch.setattr(module, "identity", lambda ref: f'(s{ref.source}."{ref.name}" >> 1)')
 
 
 def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
     """Let the sums be rounded on their way."""
-    patch.setattr(select, "_text", lambda text, _: f"CAST(CAST({text} AS DOUBLE) AS VARCHAR)")
+    patch.setattr(select, "_text", lambda text, _: f"CAST(CAST({text} AS DOUBLE PRECISION) AS VARCHAR)")
 
 
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +153,7 @@ def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
 
     def summed(values: sums._Values, column: Column, *, weighted: bool) -> str:
         text = right(values, column, weighted=weighted)
-        return text.replace("sum(w * (", "sum(2 * w * (")
+        return text.replace("sum(", "sum(2 * ") if len(column.factors) > 1 else text
 
     patch.setattr(sums._Values, "summed", summed)
 
@@ -187,6 +186,17 @@ def independent_noise(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums, "blocks", lambda features: [replace(block, norm=Norm.TOTAL) for block in blocks(features)])
 
 
+def null_as_zero(patch: pytest.MonkeyPatch) -> None:
+    """Take a number that is missing for 0."""
+    right = Emitter.raw
+
+    def raw(self: Emitter, ref: Ref) -> str:
+        text = right(self, ref)
+        return f"coalesce({text}, 0)" if ref.type.is_number else text
+
+    patch.setattr(Emitter, "raw", raw)
+
+
 def no_condition(patch: pytest.MonkeyPatch) -> None:
     """Read rows of nobody."""
     right = from_where
@@ -198,6 +208,15 @@ def left_join(patch: pytest.MonkeyPatch) -> None:
     right = select.Reading.grouped
 
     def grouped(reading: select.Reading, *args: Any) -> str:
-        return right(reading, *args).replace(" JOIN h ", " LEFT JOIN h ").replace("sum(w)", "sum(coalesce(w, 65536))")
+        return _left(right(reading, *args))
 
+    def by_unit(reading: select.Reading, *args: Any) -> str:
+        return _left(units_first(reading, *args))
+
+    units_first = select.Reading.by_unit
     patch.setattr(select.Reading, "grouped", grouped)
+    patch.setattr(select.Reading, "by_unit", by_unit)
+
+
+def _left(sql: str) -> str:
+    return re.sub(r"sum\(w\b", "sum(coalesce(w, 65536)", sql).replace(" JOIN h ", " LEFT JOIN h ")

@@ -188,6 +188,48 @@ def counts(draw: st.DrawFn) -> str:
     return f"SELECT {', '.join(outputs)} FROM rides WHERE {where}{' GROUP BY 1' if by else ''}"
 
 
+_DOUBLE_KEYS = st.sampled_from(["fare", "tip", "weight"])
+
+
+@cache
+def exact_keys() -> Text:
+    """Return group keys that every engine computes alike."""
+    return st.one_of(
+        st.sampled_from(["paid", "shared", "late", "stars", "seats", "age", "day", "from_zone", "to_zone"]),
+        booleans(1, exact=True),
+        texts(),
+        integers(1, exact=True),
+        _one("floor({} / 10)", _DOUBLE_KEYS),
+        _one("date_trunc('{}', {})", st.sampled_from(["day", "week", "month"]), moments(0)),
+        _one("(CASE WHEN {} THEN {} ELSE 0.75 END)", booleans(1, exact=True), _NUMBER),
+    )
+
+
+@cache
+def exact_aggregates() -> Text:
+    """Return aggregates whose conditions every engine computes alike; what is summed may differ by a rounding."""
+    x = st.one_of(integers(2, exact=True), fractions(2, exact=True))
+    call = st.one_of(
+        st.just("count(*)"),
+        _one("count({})", st.one_of(x, moments(1, exact=True), texts())),
+        _one("{}({})", st.sampled_from(["sum", "avg", "var_pop", "stddev_pop"]), x),
+        _one("covar_pop({}, {})", _DOUBLE, _DOUBLE),
+        _one("count(DISTINCT {})", st.sampled_from(["rider", "late", "stars", "day", "paid"])),
+    )
+    return st.one_of(call, _one("{} FILTER (WHERE {})", call, booleans(1, exact=True)))
+
+
+@st.composite
+def computable(draw: st.DrawFn) -> str:
+    """Return whole statements that PostgreSQL can be compared with, up to the rounding of what is summed."""
+    by = list(dict.fromkeys(draw(st.lists(exact_keys(), max_size=2))))
+    asked = dict.fromkeys(draw(st.lists(exact_aggregates(), min_size=1, max_size=3)))
+    outputs = [*by, *(text for text in asked if text != "count(*)"), "count(*)"]
+    where = draw(st.one_of(st.just(""), booleans(2, exact=True).map(" WHERE {}".format)))
+    grouping = f" GROUP BY {', '.join(str(i + 1) for i in range(len(by)))}" if by else ""
+    return f"SELECT {', '.join(outputs)} FROM rides{where}{grouping}"
+
+
 @st.composite
 def statements(draw: st.DrawFn) -> str:
     """Return SELECTs over `rides`, perhaps with keys and a condition."""

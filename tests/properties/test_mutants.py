@@ -13,11 +13,12 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.sums import Sums
 from tests import mutants
 from tests.exactness import Measured, measurements
+from tests.fix_engines import ENGINES, Engines
 from tests.fix_policy import with_rows
 from tests.fix_world import World
-from tests.memory import Memory
 from tests.mutants import Break, C
 from tests.records import Maker, Row
+from tests.served import Filled
 
 COUNTS = "SELECT count(*) FROM rides"
 BY_SHARED = "SELECT shared, count(*) FROM rides GROUP BY shared"
@@ -47,7 +48,6 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.clamped_to_the_wrong_bounds, COMPUTED),
     (mutants.one_hides_another, FRACTIONS),
     (mutants.merged_units, BY_SHARED),
-    (mutants.sums_in_floats, SUMS),
     (mutants.half, PIVOT),
     (mutants.half, SQUARES),
     (mutants.blocks_by_conditions, PIVOT),
@@ -69,14 +69,14 @@ class Bench:
 
     policy: Policy
     world: World
+    engine: Filled
 
     def caught(self, sql: str) -> bool:
         """Say whether some unit moves a measurement too far, is in too many groups, or the integers are not whole."""
-        engine = Memory(self.policy)
         role = "explorer" if "number, " in sql else "owner"
         try:
-            (measurement,) = measurements(sql, self.policy, self.world, engine, role)
-            measured = Measured.of(measurement, engine, self.world)
+            (measurement,) = measurements(sql, self.policy, self.world, self.engine, role)
+            measured = Measured.of(measurement, self.engine, self.world)
             return any(self._too_far(measured, self._rows(seed)) for seed in range(4))
         except DpsqlError:
             return True
@@ -100,10 +100,10 @@ class Bench:
         ]
 
 
-@pytest.fixture
-def bench(policy: Policy, world: World) -> Bench:
+@pytest.fixture(params=ENGINES)
+def bench(request: pytest.FixtureRequest, policy: Policy, world: World, tiny: Engines) -> Bench:
     """A bench with a bound of `C` rows."""
-    return Bench(with_rows(policy, "rides", "passenger", C), world)
+    return Bench(with_rows(policy, "rides", "passenger", C), world, tiny[request.param])
 
 
 @pytest.mark.parametrize("sql", sorted({sql for _, sql in MUTANTS}))
@@ -119,31 +119,42 @@ def test_what_is_wrong_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch, 
     assert bench.caught(sql)
 
 
+NOTHING: Sequence[Break] = ()
+BOTH = (mutants.no_condition, mutants.left_join)
+
+
 @pytest.mark.parametrize(
     "sql", [PIVOT, "SELECT variance(fare) FILTER (WHERE late), sum(tip) FILTER (WHERE shared) FROM rides"]
 )
 def test_conditions_that_overlap_are_harmless(bench: Bench, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
     """A row is in one block whatever the conditions are: a proof that went wrong would cost meaning, not privacy."""
     mutants.overlapping(monkeypatch)
-    engine = Memory(bench.policy)
-    (measurement,) = measurements(sql, bench.policy, bench.world, engine)
+    (measurement,) = measurements(sql, bench.policy, bench.world, bench.engine)
     assert isinstance(measurement, Sums)
     assert len(measurement.blocks) > 1
     assert not bench.caught(sql)
 
 
 @pytest.mark.parametrize(
-    ("broken", "counted"),
-    [((), 0), ((mutants.no_condition,), 0), ((mutants.left_join,), 0), ((mutants.no_condition, mutants.left_join), 3)],
+    ("sql", "broken", "harmless"),
+    [
+        (COUNTS, NOTHING, True),
+        (COUNTS, (mutants.no_condition,), True),
+        (COUNTS, (mutants.left_join,), True),
+        (COUNTS, BOTH, False),
+        (SUMS, BOTH, False),
+        (VALUES, NOTHING, True),
+        (VALUES, (mutants.no_condition,), False),
+    ],
 )
 def test_rows_of_nobody_do_not_count(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: Sequence[Break], counted: int
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, sql: str, broken: Sequence[Break], *, harmless: bool
 ) -> None:
-    """Rows without a unit are kept out twice, by a condition and by an inner join; either mistake alone is harmless."""
+    """Rows without a unit are kept out twice, by a condition and by an inner join; of weights either is enough."""
     for mutant in broken:
         mutant(monkeypatch)
-    engine = Memory(bench.policy)
-    (measurement,) = measurements(COUNTS, bench.policy, bench.world, engine)
-    engine.fill("rides", [Maker(1).row(bench.policy.tables["rides"]) | {"rider": None}] * 3)
-    assert isinstance(measurement, Sums)
-    assert Measured.of(measurement, engine, bench.world).exact() == {(): (counted * measurement.unit,)}
+    (measurement,) = measurements(sql, bench.policy, bench.world, bench.engine)
+    rows = [Maker(n, dirt=0).row(bench.policy.tables["rides"]) | {"rider": None} for n in range(3)]
+    bench.engine.fill("rides", rows)
+    exact = Measured.of(measurement, bench.engine, bench.world).exact()
+    assert any(map(any, exact.values())) is not harmless

@@ -80,6 +80,20 @@ def test_a_unit_is_in_few_of_the_groups_found_out(
     assert max(seen) == sums.bound.rows == most
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_rows_of_nobody_change_nothing(dialect: str, policy: Policy, world: World, tiny: Engines) -> None:
+    """A row without a unit, were it in a list or a window, could change what other units count for."""
+    asked = [*((sql, "owner") for sql in SHAPES), *((sql, "explorer") for sql in FOUND)]
+    parts = [part for sql, role in asked for part in measurements(sql, policy, world, tiny[dialect], role)]
+    rows = [row for filled in databases(policy.tables["rides"], "rider", 3, "nobody") for row in filled]
+    found = []
+    for filled in (rows, [row for row in rows if row["rider"] is not None]):
+        tiny[dialect].fill("rides", filled)
+        found.append([Measured.of(part, tiny[dialect], world).exact() for part in parts])
+    assert len(filled) < len(rows)
+    assert found[0] == found[1]
+
+
 def test_units_that_double_precision_can_not_tell_apart(policy: Policy, world: World) -> None:
     """Units of type numeric are compared as they are stored: a light one keeps its weight beside a heavy one."""
     rides = policy.tables["rides"]

@@ -1,0 +1,123 @@
+"""Units over their bound: every row of theirs counts for less, and the statistics are those of the weighted rows, exactly."""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from dpsql.policy.model import Policy
+from tests import mutants
+from tests.exactness import unnoised
+from tests.fix_engines import ENGINES, Engines
+from tests.fix_policy import with_rows
+from tests.fix_world import World
+from tests.mutants import Break, C
+from tests.records import Maker, Row
+from tests.served import Filled
+from tests.strategies import tables
+from tests.weighed import Aggregate, Weighed, statements
+
+_SETTINGS = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+BOUNDS = (1, 2, 3, 5)
+
+
+def agrees(statement: Weighed, rows: Sequence[Row], most: int, policy: Policy, world: World, engine: Filled) -> bool:
+    """Say whether an engine's un-noised statistics are the weighted ones, and zero in groups without rows."""
+    bounded = with_rows(policy, "rides", "passenger", most)
+    expected = statement.groups(rows, policy.tables["rides"], most)
+    engine.fill("rides", rows)
+    answer = unnoised(statement.sql, bounded, world, engine)
+    nothing = [aggregate.of([]) for aggregate in statement.aggregates]
+    pairs = [pair for key in answer for pair in zip(answer[key], expected.get(key, nothing), strict=True)]
+    return expected.keys() <= answer.keys() and all(_same(found, wanted) for found, wanted in pairs)
+
+
+def _same(found: float | None, wanted: Fraction | None) -> bool:
+    if found is None or wanted is None:
+        return found is None and wanted is None
+    return math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def check(statement: Weighed, most: int, data: st.DataObject, policy: Policy, world: World, engines: Engines) -> None:
+    """Compare on both engines, on a random table in which some rows stand several times."""
+    table = policy.tables["rides"]
+    rows = data.draw(tables(table, statement.names))
+    note(statement.sql)
+    rows += rows[: data.draw(st.integers(0, 5))] * data.draw(st.integers(0, 2))
+    assert all(agrees(statement, rows, most, policy, world, engine) for engine in engines.values())
+
+
+@_SETTINGS
+@given(statement=statements(), most=st.sampled_from(BOUNDS), data=st.data())
+def test_weighted_statistics(
+    statement: Weighed, most: int, data: st.DataObject, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """Counts, sums, means and variances of any such statement, on any small table, on both engines."""
+    check(statement, most, data, policy, world, tiny)
+
+
+@pytest.mark.slow
+@settings(_SETTINGS, derandomize=False, max_examples=5_000)
+@given(statement=statements(), most=st.sampled_from(BOUNDS), data=st.data())
+def test_many_more_weighted_statistics(
+    statement: Weighed, most: int, data: st.DataObject, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """The same for thousands, others each time."""
+    check(statement, most, data, policy, world, tiny)
+
+
+COUNTS = Weighed((Aggregate("count"),))
+BY_PAID = Weighed((Aggregate("count"), Aggregate("sum", "fare")), "paid", "late IS NOT TRUE")
+SPREAD = Weighed((Aggregate("count"), Aggregate("var_pop", "fare")), "to_zone")
+PRESENT = Weighed((Aggregate("count"), Aggregate("avg", "tip"), Aggregate("count", "weight")))
+MUTANTS: Sequence[tuple[Break, Weighed]] = (
+    (mutants.no_cap, COUNTS),
+    (mutants.cap_off_by_one, COUNTS),
+    (mutants.cap_before_where, BY_PAID),
+    (mutants.no_clamp, BY_PAID),
+    (mutants.clamped_sum, BY_PAID),
+    (mutants.squares_of_the_unclamped, SPREAD),
+    (mutants.null_as_zero, PRESENT),
+    (mutants.merged_units, COUNTS),
+)
+
+
+def _dirty(policy: Policy) -> Sequence[Row]:
+    """Return rows of light, full and heavy units and of nobody, a third of the cells dirty."""
+    maker = Maker(3, dirt=0.3, edges=0.2)
+    units = [1] * C + [2] * (C + 1) + [3] * (5 * C) + [None] * 2 + [4, 5, 6, 7] * C
+    return [maker.row(policy.tables["rides"]) | {"rider": unit} for unit in units] * 2
+
+
+RIGHT = list(dict.fromkeys(statement for _, statement in MUTANTS))
+Agrees = Callable[[Weighed], bool]
+
+
+@pytest.fixture(params=ENGINES)
+def on_dirt(request: pytest.FixtureRequest, policy: Policy, world: World, tiny: Engines) -> Agrees:
+    """Give a function that compares a statement on the dirty rows."""
+    return lambda statement: agrees(statement, _dirty(policy), C, policy, world, tiny[request.param])
+
+
+@pytest.mark.parametrize("statement", RIGHT, ids=[statement.sql for statement in RIGHT])
+def test_what_is_right_agrees(statement: Weighed, on_dirt: Agrees) -> None:
+    """Without a mistake, on the rows on which mistakes are tried."""
+    assert on_dirt(statement)
+
+
+@pytest.mark.parametrize(("mutant", "statement"), MUTANTS, ids=lambda case: getattr(case, "__name__", "sql"))
+def test_what_is_wrong_does_not(
+    mutant: Break, statement: Weighed, on_dirt: Agrees, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each mistake changes a statistic."""
+    mutant(monkeypatch)
+    assert not on_dirt(statement)
