@@ -71,7 +71,7 @@ def test_laplace_law(scale: Fraction) -> None:
     assert _p_value(drawn, _laplace(float(scale)), range(-200, 201)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("t", "d"), [(1, 1), (1, 2), (3, 3), (5, 2), (2, 6)])
+@pytest.mark.parametrize(("t", "d"), [(1, 1), (1, 2), (5, 2), (3, 3), (4, 4), (1, 5), (2, 6), (3, 7), (2, 8)])
 def test_cube_radius(t: int, d: int) -> None:
     """The largest coordinate has its exact law."""
     drawn = cube(_entropy(2), t, d, 60_000)
@@ -116,6 +116,16 @@ def _exact_cube(z: Sequence[int], t: int, terms: int = 400) -> float:
     accepted = (math.prod((2 * m + 1) / (2 * m + 2 * i) for i in range(1, d + 1)) for m in range(first, first + terms))
     spread = ((2 * m + 1) ** -d for m in range(first, first + terms))
     return sum(map(math.prod, zip(proposed, accepted, spread, strict=True)))
+
+
+@pytest.mark.parametrize("d", range(1, 9))
+def test_cube_by_exact_probability(d: int) -> None:
+    """The probability of a point is that of 0 times exp(−max|zᵢ|/t), in every dimension, wherever the point is."""
+    draw = np.random.default_rng(11)
+    for t in (1, 3, 8):
+        middle = _exact_cube([0] * d, t)
+        for z in draw.integers(-4 * t, 4 * t + 1, (20, d)).tolist():
+            assert _exact_cube(z, t) / middle == pytest.approx(math.exp(-max(map(abs, z)) / t), rel=1e-9)
 
 
 @pytest.mark.parametrize(("d", "t", "s"), [(1, 4, 3), (2, 3, 2), (3, 5, 1)])

@@ -34,6 +34,8 @@ _SETTINGS = settings(
 )
 LATTICE = 2048
 """Twice the number of steps on either side of an interval's middle, at least."""
+NOISE = 1e-6
+"""What is left of it at the largest ε, for one row."""
 Rows = Mapping[tuple[object, ...], Sequence[object]]
 
 
@@ -75,9 +77,7 @@ def check(sql: str, pieces: Pieces) -> None:
         assert (answer.names, answer.types) == (expected.names, expected.types)
         assert wanted.keys() <= found.keys()
         for key, row in found.items():
-            triples = zip(plan.outputs, row, wanted.get(key, nothing), strict=True)
-            for output, value, right in triples:
-                assert _alike(output, value, right, _number(row[-1])), (key, value, right)
+            assert _alike_rows(plan.outputs, row, wanted.get(key, nothing)), (key, row, wanted.get(key))
 
 
 def _by_key(rows: Sequence[tuple[object, ...]], width: int) -> Rows:
@@ -89,40 +89,52 @@ def _number(value: object) -> float:
     return float(value or 0)
 
 
-def _alike(output: Output, value: object, right: object, rows: float) -> bool:
-    """Say whether a value is the right one, as nearly as it can be with so many rows; no rows may have the sum 0."""
+def _alike_rows(outputs: Sequence[Output], row: Sequence[object], wanted: Sequence[object]) -> bool:
+    """Compare the aggregates of a group, each knowing how many rows it is about."""
+    numbers = {
+        output.reading.count: _number(right)
+        for output, right in zip(outputs, wanted, strict=True)
+        if isinstance(output, Statistic) and output.reading.moment.name == "count"
+    }
+    triples = zip(outputs, row, wanted, strict=True)
+    return all(_alike(output, value, right, numbers) for output, value, right in triples)
+
+
+def _alike(output: Output, value: object, right: object, numbers: Mapping[Feature | None, float]) -> bool:
+    """Say whether a value is the right one, as nearly as it can be; what is about no rows may have the sum 0."""
     if isinstance(output, Counted) or (isinstance(output, Statistic) and output.reading.moment.name == "count"):
         return _number(value) == _number(right)
     assert isinstance(output, Statistic)
     if (value is None or right is None) and output.reading.moment.name != "sum":
-        return value is right
+        # The least noise makes one row less than one, which has no mean.
+        return right is value or (value is None and numbers[output.reading.count] == 1)
     whole = 0.5 if isinstance(value, int) else 0.0
-    return math.isclose(_number(value), _number(right), rel_tol=1e-9, abs_tol=_allowed(output.reading, rows) + whole)
+    allowed = _allowed(output.reading, max(numbers.values())) + whole + 1e-6
+    return math.isclose(_number(value), _number(right), rel_tol=1e-9, abs_tol=allowed)
 
 
 def _allowed(reading: Reading, rows: float) -> float:
-    """Return how far a statistic may be from its value, when each row is off by half a step at most."""
-    x, y = _spread(reading.x), _spread(reading.y)
-    step = x / LATTICE
+    """Return how far a statistic may be from its value: half a step for each row, and what noise there is."""
+    x, y = _reach(reading.x), _reach(reading.y)
     match reading.moment.name:
         case "sum":
-            return (rows + 1e-3) * step
+            return x * (rows / LATTICE + NOISE)
         case "avg":
-            return step * (1 + 1e-3)
+            return x * (1 / LATTICE + NOISE)
         case "covar_pop":
-            return 4 * x * y / LATTICE
+            return 4 * x * y * (1 / LATTICE + NOISE)
         case "stddev_pop":
-            return math.sqrt(4 * x * step)
+            return 2 * x * math.sqrt(1 / LATTICE + NOISE)
         case _:
-            return 4 * x * step
+            return 4 * x * x * (1 / LATTICE + NOISE)
 
 
-def _spread(feature: Feature | None) -> float:
+def _reach(feature: Feature | None) -> float:
     """Return half the width of the interval in which a feature lives, as it is or made symmetric."""
     if feature is None or feature.x is None:
         return 0.0
     interval = feature.x.interval
-    return float(max(interval.width / 2, interval.magnitude if feature.shape is Shape.SIGNED else 0))
+    return float(interval.magnitude if feature.shape is Shape.SIGNED else interval.width / 2)
 
 
 @_SETTINGS

@@ -119,3 +119,27 @@ SELECT count(*) FROM trips WHERE passenger_id IN (SELECT passenger_id FROM trips
 -- an unknown column
 --> postgres 42703: column "fair" does not exist
 SELECT count(*) FROM trips WHERE fair > 10;
+
+-- not in a list of units with NULL, which no row passes
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE rider NOT IN (1, NULL);
+
+-- not in a list of units
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE rider NOT IN (1, 2) AND rider <> ALL (ARRAY[3, 4]);
+
+-- not in a list with NULL from a public table, which no row passes
+--> answered, free
+SELECT count(*) FROM rides WHERE to_zone NOT IN (SELECT nullif(zone_id, 4) FROM zones);
+
+-- not in a list of private units, among which one NULL would change everybody's rows
+--> refused 42501: rows of a protected table can't be read by a subquery
+SELECT count(*) FROM rides WHERE rider NOT IN (SELECT rider FROM rides WHERE late);
+
+-- different from all units of another private table
+--> refused 42501: rows of a protected table can't be read by a subquery
+SELECT count(*) FROM rides WHERE rider <> ALL (SELECT passenger_id FROM trips);
+
+-- without a match among private units
+--> refused 42501: rows of a protected table can't be read by a subquery
+SELECT count(*) FROM rides r WHERE NOT EXISTS (SELECT 1 FROM rides q WHERE q.rider = r.rider AND q.late);
