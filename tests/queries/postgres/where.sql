@@ -69,3 +69,9 @@ WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 
 
 -- not in a list from a public table
 WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND (NOT ((CASE WHEN s0."to_zone" IN (1, 2, 4, 5, 9) THEN s0."to_zone" END) IN (1, 4)))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- not in a list of units with NULL, which no row passes
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND (NOT (s0."rider" IN (1, (NULL)::integer)))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- not in a list of units
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND ((NOT (s0."rider" IN (1, 2))) AND (NOT (s0."rider" IN (3, 4))))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
