@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.duckdb import _SETTINGS, DuckDb
 from dpsql.policy.model import Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
@@ -27,7 +27,7 @@ class Memory(DuckDb):
         self.close()
         self._spill = None
         # One that may read the test's own files, and whose configuration is not locked.
-        self._connection = duckdb.connect(config={"threads": 1})
+        self._connection = duckdb.connect(config={**_SETTINGS, "threads": 1})
         self._policy = policy
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique)})")

@@ -147,6 +147,16 @@ def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(select, "_text", lambda text, _: f"CAST(CAST({text} AS DOUBLE PRECISION) AS VARCHAR)")
 
 
+def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
+    """Round what a unit's values add up to, not each of them."""
+
+    def unrounded(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+        x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
+        return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
+
+    patch.setattr(sums, "stepped", unrounded)
+
+
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
     """Count squares twice."""
     right = sums._Values.summed

@@ -15,6 +15,7 @@ from dpsql.privacy.sums import Sums
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.function import Dialect
 from dpsql.shadow.postgres import Postgres
+from tests import mutants
 from tests.exactness import Exact, Measured, measurements
 from tests.fix_policy import with_rows
 from tests.fix_world import World
@@ -93,6 +94,17 @@ def test_engines_and_forms_agree(
         for most in (0, 10**6):
             monkeypatch.setattr(sums, "_FEW_GROUPS", most)
             assert in_postgres(part) == expected
+
+
+def test_sums_of_units_in_floats_are_caught(
+    bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums that are rounded once a unit are not those of rows that are rounded each."""
+    (part,) = measurements("SELECT paid, sum(fare * tip) FROM rides GROUP BY 1", bounded, world, Memory(bounded))
+    expected = in_duckdb(part)
+    assert in_postgres(part) == expected
+    mutants.unit_sums_in_floats(monkeypatch)
+    assert in_postgres(part) != expected
 
 
 def test_units_may_be_summed_first(bounded: Policy, world: World) -> None:
