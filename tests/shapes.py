@@ -52,6 +52,8 @@ ATTAINED = (
     "SELECT var_pop(fare), avg(fare), sum(fare), count(fare) FROM rides",
     "SELECT paid, stddev(tip), avg(tip) FROM rides GROUP BY paid",
     "SELECT stddev(age) FILTER (WHERE late), avg(age) FILTER (WHERE NOT late) FROM rides",
+    "SELECT shared, late, count(*), sum(fare) FROM rides GROUP BY CUBE (shared, late)",
+    "SELECT to_char(picked, 'YYYY-MM-DD'), count(*) FROM rides GROUP BY 1",
     "SELECT count(*) FROM (SELECT fare + tip AS both FROM rides WHERE seats > 0) AS r",
     "WITH cheap AS (SELECT * FROM rides WHERE price < 100) SELECT paid, avg(price), count(*) FROM cheap GROUP BY paid",
 )

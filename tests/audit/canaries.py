@@ -25,7 +25,7 @@ from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.privacy.sums import Sums
 from tests.exactness import Exact, Measured, measurements
 from tests.fix_policy import with_epsilon, with_rows
-from tests.fix_world import NewClient, World
+from tests.fix_world import USERS, NewClient, World
 from tests.memory import Memory
 
 FALSE_ALARM = 1e-6
@@ -73,6 +73,7 @@ class Attack:
     """The share of ε that the likelihood ratio must reach for a guess."""
     days: int = 3
     """The minutes of so many days are the groups."""
+    user: str = "ana"
 
     @property
     def minutes(self) -> int:
@@ -116,7 +117,7 @@ class Audit:
         """Look at the databases with all canaries and with none, as an attacker could who made them."""
         policy = with_epsilon(with_rows(policy, "rides", "passenger", attack.most), attack.epsilon)
         engine = Memory(policy)
-        (measurement,) = measurements(attack.sql, policy, world, engine)
+        (measurement,) = measurements(attack.sql, policy, world, engine, USERS[attack.user])
         measured = Measured.of(replace(measurement, epsilon=attack.epsilon), engine, world)
         number = attack.minutes // attack.groups
         fill(engine, attack, [])
@@ -130,7 +131,7 @@ class Audit:
         there = draw.random(self.attack.minutes // self.attack.groups) < 0.5
         engine = Memory(self.policy)
         fill(engine, self.attack, np.flatnonzero(there).tolist())
-        client = new_client(engine, policy=self.policy, entropy=draw.bytes, ledger=ledger)
+        client = new_client(engine, self.attack.user, policy=self.policy, entropy=draw.bytes, ledger=ledger)
         question = client.gateway.examine(self.attack.sql, client.asker)
         assert question is not None
         client.text(question)

@@ -23,6 +23,7 @@ from tests.mutants import Break
 
 CUBE = "count(*), sum(fare), avg(tip), avg(age)"
 HIGH = {"fare": "150", "tip": "35", "age": "100"}
+LOW = {"fare": "0", "tip": "-5", "age": "-3"}
 MIDDLE = {"fare": "75", "tip": "15", "age": "48"}
 
 ATTACKS: Mapping[str, Attack] = {
@@ -36,6 +37,7 @@ ATTACKS: Mapping[str, Attack] = {
     "a sum": Attack("sum(fare)", values={"fare": "150"}, others={"fare": "75"}),
     "too large a value": Attack("sum(fare)", values={"fare": "1e6"}, others={"fare": "75"}),
     "a cube": Attack(CUBE, values=HIGH, others=MIDDLE),
+    "independent noise": Attack(CUBE, values=HIGH, others=LOW, user="leo"),
     "squares and products": Attack("variance(fare), corr(fare, tip)", values=HIGH, others=MIDDLE),
     "blocks": Attack(
         "count(*) FILTER (WHERE fare > 100), sum(fare) FILTER (WHERE fare > 100), avg(tip) FILTER (WHERE fare <= 100)",
@@ -73,6 +75,11 @@ def _a_block_for_each_coordinate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums, "blocks", lambda features: [Block((i,), Norm.LARGEST) for i in range(len(features))])
 
 
+def _epsilon_for_each(patch: pytest.MonkeyPatch) -> None:
+    right = Sums.scale.fget  # type: ignore[attr-defined]  # a property
+    patch.setattr(Sums, "scale", property(lambda s: right(s) // len(s.features)))
+
+
 def _forgotten_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.weight * s.size))
 
@@ -91,6 +98,7 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (_a_block_for_each_coordinate, "blocks"),
     (_half_the_noise, "blocks"),
     (_half_the_noise, "the variance of one column"),
+    (_epsilon_for_each, "independent noise"),
     (_forgotten_rows, "as many rows as allowed"),
     (_forgotten_rows, "as many groups as allowed"),
     (mutants.forgotten_square, "squares and products"),

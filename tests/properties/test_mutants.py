@@ -28,6 +28,8 @@ MIXED = "SELECT variance(fare), sum(tip) FROM rides"
 JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
 COMPUTED = "SELECT sum(fare + tip) FROM rides"
 FRACTIONS = "SELECT CASE WHEN shared THEN 1 ELSE 1.2 END, count(*) FROM rides GROUP BY 1"
+MEDIAN = "SELECT paid, median(fare) FROM rides GROUP BY paid"
+UNITS = "SELECT stars, count(DISTINCT rider) FROM rides GROUP BY stars"
 VALUES = "SELECT count(DISTINCT number) FROM rides"
 FOUND = "SELECT number, count(*) FROM rides GROUP BY number"
 PIVOT = "SELECT sum(fare) FILTER (WHERE fare > 1), count(*) FILTER (WHERE fare > 0) FROM rides"
@@ -55,6 +57,12 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.a_block_for_each_coordinate, PIVOT),
     (mutants.independent_noise, SUMS),
     (mutants.no_clamp, SQUARES),
+    (mutants.forgotten_rows, MEDIAN),
+    (mutants.no_cap, MEDIAN),
+    (mutants.cap_off_by_one, MEDIAN),
+    (mutants.forgotten_rows, UNITS),
+    (mutants.no_cap, UNITS),
+    (mutants.cap_off_by_one, UNITS),
     (mutants.no_selection, VALUES),
     (mutants.selection_off_by_one, VALUES),
     (mutants.no_selection, FOUND),
