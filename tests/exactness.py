@@ -13,7 +13,7 @@ from dpsql.privacy.exact import KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.exact import Row as EngineRow
 from dpsql.privacy.layout import Norm
 from dpsql.privacy.measure import World as Facts
-from dpsql.privacy.outline import Measurement, Plan, Statistic
+from dpsql.privacy.outline import Counted, Measurement, Plan, Statistic
 from dpsql.privacy.reading import read
 from dpsql.privacy.release import estimates
 from dpsql.privacy.sums import Sums
@@ -66,10 +66,14 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
 
     def answers(key: KeyRow) -> Iterator[float | None]:
         for output in plan.outputs:
-            assert isinstance(output, Statistic)
-            part = plan.parts[output.part or 0]
+            assert isinstance(output, Statistic | Counted)
+            part, numbers = plan.parts[output.part or 0], exact[output.part or 0][key]
             assert isinstance(part, Sums)
-            yield read(output.reading, estimates(part, exact[output.part or 0][key]))
+            yield (
+                read(output.reading, estimates(part, numbers))
+                if isinstance(output, Statistic)
+                else numbers[0] / part.unit
+            )
 
     groups = zip(plan.groups.shown, plan.groups.grouped, strict=True)
     return {shown: list(answers(key)) for shown, key in groups} if plan.parts else {}

@@ -1,6 +1,7 @@
 """Units over their bound: every row of theirs counts for less, and the statistics are those of the weighted rows, exactly."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -18,7 +19,7 @@ from tests.mutants import Break, C
 from tests.records import Maker, Row
 from tests.served import Filled
 from tests.strategies import tables
-from tests.weighed import Aggregate, Weighed, statements
+from tests.weighed import Aggregate, W, Weighed, statements
 
 _SETTINGS = settings(
     deadline=None,
@@ -121,3 +122,26 @@ def test_what_is_wrong_does_not(
     """Each mistake changes a statistic."""
     mutant(monkeypatch)
     assert not on_dirt(statement)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("most", [1, 2, 20])
+def test_a_unit_in_many_groups_counts_for_less_in_each(
+    most: int, dialect: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """Units are counted once a group; one in g groups counts for ⌊W·C / max(g, C)⌋ / W in each, C at most their number."""
+    domain, engine = (1, 2, 5), tiny[dialect]
+    rows = [row | {"stars": domain[n % 7 % 3]} for n, row in enumerate(_dirty(policy))]
+    engine.fill("rides", rows)
+    answer = unnoised(
+        "SELECT stars, count(DISTINCT rider) FROM rides GROUP BY stars",
+        with_rows(policy, "rides", "passenger", most),
+        world,
+        engine,
+    )
+    pairs = {(row["rider"], row["stars"]) for row in rows if row["rider"] is not None}
+    groups = Counter(unit for unit, _ in pairs)
+    bound = min(most, len(domain))
+    share = {unit: Fraction(W * bound // max(number, bound), W) for unit, number in groups.items()}
+    assert max(groups.values()) == len(domain)
+    assert answer == {(star,): [sum(share[unit] for unit, s in pairs if s == star)] for star in domain}
