@@ -90,6 +90,16 @@ def test_the_parts_of_a_statement_share_its_epsilon(rides: Memory, policy: Polic
     assert (sum(shares[:4]), sum(shares[4:])) == (1, 1)
 
 
+def test_scopes_that_find_keys_share_delta(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Two lists of keys that nobody declared are both paid from the δ of one statement, and a third of the same is free."""
+    client = new_client(rides, "eve")
+    one = "(SELECT note, count(*) AS n FROM rides GROUP BY note)"
+    other = "(SELECT number, count(*) AS n FROM rides GROUP BY number)"
+    client.ask(f"SELECT count(*) FROM {one} AS a, {other} AS b, {one} AS c")
+    role = policy.roles["explorer"]
+    assert [entry.cost.delta for entry in entries(client)] == [role.per_query.delta / 2] * 2
+
+
 @pytest.mark.parametrize("epsilon", ["2", "0", "-1", "nan", "1e999999999", "1/0", "x"])
 def test_an_epsilon_that_is_none_is_refused(epsilon: str, rides: Memory, policy: Policy, new_client: NewClient) -> None:
     """More than the role may pay for a question, and what is no amount, cost nothing."""

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
@@ -78,6 +79,17 @@ def test_a_unit_is_in_few_of_the_groups_found_out(
             engine.fill("rides", [row for row in rows if row["rider"] == unit])
             seen.append(len(measured.exact()))
     assert max(seen) == sums.bound.rows == most
+
+
+@pytest.mark.parametrize(("role", "alone"), [("owner", False), ("auditor", True)])
+def test_a_scale_is_never_rounded_down(role: str, *, alone: bool, policy: Policy, world: World) -> None:
+    """Noise is made for the sensitivity, or for that of every statistic by itself, and for less than one step more."""
+    (sums,) = measurements("SELECT count(*), sum(fare), avg(tip) FROM rides", policy, world, Memory(policy), role)
+    for epsilon in (Fraction(1, 3), Fraction(7, 11), Fraction(10**9 + 7), Fraction(10**30)):
+        paid = replace(sums, epsilon=epsilon)
+        assert isinstance(paid, Sums)
+        claim = paid.sensitivity * (len(paid.features) if alone else 1)
+        assert (paid.scale - 1) * epsilon < claim <= paid.scale * epsilon
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
