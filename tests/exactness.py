@@ -70,7 +70,7 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
             part, numbers = plan.parts[output.part or 0], exact[output.part or 0][key]
             assert isinstance(part, Sums)
             yield (
-                read(output.reading, estimates(part, numbers))
+                read(output.reading, estimates(part)(numbers))
                 if isinstance(output, Statistic)
                 else numbers[0] / part.unit
             )

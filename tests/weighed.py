@@ -1,19 +1,21 @@
 """What a statement means when no unit weighs more than it may: computed in fractions, by the declared meaning alone.
 
-It shares no code with what it is compared to. Values stay on the lattices of `records.Maker`, where rounding changes
-nothing, if a statement has columns of one kind only.
+It shares no code with what it is compared to. Numbers that are not whole are multiples of 1/1024 of their interval, where
+rounding changes nothing, if a statement has columns of one kind only.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from dpsql.policy.model import Table
-from tests.records import Row, clamped
+from dpsql.policy.model import Column, Table
+from tests.records import Cell, Row, clamped
 
 W = 2**16
 Key = tuple[object, ...]
@@ -37,6 +39,7 @@ CONDITIONS: Mapping[str, Predicate] = {
     "to_zone IN (1, 77)": _of("to_zone", lambda x: x == 1),
     "note LIKE 'a%'": _of("note", lambda x: str(x).startswith("a")),
 }
+STEPS = 1024
 KEYS = ("paid", "shared", "late", "stars", "to_zone", "seats")
 DOUBLES, WHOLE = ("fare", "tip", "price", "weight"), ("seats", "age", "stars")
 
@@ -108,6 +111,22 @@ class Weighed:
             complete = row["rider"] is not None and all(row[name] is not None for name in needed)
             if complete and (self.where is None or CONDITIONS[self.where](row)):
                 yield row
+
+
+def on_lattice(rows: Sequence[Row], table: Table) -> list[Row]:
+    """Return the rows with every number inside its bounds moved down to a step."""
+    return [{name: _on_step(cell, table.columns[name]) for name, cell in row.items()} for row in rows]
+
+
+def _on_step(cell: Cell, column: Column) -> Cell:
+    bounds = column.bounds
+    if bounds is None or not isinstance(cell, (float, Decimal)) or not math.isfinite(cell):
+        return cell
+    steps = (Fraction(cell) - bounds.low) * STEPS / bounds.width
+    if not 0 <= steps <= STEPS:
+        return cell
+    on = bounds.low + bounds.width * math.floor(steps) / STEPS
+    return float(on) if isinstance(cell, float) else Decimal(on.numerator) / Decimal(on.denominator)
 
 
 def aggregates(columns: Sequence[str]) -> st.SearchStrategy[Aggregate]:

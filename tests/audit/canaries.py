@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import binom
 
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Mechanism, Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.layout import Norm
@@ -151,7 +151,8 @@ class Audit:
         assert isinstance(self.measurement, Sums)
         ratio = np.zeros(len(seen))
         for block in self.measurement.blocks:
-            norm, at = (np.max if block.norm is Norm.LARGEST else np.sum), list(block.places)
+            together = block.norm is Norm.LARGEST and self.measurement.mechanism is Mechanism.CUBE
+            norm, at = (np.max if together else np.sum), list(block.places)
             ratio += norm(np.abs(seen - out)[:, at], axis=1) - norm(np.abs(seen - in_)[:, at], axis=1)
         return ratio / self.measurement.scale
 

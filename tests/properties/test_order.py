@@ -39,7 +39,7 @@ STATEMENTS = (
 FIRST = STATEMENTS[0]
 TIMES = {"duckdb": 101, "postgres": 17}
 """How many times the dirty records are taken: so that engines divide the work, and that heavy units have odd weights."""
-LARGE = "SELECT variance(age * 100) FROM rides"
+LARGE = "SELECT variance(age * 100), avg(tip) FROM rides"
 """Its sums have more digits than double precision."""
 ORDERS = ((1, "rider"), (2, "fare DESC"), (4, "md5(concat(rider, number, fare, picked))"))
 """With how many threads read them."""

@@ -19,7 +19,7 @@ from tests.mutants import Break, C
 from tests.records import Maker, Row
 from tests.served import Filled
 from tests.strategies import tables
-from tests.weighed import Aggregate, W, Weighed, statements
+from tests.weighed import Aggregate, W, Weighed, on_lattice, statements
 
 _SETTINGS = settings(
     deadline=None,
@@ -51,7 +51,7 @@ def _same(found: float | None, wanted: Fraction | None) -> bool:
 def check(statement: Weighed, most: int, data: st.DataObject, policy: Policy, world: World, engines: Engines) -> None:
     """Compare on both engines, on a random table in which some rows stand several times."""
     table = policy.tables["rides"]
-    rows = data.draw(tables(table, statement.names))
+    rows = on_lattice(data.draw(tables(table, statement.names)), table)
     note(statement.sql)
     rows += rows[: data.draw(st.integers(0, 5))] * data.draw(st.integers(0, 2))
     assert all(agrees(statement, rows, most, policy, world, engine) for engine in engines.values())
@@ -96,7 +96,8 @@ def _dirty(policy: Policy) -> Sequence[Row]:
     """Return rows of light, full and heavy units and of nobody, a third of the cells dirty."""
     maker = Maker(3, dirt=0.3, edges=0.2)
     units = [1] * C + [2] * (C + 1) + [3] * (5 * C) + [None] * 2 + [4, 5, 6, 7] * C
-    return [maker.row(policy.tables["rides"]) | {"rider": unit} for unit in units] * 2
+    table = policy.tables["rides"]
+    return on_lattice([maker.row(table) | {"rider": unit} for unit in units] * 2, table)
 
 
 RIGHT = list(dict.fromkeys(statement for _, statement in MUTANTS))

@@ -32,8 +32,8 @@ _SETTINGS = settings(
     max_examples=100,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
-LATTICE = 2048
-"""Twice the number of steps on either side of an interval's middle, at least."""
+LATTICE = 1024
+"""How many steps an interval has, at least."""
 NOISE = 1e-6
 """What is left of it at the largest ε, for one row."""
 Rows = Mapping[tuple[object, ...], Sequence[object]]
