@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from dpsql.errors import MissingBounds
 from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.expr import FALSE, TRUE, Apply, Expr, Ref, both, refs
+from dpsql.rewrite.facts import facts
 from dpsql.rewrite.relation import Join, Relation
 from dpsql.rewrite.stored import identity, quoted
 
@@ -14,7 +16,7 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     A row without a privacy unit is nobody's and stays out (one NULL in a list would change everybody's rows), and so
     does one without a value in a column that is used and not declared nullable.
     """
-    where = both(relation.where, condition)
+    where = both(relation.where, _guarded(relation, condition, emitter))
     columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
     present = [
         emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
@@ -23,6 +25,19 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     if where != TRUE:
         conditions.append(emitter.sql(where))
     return f"FROM {_joined(relation, emitter)} WHERE {' AND '.join(conditions)}"
+
+
+def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
+    """Return a condition that can be computed for every row, whatever an engine tests first.
+
+    One that could overflow is only known not to where the others hold, and PostgreSQL tests first what it thinks is cheap.
+    """
+    try:
+        facts(condition, {ref: emitter.declared.one(ref) for ref in refs(condition)})
+    except MissingBounds:
+        others = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
+        return Apply("case", (others, condition, FALSE), condition.type)
+    return condition
 
 
 def _joined(relation: Relation, emitter: Emitter) -> str:

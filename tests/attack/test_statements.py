@@ -11,11 +11,15 @@ from dpsql.policy.model import Period, Policy
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.privacy.sums import Sums
 from dpsql.question import Settings
+from dpsql.rewrite.function import Dialect
 from tests.exactness import measurements
+from tests.fix_dirty import NewUser
 from tests.fix_world import NewClient, World, noon
 from tests.memory import Memory
 
 MARK = '"_dpsql answer 0" AS _dp'
+_LARGE = " * ".join(["stars::bigint"] * 30)
+"""What overflows where stars may be 5, and is 1 where they are."""
 
 
 def test_a_literal_is_not_taken_for_the_place_of_an_answer(new_client: NewClient, policy: Policy) -> None:
@@ -111,3 +115,41 @@ def test_the_parts_of_a_statement_are_of_one_epoch(new_client: NewClient, policy
     client = new_client(Memory(policy), "eve", ledger=ledger)
     client.ask("SELECT note, count(*), median(fare) FROM rides GROUP BY note")
     assert ledger.advance("test") == 2
+
+
+def _only_one(low: int, high: int) -> str:
+    """Return a condition that only 1 satisfies, and that takes longer to test than what it protects."""
+    if high - low == 1:
+        return f"(stars <> {low} AND stars IN (1, {low}))"
+    middle = (low + high) // 2
+    return f"({_only_one(low, middle)} OR {_only_one(middle, high)})"
+
+
+_ONE = _only_one(50, 350)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT sum(nullif({_LARGE}, seats)) FROM rides WHERE {_ONE}",
+        f"SELECT corr({_LARGE}, nullif({_LARGE}, seats)) FROM rides WHERE {_ONE}",
+        f"SELECT median(nullif({_LARGE}, seats)) FROM (SELECT * FROM rides WHERE {_ONE}) AS one",
+        f"SELECT borough, sum(nullif({_LARGE}, seats)) FROM rides JOIN zones ON zone_id = from_zone WHERE {_ONE} GROUP BY 1",
+    ],
+    ids=["sum", "corr", "median", "join"],
+)
+def test_rows_that_fail_where_make_nothing_overflow(sql: str, dialect: Dialect, user: NewUser) -> None:
+    """An engine tests first what it thinks is cheap; an error then would say that somebody's row is there."""
+    assert user("ana", dialect).ask(sql).rows
+
+
+def test_deep_statements_are_refused_and_long_chains_are_not(new_client: NewClient, policy: Policy) -> None:
+    """A list that a tool writes as OR … OR is no deep tree; what is one is refused like anything else."""
+    client = new_client(Memory(policy))
+    chain = " OR ".join(f"age = {i}" for i in range(300))
+    assert client.ask(f"SELECT count(*) FROM rides WHERE {chain}").rows == [(0,)]
+    with pytest.raises(Unsupported, match="nested too deeply"):
+        client.ask(f"SELECT count(*) FROM rides WHERE {' + '.join(['seats'] * 800)} > 5")
+    with pytest.raises(Unsupported, match="not understood"):
+        client.ask(f"SELECT count(*) FROM rides WHERE {'NOT ' * 900} shared")
