@@ -140,10 +140,15 @@ class Gateway:
     ) -> Ready:
         zone = (settings.time_zone, settings.search_path)
         key = (text, described, arguments, zone, asker.role)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plan(asked, described, arguments, settings, asker, key)
-        return self._priced(plan, key, settings, asker)
+        try:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plan(asked, described, arguments, settings, asker, key)
+            return self._priced(plan, key, settings, asker)
+        except RecursionError:
+            raise Unsupported(
+                "an expression over private rows is nested too deeply", hint="Nest fewer operations in each other."
+            ) from None
 
     def _plan(
         self,

@@ -117,10 +117,21 @@ def _between(t: Translator, node: exp.Expr) -> Expr:
 
 def _logic(op: str) -> Handler:
     def handler(t: Translator, node: exp.Expr) -> Expr:
-        args = tuple(boolean(t, part) for part in (node.this, node.args.get("expression")) if part is not None)
+        args = tuple(boolean(t, part) for part in _chain(node))
         return both(*args) if op == "and" else Apply(op, args, BOOL)
 
     return handler
+
+
+def _chain(node: exp.Expr) -> list[exp.Expr]:
+    """Return what a connector joins; `a OR b OR …`, which some tools write for IN, is one list and not a deep tree."""
+    parts: list[exp.Expr] = []
+    left, kind = node, type(node)
+    while isinstance(left, exp.Connector) and type(left) is kind:
+        parts.append(left.expression)
+        left = left.this
+    parts.append(left if left is not node else node.this)
+    return parts[::-1]
 
 
 def boolean(t: Translator, node: exp.Expr) -> Expr:

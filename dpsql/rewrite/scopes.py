@@ -261,13 +261,9 @@ def _queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
-    if node is None:
-        return
-    if isinstance(node, exp.Query):
-        yield node
-        return
-    for child in node.iter_expressions():
-        yield from _queries_below(child)
+    if node is not None:
+        inside = node.dfs(prune=lambda one: isinstance(one, exp.Query))
+        yield from (one for one in inside if isinstance(one, exp.Query))
 
 
 def _aggregates(node: exp.Select) -> tuple[exp.Expr, ...]:
