@@ -55,10 +55,10 @@ def check_features(features: Sequence[Feature]) -> None:
 
 
 def check_extremes(buckets: Buckets, expected_rows: int | None) -> None:
-    """Refuse MIN and MAX of groups so small that only the bounds themselves could come out.
+    """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
 
     The mechanism looks for a value with some rows beyond it, t₀ = 2C·ln(20k)/ε of them; with fewer than four times as many
-    rows in a group it would mostly return the end of the interval, which is public anyway.
+    rows in a group that is no extreme any more.
 
     Raises:
         Unsupported: the table's expected rows, spread over the groups, are too few.

@@ -1,5 +1,6 @@
 """Order statistics of one measurement share its ε: what all choices and draws cost adds up to what was paid."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,10 +25,12 @@ FEW = (
     "SELECT median(fare) FROM rides",
     "SELECT percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY fare) FROM rides",
     "SELECT percentile_cont(ARRAY[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY fare) FROM rides",
+    "SELECT percentile_cont(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY fare) FROM rides",
     "SELECT max(fare) FROM rides",
     "SELECT min(fare), max(fare) FROM rides",
 )
-MANY = "SELECT percentile_cont(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY fare) FROM rides"
+TENTHS = ", ".join(f"{q / 100}" for q in range(4, 100, 7))
+MANY = f"SELECT percentile_cont(ARRAY[{TENTHS}]) WITHIN GROUP (ORDER BY fare) FROM rides"
 
 
 def released(sql: str, policy: Policy, world: World) -> Buckets:
@@ -71,3 +74,49 @@ def test_a_histogram_is_drawn_once(policy: Policy, world: World, monkeypatch: py
     monkeypatch.setattr(release, "discrete_laplace", draw)
     measured = released(MANY, policy, world)
     assert drawn == [(measured.bound.mass / EPSILON, measured.number)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "noisy"),
+    [
+        (MANY, True),
+        ("SELECT median(seats) FROM rides", False),
+        ("SELECT percentile_disc(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY seats) FROM rides", True),
+        ("SELECT min(seats), max(seats) FROM rides", False),
+    ],
+)
+def test_points_are_read_off_together_where_that_is_less_noise(
+    sql: str, noisy: bool, policy: Policy, world: World
+) -> None:
+    """Of few buckets two points already; of 1,024 only a dozen. One point and extremes are always chosen."""
+    assert released(sql, policy, world).noisy is noisy
+
+
+def test_points_of_a_noisy_histogram_are_near(policy: Policy, world: World) -> None:
+    """They are off by some 16 scales: not by what cutting off counts below 0 would add, half a scale a bucket."""
+    (part,) = measurements(MANY, policy, world, Memory(policy))
+    assert isinstance(part, Buckets)
+    paid, rows = replace(part, epsilon=EPSILON), np.zeros((40, part.number), dtype=np.int64)
+    rows[:, 100:120] = 10 * math.ceil(paid.scale)
+    answer = release_buckets(paid, ExactBuckets(rows), np.random.default_rng(1).bytes)
+    middle = [point[6] for point in answer.numbers]
+    assert part.points[6] == Fraction(23, 50)
+    assert sum(105 <= bucket <= 114 for bucket in middle) >= 36
+
+
+def test_points_of_too_few_rows_are_none(policy: Policy, world: World) -> None:
+    """A group without rows has no quantile, however many are asked for; one in 24 is taken for more, here of 200."""
+    (part,) = measurements(MANY, policy, world, Memory(policy))
+    assert isinstance(part, Buckets)
+    nothing = ExactBuckets(np.zeros((200, part.number), dtype=np.int64))
+    answer = release_buckets(replace(part, epsilon=EPSILON), nothing, np.random.default_rng(1).bytes)
+    none = [set(point) == {part.number} for point in answer.numbers]
+    assert sum(none) > 180
+
+
+def test_points_are_in_order_and_keep_their_none() -> None:
+    """What each point says that there is stays; the others change places."""
+    points = (Fraction(9, 10), Fraction(1, 10), Fraction(1, 2))
+    assert release.sorted_by(points, [3, 7, 5], 8) == [7, 3, 5]
+    assert release.sorted_by(points, [3, 7, 8], 8) == [7, 3, 8]
+    assert release.sorted_by(points, [8, 8, 2], 8) == [8, 8, 2]

@@ -157,6 +157,27 @@ def test_few_rows_are_seldom_taken_for_many() -> None:
     """An empty group has no extreme with probability 19/20; fewer than 450 of 500 groups: false alarms below 1e-5."""
     empty = np.zeros((500, 64), dtype=np.int64)
     assert (maximum(_entropy(), empty, Fraction(1), 1) == 64).sum() >= 450
+    assert (quantile(_entropy(), empty, Fraction(9, 10), Fraction(1), 1) == 64).sum() >= 450
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("q", QS[1:])
+def test_quantiles_of_too_few_rows_are_none(q: Fraction) -> None:
+    """With fewer rows than the choice needs no bucket is right; with as many, and with one where ε is no limit, one is."""
+    enough = depth(10, Fraction(1), 1)
+    histogram = np.zeros((3, 10), dtype=np.int64)
+    histogram[:, 4] = 0, enough - 1, enough
+    assert quantile(bytes, histogram, q, Fraction(1), 1).tolist() == [10, 10, 4]
+    histogram[:, 4] = 0, 1, 2
+    assert quantile(bytes, histogram, q, Fraction(10**9), 1).tolist() == [10, 4, 4]
+    assert maximum(bytes, histogram, Fraction(10**9), 1).tolist() == [10, 4, 4]
+
+
+def test_any_epsilon_is_computed_with() -> None:
+    """However little is paid, that says only that there are too few rows."""
+    rows = np.full((1, 10), 2**40, dtype=np.int64)
+    assert quantile(_entropy(), rows, Fraction(1, 3), Fraction(1, 10**30), 2**20).tolist() <= [10]
+    assert maximum(_entropy(), rows, Fraction(1, 10**30), 2**20).tolist() <= [10]
 
 
 def test_depth_is_exact_at_any_size() -> None:

@@ -28,7 +28,7 @@ STATEMENTS = (
         "SELECT z.borough, median(fare), count(DISTINCT rider) FROM rides JOIN zones z ON zone_id = to_zone GROUP BY 1",
     ),
     ("owner", "SELECT count(DISTINCT number), max(tip) FROM rides WHERE fare / (seats + 1) > 3.3"),
-    ("owner", "SELECT percentile_cont(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY tip) FROM rides"),
+    ("owner", "SELECT percentile_cont(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY age) FROM rides"),
     ("owner", "SELECT shared, paid, sum(weight), count(tip) FROM rides GROUP BY CUBE (1, 2)"),
     ("owner", "SELECT min(dropped), max(dropped) FROM rides"),
     ("auditor", "SELECT stars, avg(price), count(tip) FILTER (WHERE late) FROM rides GROUP BY stars"),
