@@ -6,7 +6,7 @@ from time import perf_counter
 
 import pytest
 
-from dpsql.errors import Unsupported
+from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.privacy.sums import Sums
@@ -142,6 +142,37 @@ _ONE = _only_one(50, 350)
 def test_rows_that_fail_where_make_nothing_overflow(sql: str, dialect: Dialect, user: NewUser) -> None:
     """An engine tests first what it thinks is cheap; an error then would say that somebody's row is there."""
     assert user("ana", dialect).ask(sql).rows
+
+
+_ZERO = "(seats::float8 * 0.1 * 3 - 0.3)"
+"""Where seats is 1 it is 0 exactly, and 5e-17 in double precision."""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT sum({_ZERO} * 1e139 * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        f"SELECT sum(({_ZERO} * 1e40)::bigint) FROM rides WHERE seats = 1",
+        f"SELECT floor({_ZERO} * 1e40), count(*) FROM rides WHERE seats = 1 GROUP BY 1",
+        "SELECT sum(power((fare + 1e100) * 3 - 3e100, 4)) FROM rides",
+        "SELECT sum((round(seats * 0.49999999999999994) * 1e139) * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        "SELECT sum((power(seats * 1e-18, 1) - 1e-18) * 1e139 * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        "SELECT sum((seats * 1e-131 * 1.0 - 1e-131) * 1e139 * 1e139 * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        "SELECT sum(power(power(power(mod((fare * 2e13)::numeric, 0.3) / 0.3, 16), 16), 16)) FROM rides",
+    ],
+)
+def test_what_overflows_by_rounding_is_refused(sql: str, new_client: NewClient, policy: Policy) -> None:
+    """Exact arithmetic says that it is small; an engine would compute another number, and fail if somebody's row is there."""
+    client = new_client(Memory(policy))
+    with pytest.raises(MissingBounds, match="too large"):
+        client.ask(sql)
+    assert client.charges == 0
+
+
+def test_rounding_to_digits_is_not_to_whole_numbers(user: NewUser) -> None:
+    """Buckets of whole numbers would lose the digits."""
+    (row,) = user("ana").ask("SELECT median(round(price, 1)), max(round(price, 1)) FROM rides").rows
+    assert not any(float(str(cell)).is_integer() for cell in row)
 
 
 def test_deep_statements_are_refused_and_long_chains_are_not(new_client: NewClient, policy: Policy) -> None:
