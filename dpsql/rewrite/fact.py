@@ -18,7 +18,7 @@ class Facts:
     values: tuple[Value, ...] | None = None
     """All values beside NULL, sorted; None when they are not few or not known."""
     reach: Interval | None = None
-    """Where the values can be as an engine computes them; only of expressions, not of declarations."""
+    """Where the values can be as an engine computes them; of a column, None where that is its interval."""
 
     @classmethod
     def of_values(cls, values: tuple[Value, ...], *, nullable: bool) -> "Facts":

@@ -38,7 +38,7 @@ def facts(expr: Expr, env: Env) -> Facts:
             return _applied(expr, env)
         case _:
             assert_never(expr)
-    return replace(known, reach=as_read(known.interval, expr.type))
+    return known if known.reach else replace(known, reach=as_read(known.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:

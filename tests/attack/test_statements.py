@@ -175,6 +175,15 @@ def test_rounding_to_digits_is_not_to_whole_numbers(user: NewUser) -> None:
     assert not any(float(str(cell)).is_integer() for cell in row)
 
 
+def test_a_value_that_is_excluded_is_no_group(user: NewUser) -> None:
+    """Neither by NOT IN nor by <>."""
+    (first, second) = (
+        user("ana").ask(f"SELECT stars, count(*) FROM rides WHERE {condition} GROUP BY 1").rows
+        for condition in ("stars NOT IN (2)", "stars <> 2")
+    )
+    assert first == second
+
+
 def test_deep_statements_are_refused_and_long_chains_are_not(new_client: NewClient, policy: Policy) -> None:
     """A list that a tool writes as OR … OR is no deep tree; what is one is refused like anything else."""
     client = new_client(Memory(policy))
