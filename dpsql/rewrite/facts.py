@@ -18,6 +18,9 @@ from dpsql.rewrite.reach import as_read, reached
 _CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
 """Times that every engine can compute with: an error of one that can't would say something about a row."""
 
+_MOST_BITS = 8192
+"""More than any number in double precision and its powers have; Python does not write numbers much longer."""
+
 
 def facts(expr: Expr, env: Env) -> Facts:
     """Return what is known about `expr`.
@@ -56,7 +59,7 @@ def _applied(expr: Apply, env: Env) -> Facts:
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
     unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
-    if unknown_time or (interval is not None and not (reach and _computable(reach, expr.type))):
+    if unknown_time or (interval is not None and not (reach and _computable(reach, expr.type) and _is_short(interval))):
         raise too_large(expr)
     return Facts(nullable, interval, reach=reach)
 
@@ -81,6 +84,11 @@ def _computable(interval: Interval, type_: SqlType) -> bool:
             return interval.meet(_CALENDAR[type_]) == interval
         case _:
             return interval.magnitude < (2**62 if type_.is_integer else LARGEST)
+
+
+def _is_short(interval: Interval) -> bool:
+    """Say whether an interval's ends can be computed with: powers of powers have more digits than a machine can hold."""
+    return max(end.denominator.bit_length() for end in (interval.low, interval.high)) <= _MOST_BITS
 
 
 def countable(expr: Expr, env: Env) -> bool:

@@ -193,3 +193,14 @@ def test_deep_statements_are_refused_and_long_chains_are_not(new_client: NewClie
         client.ask(f"SELECT count(*) FROM rides WHERE {' + '.join(['seats'] * 800)} > 5")
     with pytest.raises(Unsupported, match="not understood"):
         client.ask(f"SELECT count(*) FROM rides WHERE {'NOT ' * 900} shared")
+
+
+def test_powers_of_powers_do_not_stall_planning(new_client: NewClient, policy: Policy) -> None:
+    """Their exact ends would have more digits than a machine can hold."""
+    client, power = new_client(Memory(policy)), "fare * 0.00666"
+    for _ in range(6):
+        power = f"power({power}, 16)"
+    started = perf_counter()
+    with pytest.raises(MissingBounds, match="too large"):
+        client.ask(f"SELECT sum({power}) FROM rides")
+    assert perf_counter() - started < 1
