@@ -53,6 +53,8 @@ def _argument(interval: Interval | None, expr: Apply, *, jumps: bool, double: bo
         return None
     if double and expr.args[0].type.is_number:
         interval = _rounded(interval)
+    if not double and expr.op == "mul" and not interval.magnitude:
+        return Interval.of(0, 1)  # DuckDB multiplies the constants of a product first: 0·a·b must fit as 1·a·b
     if double and expr.op in _DUSTED:
         interval = interval.hull(Interval(_dusted(interval.low), _dusted(interval.high)))
     return _widened(interval) if jumps else interval

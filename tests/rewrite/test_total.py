@@ -85,7 +85,7 @@ def _narrowed(ref: Ref, op: str, value: Fraction | int, type_: SqlType, factor: 
     known = where(condition, env, holds=True) if ref is _LONG else narrowed([ref], condition, _Only())
     assert known is not None
     expr: Expr = Apply("sub", (ref, Const(value if ref is _LONG else 0, ref.type)), ref.type)
-    for _ in range(3):
+    for _ in range(1 if ref is _LONG else 3):
         expr = Apply("mul", (expr, Const(factor, ref.type)), ref.type)
     return facts(expr, known)
 
