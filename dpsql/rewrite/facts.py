@@ -1,6 +1,7 @@
 """From facts about columns to facts about expressions of them: NULL-ability, interval, finite domain."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from dpsql.errors import MissingBounds
@@ -12,9 +13,13 @@ from dpsql.rewrite.function import LARGEST
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.narrow import where
 from dpsql.rewrite.ops_time import DATES, MOMENTS
+from dpsql.rewrite.reach import as_read, reached
 
 _CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
 """Times that every engine can compute with: an error of one that can't would say something about a row."""
+
+_MOST_BITS = 8192
+"""More than any number in double precision and its powers have; Python does not write numbers much longer."""
 
 
 def facts(expr: Expr, env: Env) -> Facts:
@@ -25,20 +30,21 @@ def facts(expr: Expr, env: Env) -> Facts:
     """
     match expr:
         case Ref():
-            return env[expr]
+            known = env[expr]
         case Const(value=None):
             return Facts(nullable=True)
         case Const(value=value):
-            return Facts.of_values((value,), nullable=False) if value is not None else Facts()
+            known = Facts.of_values((value,), nullable=False) if value is not None else Facts()
+        case Apply(op="map"):
+            known = _mapped(expr, env)
         case Apply():
             return _applied(expr, env)
         case _:
             assert_never(expr)
+    return known if known.reach else replace(known, reach=as_read(known.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:
-    if expr.op == "map":
-        return _mapped(expr, env)
     function = TABLE[expr.op]
     given = _branches(expr, env) if expr.op == "case" else [facts(arg, env) for arg in expr.args]
     if function.needs_bounds:
@@ -46,15 +52,16 @@ def _applied(expr: Apply, env: Env) -> Facts:
             _require_bounds(arg, known)
     try:
         interval = function.interval([g.interval for g in given], expr)
-    except (OverflowError, ValueError):
+        reach = None if interval is None else reached(expr, [g.reach for g in given])
+    except (OverflowError, ValueError, ZeroDivisionError):
         raise too_large(expr) from None
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
     unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
-    if unknown_time or (interval is not None and not _computable(interval, expr.type)):
+    if unknown_time or (interval is not None and not (reach and _computable(reach, expr.type) and _is_short(interval))):
         raise too_large(expr)
-    return Facts(nullable, interval)
+    return Facts(nullable, interval, reach=reach)
 
 
 def _branches(expr: Apply, env: Env) -> list[Facts]:
@@ -77,6 +84,17 @@ def _computable(interval: Interval, type_: SqlType) -> bool:
             return interval.meet(_CALENDAR[type_]) == interval
         case _:
             return interval.magnitude < (2**62 if type_.is_integer else LARGEST)
+
+
+def _is_short(interval: Interval) -> bool:
+    """Say whether an interval's ends can be computed with: powers of powers have more digits than a machine can hold."""
+    return max(end.denominator.bit_length() for end in (interval.low, interval.high)) <= _MOST_BITS
+
+
+def countable(expr: Expr, env: Env) -> bool:
+    """Say whether every engine can turn all values of an expression into whole numbers of 64 bits."""
+    reach = facts(expr, env).reach
+    return reach is not None and _computable(reach, SqlType.BIGINT)
 
 
 def too_large(expr: Expr) -> MissingBounds:

@@ -84,6 +84,8 @@ def integral(expr: object) -> bool:
         kind = getattr(expr, "type", None)
         value = getattr(expr, "value", None)
         return bool(kind and kind.is_integer) or (type(value) is int)
+    if expr.op == "round" and isinstance(expr.option, str):
+        return int(expr.option) <= 0
     if expr.type.is_integer or expr.op in {"floor", "ceil", "trunc", "round", "sign", "width_bucket", "extract", "age"}:
         return expr.option not in {"epoch", "second", "milliseconds", "julian"}
     return expr.op in {"add", "sub", "mul", "neg", "abs"} and all(integral(arg) for arg in expr.args)

@@ -12,7 +12,7 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import evaluable, evaluate
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, Span, describe, refs
 from dpsql.rewrite.fact import Env
-from dpsql.rewrite.facts import facts
+from dpsql.rewrite.facts import countable, facts, too_large
 from dpsql.rewrite.function import integral
 from dpsql.rewrite.literal import simplest
 from dpsql.rewrite.narrow import where
@@ -58,10 +58,16 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
     shown = dict(pairs)
     if len(set(shown.values())) < len(shown):
         grouped, shown = expr, {v: v for v in shown.values()}
+    if _is_whole_double(grouped) and not countable(grouped, env):
+        raise too_large(grouped)
     grouped, shown = _numbered(grouped, shown)
     key = Key(expr, grouped, None)
     ordered = sorted(shown.items(), key=lambda pair: _order(pair[1]))
     return replace(key, shown={key.returned(value): cell for value, cell in ordered})
+
+
+def _is_whole_double(expr: Expr) -> bool:
+    return expr.type.is_number and not expr.type.is_integer and integral(expr)
 
 
 def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, Cell]]:

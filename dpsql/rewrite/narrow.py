@@ -11,11 +11,14 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.evaluate import evaluable, evaluate
-from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs, walk
 from dpsql.rewrite.fact import Env, Facts
+from dpsql.rewrite.reach import as_read
 
 _MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _FAR = Fraction(10) ** 400
+_EXACT = 2**53
+"""Smaller whole numbers are exact in double precision."""
 
 
 def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ref, Facts] | None:
@@ -61,13 +64,17 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         return True
     (ref,) = inside
     known = env[ref]
-    if isinstance(conjunct, Apply) and conjunct.op == "ne" and known.interval is not None and _is_whole(ref):
-        return _without(conjunct, ref, env)
+    if ref.type.is_integer and any(_is_compared_in_double(part) for part in walk(conjunct)):
+        return True
     if known.values is not None and evaluable(conjunct):
         values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
         nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
-        env[ref] = Facts.of_values(values, nullable=nullable)
+        # To an engine a number that is not whole may be equal to one that is only very near.
+        reach = None if ref.type.is_integer else known.reach or as_read(known.interval, ref.type)
+        env[ref] = replace(Facts.of_values(values, nullable=nullable), reach=reach)
         return bool(values) or nullable
+    if isinstance(conjunct, Apply) and conjunct.op == "ne" and known.interval is not None and _is_whole(ref):
+        return _without(conjunct, ref, env)
     bound = _bound(conjunct, ref)
     if bound is None:
         return True
@@ -77,6 +84,12 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         interval = Interval(low, high) if low <= high else None
     env[ref] = replace(known, nullable=False, interval=interval)
     return known.interval is None or interval is not None
+
+
+def _is_compared_in_double(expr: Expr) -> bool:
+    """Say whether whole numbers are compared with a constant in double precision, and may not be exact there."""
+    number = _number(expr) if expr.type.is_number and not expr.type.is_integer else None
+    return number is not None and abs(number) >= _EXACT
 
 
 def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:

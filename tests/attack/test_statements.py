@@ -6,7 +6,7 @@ from time import perf_counter
 
 import pytest
 
-from dpsql.errors import Unsupported
+from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.privacy.sums import Sums
@@ -144,6 +144,49 @@ def test_rows_that_fail_where_make_nothing_overflow(sql: str, dialect: Dialect, 
     assert user("ana", dialect).ask(sql).rows
 
 
+_ZERO = "(seats::float8 * 0.1 * 3 - 0.3)"
+"""Where seats is 1 it is 0 exactly, and 5e-17 in double precision."""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT sum({_ZERO} * 1e139 * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        f"SELECT sum(({_ZERO} * 1e40)::bigint) FROM rides WHERE seats = 1",
+        f"SELECT floor({_ZERO} * 1e40), count(*) FROM rides WHERE seats = 1 GROUP BY 1",
+        "SELECT sum(power((fare + 1e100) * 3 - 3e100, 4)) FROM rides",
+        "SELECT sum((round(seats * 0.49999999999999994) * 1e139) * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        "SELECT sum((power(seats * 1e-18, 1) - 1e-18) * 1e139 * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        "SELECT sum((seats * 1e-131 * 1.0 - 1e-131) * 1e139 * 1e139 * 1e139 * 1e139) FROM rides WHERE seats = 1",
+        "SELECT sum(seats * 4000000000000000000 * 7) FROM rides WHERE seats = 0",
+        "SELECT sum(CASE WHEN seats = 0 THEN seats * 4000000000000000000 * 7 ELSE 1 END) FROM rides",
+        "SELECT sum((age * 10000000000000000 * 0) * (age * 10000000000000000)) FROM rides",
+        "SELECT sum(power(power(power(mod((fare * 2e13)::numeric, 0.3) / 0.3, 16), 16), 16)) FROM rides",
+    ],
+)
+def test_what_overflows_as_engines_compute_it_is_refused(sql: str, new_client: NewClient, policy: Policy) -> None:
+    """Exact arithmetic says that it is small; an engine that computes otherwise would fail if somebody's row is there."""
+    client = new_client(Memory(policy))
+    with pytest.raises(MissingBounds, match="too large"):
+        client.ask(sql)
+    assert client.charges == 0
+
+
+def test_rounding_to_digits_is_not_to_whole_numbers(user: NewUser) -> None:
+    """Buckets of whole numbers would lose the digits."""
+    (row,) = user("ana").ask("SELECT median(round(price, 1)), max(round(price, 1)) FROM rides").rows
+    assert not any(float(str(cell)).is_integer() for cell in row)
+
+
+def test_a_value_that_is_excluded_is_no_group(user: NewUser) -> None:
+    """Neither by NOT IN nor by <>."""
+    (first, second) = (
+        user("ana").ask(f"SELECT stars, count(*) FROM rides WHERE {condition} GROUP BY 1").rows
+        for condition in ("stars NOT IN (2)", "stars <> 2")
+    )
+    assert first == second
+
+
 def test_deep_statements_are_refused_and_long_chains_are_not(new_client: NewClient, policy: Policy) -> None:
     """A list that a tool writes as OR … OR is no deep tree; what is one is refused like anything else."""
     client = new_client(Memory(policy))
@@ -153,3 +196,14 @@ def test_deep_statements_are_refused_and_long_chains_are_not(new_client: NewClie
         client.ask(f"SELECT count(*) FROM rides WHERE {' + '.join(['seats'] * 800)} > 5")
     with pytest.raises(Unsupported, match="not understood"):
         client.ask(f"SELECT count(*) FROM rides WHERE {'NOT ' * 900} shared")
+
+
+def test_powers_of_powers_do_not_stall_planning(new_client: NewClient, policy: Policy) -> None:
+    """Their exact ends would have more digits than a machine can hold."""
+    client, power = new_client(Memory(policy)), "fare * 0.00666"
+    for _ in range(6):
+        power = f"power({power}, 16)"
+    started = perf_counter()
+    with pytest.raises(MissingBounds, match="too large"):
+        client.ask(f"SELECT sum({power}) FROM rides")
+    assert perf_counter() - started < 1

@@ -1,9 +1,17 @@
 """An engine never fails on a row: its error would say that there is such a row, and a retry would say it again."""
 
+from fractions import Fraction
+
 import pytest
 
 from dpsql.errors import DpsqlError, MissingBounds
-from dpsql.policy.model import Policy
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, Policy, SqlType
+from dpsql.rewrite.declared import Declared
+from dpsql.rewrite.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.facts import facts
+from dpsql.rewrite.narrow import narrowed, where
 from tests.exactness import Measured, measurements
 from tests.fix_world import World
 from tests.memory import Memory
@@ -61,3 +69,55 @@ def test_numbers_beyond_double_precision_are_refused(shape: str, number: str, po
     """A constant that no engine can hold is refused, not a crash."""
     with pytest.raises(DpsqlError):
         measurements(f"SELECT count(*) FROM rides {shape.format(number)}", policy, world, Memory(policy))
+
+
+_LONG, _SHARE = (Ref(0, "t", n, Column(n, t, t.value)) for n, t in (("n", SqlType.BIGINT), ("x", SqlType.DOUBLE)))
+_DECLARED = {
+    _LONG: Facts(nullable=False, interval=Interval.of(0, 2**61)),
+    _SHARE: Facts.of_values((0, Fraction(1, 10)), nullable=False),
+}
+
+
+def _narrowed(ref: Ref, op: str, value: Fraction | int, type_: SqlType, factor: int) -> Facts:
+    """Return what is known where `ref op value` holds of what is 0 there exactly, times a large factor."""
+    env = dict(_DECLARED)
+    condition = Apply(op, (ref, Const(value, type_)), SqlType.BOOLEAN)
+    known = where(condition, env, holds=True) if ref is _LONG else narrowed([ref], condition, _Only())
+    assert known is not None
+    expr: Expr = Apply("sub", (ref, Const(value if ref is _LONG else 0, ref.type)), ref.type)
+    for _ in range(1 if ref is _LONG else 3):
+        expr = Apply("mul", (expr, Const(factor, ref.type)), ref.type)
+    return facts(expr, known)
+
+
+class _Only(Declared):
+    """The facts above."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def one(self, ref: Ref) -> Facts:
+        """Return what is known about one column."""
+        return _DECLARED[ref]
+
+
+@pytest.mark.parametrize(
+    ("ref", "op", "value", "type_", "factor"),
+    [
+        (_LONG, "eq", 2**60, SqlType.NUMERIC, 10**18),
+        (_LONG, "in", 2**60, SqlType.DOUBLE, 10**18),
+        (_SHARE, "le", Fraction(1, 10) - Fraction(1, 10**30), SqlType.NUMERIC, 10**139),
+    ],
+)
+def test_numbers_are_narrowed_as_engines_compare_them(
+    ref: Ref, op: str, value: Fraction | int, type_: SqlType, factor: int
+) -> None:
+    """In double precision 2^60 = 2^60 + 1, and more rows stay than exact arithmetic lets: they must not overflow."""
+    with pytest.raises(MissingBounds):
+        _narrowed(ref, op, value, type_, factor)
+
+
+def test_whole_numbers_are_narrowed_where_they_are_exact() -> None:
+    """Else no product of long ones could be computed."""
+    assert _narrowed(_LONG, "eq", 2**60, SqlType.BIGINT, 10**18).interval == Interval.of(0, 0)
+    assert _narrowed(_LONG, "eq", 2**50, SqlType.NUMERIC, 10**18).interval == Interval.of(0, 0)
