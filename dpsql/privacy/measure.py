@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Role
@@ -131,6 +132,7 @@ def _groups(
 
 
 def _known(env: Mapping[Ref, Facts], declared: Declared) -> Known:
+    @cache
     def known(expr: Expr) -> Facts:
         missing = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
         return facts(expr, {**missing, **env})
