@@ -33,10 +33,16 @@ def check_scope(relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr]
                 hint="Group by something that many individuals share.",
             )
     if bound.unit.type.is_float:
-        raise Unsupported(f'the privacy unit "{bound.unit.name}" is a floating-point column')
+        raise Unsupported(
+            f'the privacy unit "{bound.unit.name}" is a floating-point column',
+            hint="The owner of the data has to name a column of whole numbers or texts in `privacy_units`.",
+        )
     size = sum(1 for part in (*keys, relation.where, *inputs) for _ in walk(part))
     if size > _MOST_NODES:
-        raise Unsupported(f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}")
+        raise Unsupported(
+            f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}",
+            hint="Ask for fewer aggregates in one statement, or for simpler ones.",
+        )
 
 
 def check_features(features: Sequence[Feature]) -> None:

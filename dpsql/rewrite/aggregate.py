@@ -154,7 +154,11 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
     if name in {"min", "max"} and len(node.expressions) == 1:
         return _extreme(name, t.expression(node.expressions[0]), call)
     if name != "count" or len(node.expressions) != 1:
-        raise Unsupported(f"{name}(DISTINCT …) is not supported over private rows", position=position(call))
+        raise Unsupported(
+            f"{name}(DISTINCT …) is not supported over private rows",
+            hint="count(DISTINCT x) is.",
+            position=position(call),
+        )
     return Distinct(t.expression(node.expressions[0]))
 
 

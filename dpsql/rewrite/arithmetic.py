@@ -36,7 +36,11 @@ def arithmetic(t: Translator, node: exp.Expr) -> Expr:
 def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return a to the power of a small whole number."""
     if not (isinstance(b, Const) and isinstance(b.value, int) and 0 <= b.value <= 16):
-        raise Unsupported("power() takes a whole number from 0 to 16 here", position=position(node))
+        raise Unsupported(
+            "power() takes a whole number from 0 to 16 here",
+            hint="sqrt(x) is a half, and exp(b * ln(x)) any other.",
+            position=position(node),
+        )
     return Apply("power", (to_double(a), b), SqlType.DOUBLE)
 
 

@@ -56,7 +56,11 @@ def safe_for_shadow(
 
 def _check_safe(node: exp.Expr) -> None:
     if not safe_for_shadow(node):
-        raise Unsupported(f"{node.sql('postgres')[:80]} can't stand beside private rows", position=position(node))
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]} can't stand beside private rows",
+            hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
+            position=position(node),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,11 @@ def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
     group = select.args["group"]
     size = math.prod(map(_size, group.expressions))
     if size > _MOST_SETS:
-        raise Unsupported(f"GROUP BY has {size:,} grouping sets, the limit is {_MOST_SETS}", position=position(group))
+        raise Unsupported(
+            f"GROUP BY has {size:,} grouping sets, the limit is {_MOST_SETS}",
+            hint="Name the sets that you need with GROUPING SETS.",
+            position=position(group),
+        )
     elements = [_sets(select, element, inputs) for element in group.expressions]
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
     places: dict[str, int] = {}

@@ -176,11 +176,19 @@ def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
 def _like(t: Translator, node: exp.Expr) -> Expr:
     arg, pattern = t.expression(node.this), t.expression(node.expression)
     if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
-        raise Unsupported("LIKE takes a literal pattern over private rows", position=position(node))
+        raise Unsupported(
+            "LIKE takes a literal pattern over private rows",
+            hint="Write it as a text: x LIKE 'a%'.",
+            position=position(node),
+        )
     if t.known(arg).values is not None:
         return through_shadow(t, node)
     if pattern.value.endswith("\\") or isinstance(node, exp.ILike):
-        raise Unsupported("this LIKE needs a column whose `values` are declared", position=position(node))
+        raise Unsupported(
+            "this LIKE needs a column whose `values` are declared",
+            hint="The owner of the data can declare `values` for it in the table's schema file.",
+            position=position(node),
+        )
     return Apply("like", (arg, pattern), BOOL)
 
 

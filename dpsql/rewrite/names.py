@@ -46,7 +46,8 @@ class Names:
         found = [place[name] for place in places if name in place]
         if len(found) != 1:
             what = "is not a column of a protected table here" if not found else "is ambiguous"
-            raise Unsupported(f'"{column.sql()}" {what}', position=position(column))
+            hint = "\\d and dpsql.columns show what there is." if not found else "Write the table's name before it."
+            raise Unsupported(f'"{column.sql()}" {what}', hint=hint, position=position(column))
         return found[0]
 
     def all(self, table: str = "") -> list[tuple[str, Expr]]:

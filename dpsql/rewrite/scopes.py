@@ -118,7 +118,11 @@ class _Finder:
         for cte in with_.expressions:
             name = fold(cte.args["alias"].this)
             if with_.args.get("recursive") and tables_read(cte.this, self.policy):
-                raise Unsupported("WITH RECURSIVE over a protected table is not supported", position=position(cte))
+                raise Unsupported(
+                    "WITH RECURSIVE over a protected table is not supported",
+                    hint="Aggregate first; what comes after may be recursive.",
+                    position=position(cte),
+                )
             known[name] = (self.query(cte.this, known), cte)
         return known
 
@@ -126,7 +130,11 @@ class _Finder:
         kind = self.query(node.this, ctes)
         modifiers = [k for k in ("limit", "offset", "order", "pivots", "sample", "joins") if node.args.get(k)]
         if kind is Kind.ROWS and modifiers:
-            raise Unsupported(f"{modifiers[0].upper()} on private rows is not supported", position=position(node))
+            raise Unsupported(
+                f"{modifiers[0].upper()} on private rows is not supported",
+                hint="It may stand on an answer: SELECT … FROM (SELECT … GROUP BY …) AS a.",
+                position=position(node),
+            )
         return kind
 
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
@@ -143,7 +151,9 @@ class _Finder:
         read = tables_read(node, self.policy)
         if read:
             raise Unsupported(
-                f'this construct over the protected table "{min(read)}" is not supported', position=position(node)
+                f'this construct over the protected table "{min(read)}" is not supported',
+                hint="docs/sql.md says which SQL is answered.",
+                position=position(node),
             )
         return Kind.PUBLIC
 

@@ -54,7 +54,8 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     """
     if len(values) > MAX_VALUES:
         raise Unsupported(
-            f"{node.sql('postgres')[:80]} is over {len(values):,} possible values, the limit is {MAX_VALUES:,}"
+            f"{node.sql('postgres')[:80]} is over {len(values):,} possible values, the limit is {MAX_VALUES:,}",
+            hint="WHERE can leave fewer of them.",
         )
     nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
     texts, type_name = t.constants.oracle.over(t.constants.bound(node), (*values, *nulls), argument.type)

@@ -54,7 +54,7 @@ class Tracker:
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
         if from_ is None:
-            raise Unsupported("nothing stands in FROM")
+            raise Unsupported("nothing stands in FROM", hint="Name the protected table there.")
         first = from_.this
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
@@ -127,7 +127,11 @@ class Tracker:
         while isinstance(query, exp.Subquery):
             query = query.this
         if not isinstance(query, exp.Select):
-            raise Unsupported("private rows can only pass through SELECT … FROM … WHERE …", position=position(query))
+            raise Unsupported(
+                "private rows can only pass through SELECT … FROM … WHERE …",
+                hint="Aggregate each query by itself, and put the answers together.",
+                position=position(query),
+            )
         own = query.args.get("with_")
         visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
         relation, t = self.scope(query, visible)
@@ -194,7 +198,11 @@ def _plain(relation: Relation, join: exp.Join) -> list[tuple[str, str]]:
         )
     columns = [(name, e.name) for name, e in relation.columns.items() if isinstance(e, Ref)]
     if relation.where != TRUE or len(columns) < len(relation.columns):
-        raise Unsupported("join the public table itself, not a query over it", position=position(join))
+        raise Unsupported(
+            "join the public table itself, not a query over it",
+            hint="Its conditions may stand in ON or WHERE.",
+            position=position(join),
+        )
     return columns
 
 

@@ -66,7 +66,10 @@ class _Session:
         try:
             return self._ask(settings, question)
         except psycopg.errors.QueryCanceled:
-            raise Unsupported("a constant of this statement takes too long to evaluate") from None
+            raise Unsupported(
+                "a constant of this statement takes too long to evaluate",
+                hint="Compute it before, and write the result.",
+            ) from None
         except psycopg.OperationalError:
             self.close()
             return self._ask(settings, question)
@@ -117,7 +120,10 @@ class ShadowOracle:
         ).format(_LONGEST_OF_MANY + 1, _text(query), _MOST_VALUES + 1)
         rows = self._session.ask(self._settings, question)
         if len(rows) > _MOST_VALUES:
-            raise Unsupported(f"a list has more than {_MOST_VALUES:,} values, which is the limit")
+            raise Unsupported(
+                f"a list has more than {_MOST_VALUES:,} values, which is the limit",
+                hint="Ask for a part of it at a time.",
+            )
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
 
     def over(
@@ -139,7 +145,10 @@ class ShadowOracle:
 
 def _not_too_long(value: str | None, most: int) -> str | None:
     if value is not None and len(value) > most:
-        raise Unsupported(f"a constant of this statement is longer than {most:,} characters")
+        raise Unsupported(
+            f"a constant of this statement is longer than {most:,} characters",
+            hint="Compare with something shorter.",
+        )
     return value
 
 
