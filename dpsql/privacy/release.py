@@ -141,12 +141,11 @@ def _extremes(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> li
 def _from_noisy(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
     """Read every point off one histogram with noise in each bucket.
 
-    Counts below 0 stay as they are: cutting them off would add rows everywhere, and draw all points to the middle. There are
-    too few rows where noise alone has as large a sum once in 24 times: √(6·k) scales are 1.7 of its standard deviations.
+    Counts below 0 stay as they are: cutting them off would add rows everywhere, and draw all points to the middle.
     """
     groups, k = exact.histogram.shape
     noise = discrete_laplace(entropy, measurement.scale, groups * k)
-    enough = math.isqrt(math.floor(6 * k * measurement.scale**2)) + 1
+    enough = measurement.enough(measurement.bound.mass)
     rows = []
     for group, counts in enumerate(exact.histogram.tolist()):
         through = list(accumulate(map(add, counts, noise[group * k : (group + 1) * k])))
