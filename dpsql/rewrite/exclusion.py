@@ -17,6 +17,7 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import LOGICAL, evaluable, evaluate
 from dpsql.rewrite.expr import Apply, Const, Expr, Ref, walk
 from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.narrow import blurred
 
 _MOST_CASES = 4_096
 _MOST_STEPS = 100_000
@@ -37,6 +38,8 @@ class Exclusion:
 
 def exclusion(conditions: Sequence[Expr], known: Known) -> Exclusion | None:
     """Return what is proven about conditions that exclude each other; None where that is not proven."""
+    if any(map(blurred, conditions)):
+        return None
     variables: dict[Expr, set[Value]] = {}
     for condition in conditions:
         _collect(condition, known, variables)

@@ -4,7 +4,7 @@ A row that stays satisfies every conjunct, so each may be used by itself. What i
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -64,7 +64,7 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         return True
     (ref,) = inside
     known = env[ref]
-    if ref.type.is_integer and any(_is_compared_in_double(part) for part in walk(conjunct)):
+    if ref.type.is_integer and blurred(conjunct):
         return True
     if known.values is not None and evaluable(conjunct):
         values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
@@ -86,10 +86,21 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
     return known.interval is None or interval is not None
 
 
-def _is_compared_in_double(expr: Expr) -> bool:
-    """Say whether whole numbers are compared with a constant in double precision, and may not be exact there."""
-    number = _number(expr) if expr.type.is_number and not expr.type.is_integer else None
-    return number is not None and abs(number) >= _EXACT
+def blurred(condition: Expr) -> bool:
+    """Say whether a condition has a constant that in double precision is another, or may equal other whole numbers."""
+    return any(_is_blurred(value) for part in walk(condition) for value in _doubles(part))
+
+
+def _doubles(expr: Expr) -> Iterator[Fraction]:
+    """Yield the constants that an engine reads in double precision."""
+    values = expr.option if isinstance(expr, Apply) and expr.op == "map" else (getattr(expr, "value", None),)
+    assert isinstance(values, tuple)
+    if expr.type.is_number and not expr.type.is_integer:
+        yield from (Fraction(value) for value in values if isinstance(value, Fraction | int))
+
+
+def _is_blurred(number: Fraction) -> bool:
+    return abs(number) >= _EXACT or Fraction(repr(float(number))) != number
 
 
 def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:

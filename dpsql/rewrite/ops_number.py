@@ -192,7 +192,7 @@ def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 def _away(text: str, digits: int, dialect: Dialect) -> str:
     """Return a number times 10^digits, rounded half away from zero."""
     half, scale = double(Fraction(1, 2), dialect), double(Fraction(10 ** abs(digits)), dialect)
-    scaled = f"{text} {'*' if digits > 0 else '/'} {scale}" if digits else text
+    scaled = f"{text} * {scale}" if digits > 0 else f"{_dusted(text, dialect)} / {scale}" if digits else text
     return f"trunc({scaled} + sign({text}) * {half})"
 
 

@@ -161,6 +161,9 @@ _ZERO = "(seats::float8 * 0.1 * 3 - 0.3)"
         "SELECT sum(seats * 4000000000000000000 * 7) FROM rides WHERE seats = 0",
         "SELECT sum(CASE WHEN seats = 0 THEN seats * 4000000000000000000 * 7 ELSE 1 END) FROM rides",
         "SELECT sum((age * 10000000000000000 * 0) * (age * 10000000000000000)) FROM rides",
+        "SELECT sum(seats * seats * 4000000000000000000) FROM rides WHERE seats <= 1.99999999999999999999",
+        "SELECT sum(CASE WHEN seats <= 1.99999999999999999999 THEN seats * seats * 4000000000000000000 END) FROM rides",
+        f"SELECT sum({' * '.join(['(5 - stars)'] * 39)}) FROM rides WHERE (stars || '.99999999999999999999')::numeric >= 2",
         "SELECT sum(power(power(power(mod((fare * 2e13)::numeric, 0.3) / 0.3, 16), 16), 16)) FROM rides",
     ],
 )

@@ -40,6 +40,11 @@ def _rounding(op: str, a: Expr) -> Expr:
     return a if a.type.is_integer and op != "sign" else Apply(op, (a,), a.type)
 
 
+def _to_digits(a: Expr, digits: int) -> Expr:
+    number = a if a.type is SqlType.NUMERIC else Apply("to_double", (a,), SqlType.NUMERIC)
+    return Apply("round", (number,), SqlType.NUMERIC, str(digits))
+
+
 def _analytic(op: str, a: Expr) -> Expr:
     return Apply(op, (a if a.type.is_float else Apply("to_double", (a,), DOUBLE),), DOUBLE)
 
@@ -79,6 +84,7 @@ def _numbers(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         arithmetic.map(lambda e: Apply("abs", (e,), e.type)),
         arithmetic.flatmap(lambda e: st.builds(_arithmetic, st.sampled_from(["mul", "div"]), inner, st.just(e))),
         st.builds(_rounding, st.sampled_from(["floor", "ceil", "trunc", "round", "sign"]), inner),
+        st.builds(_to_digits, inner, st.integers(-15, 15)),
         inner.map(lambda e: Apply("neg", (e,), e.type)),
         inner.map(lambda e: e if e.type.is_integer else Apply("to_integer", (e,), BIGINT)),
         st.builds(_analytic, st.sampled_from(["sqrt", "ln", "log10", "exp"]), inner),

@@ -1,5 +1,6 @@
 """Every function over private rows is total: no value makes an engine fail, and both engines compute the same."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import psycopg
@@ -8,7 +9,7 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Ref, Span
+from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Span
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.grid import bucket, stepped
@@ -92,7 +93,7 @@ def _pairs_of_times() -> list[tuple[Expr, Expr]]:
 
 
 def _of(
-    op: str, refs: list[Ref], type_: SqlType | None = None, options: tuple[str | Span | None, ...] = (None,)
+    op: str, refs: Sequence[Expr], type_: SqlType | None = None, options: tuple[str | Span | None, ...] = (None,)
 ) -> list[Expr]:
     return [Apply(op, (ref,), type_ or ref.type, option) for ref in refs for option in options]
 
@@ -132,7 +133,11 @@ CASES: dict[str, list[Expr]] = {
     "floor": _of("floor", DOUBLES),
     "ceil": _of("ceil", DOUBLES),
     "trunc": _of("trunc", DOUBLES),
-    "round": [*_of("round", DOUBLES), *_of("round", [REF["n"], REF["m"]], options=("1", "2", "15", "-1", "-3"))],
+    "round": [
+        *_of("round", DOUBLES),
+        *_of("round", [REF["n"], REF["m"]], options=("1", "2", "15", "-1", "-3")),
+        *_of("round", _of("to_double", DOUBLES, NUMERIC), options=("15", "-1", "-15")),
+    ],
     "sqrt": _of("sqrt", DOUBLES, DOUBLE),
     "ln": _of("ln", DOUBLES, DOUBLE),
     "log10": _of("log10", DOUBLES, DOUBLE),

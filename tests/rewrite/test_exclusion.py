@@ -42,7 +42,7 @@ def known(expr: Expr) -> Facts:
     return facts(expr, KNOWN)
 
 
-def _is(op: str, a: Expr, b: str | float) -> Expr:
+def _is(op: str, a: Expr, b: str | float | Fraction) -> Expr:
     value = b if isinstance(b, str) else Fraction(b)
     return Apply(op, (a, Const(value, a.type)), BOOL)
 
@@ -71,6 +71,11 @@ CASES: Sequence[tuple[str, Sequence[Expr], bool | None]] = (
     ("bands that share one point", [_is("le", FARE, 10), _is("ge", FARE, 10)], None),
     ("whole numbers have none between", [_is("gt", SEATS, 1), _is("lt", SEATS, 2)], True),
     ("numbers have", [_is("gt", FARE, 1), _is("lt", FARE, 2)], None),
+    (
+        "numbers that are one in double precision",
+        [_is("le", FARE, 10), _is("ge", FARE, 10 + Fraction(1, 10**20))],
+        None,
+    ),
     ("only beyond the bounds", [_is("lt", FARE, 0), _is("lt", FARE, 10)], False),
     ("at a bound, where larger values are", [_is("ge", FARE, 150), _is("eq", FARE, 150)], None),
     ("of a computed value", [_is("lt", SUM, 10), both(_is("ge", SUM, 10), LATE)], False),
