@@ -76,7 +76,7 @@ def _details(part: Part) -> Iterator[str]:
     if isinstance(m, Buckets):
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
-        yield f"NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
+        yield f"Mostly NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
         return
     yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
     if m.parted:

@@ -19,7 +19,7 @@ from dpsql.rewrite.function import (
     template,
 )
 
-_DUST = Fraction(1, 10**130)
+DUST = Fraction(1, 10**130)
 """Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
 quotients of numbers below `LARGEST` neither overflow nor underflow, which PostgreSQL reports as errors."""
 _BASE = "1e-17"
@@ -155,7 +155,7 @@ def _product(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 
 def _dusted(arg: str, dialect: Dialect) -> str:
-    number, dust = f"({arg})::float8", double(_DUST, dialect)
+    number, dust = f"({arg})::float8", double(DUST, dialect)
     if dialect is Dialect.DUCKDB:
         number = f"CAST({arg} AS DOUBLE)"
     return f"(({number} + {dust}) - {dust})"

@@ -12,12 +12,12 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.expr import Apply
 from dpsql.rewrite.functions import TABLE
+from dpsql.rewrite.ops_number import DUST
 
 _SLACK = Fraction(1, 2**40)
 _JUMPS = frozenset({"round", "to_integer"})
 _STEPS = frozenset({"power", "extract", "round"})
 _DUSTED = frozenset({"mul", "div", "mod"})
-_DUST = 1e-130
 _LEAST_BASE = Fraction(1, 10**16)
 """Below it a power may come out as 0."""
 
@@ -69,7 +69,7 @@ def _rounded(interval: Interval) -> Interval:
 
 
 def _dusted(number: Fraction) -> Fraction:
-    return Fraction(float(number) + _DUST - _DUST)
+    return Fraction(float(number) + float(DUST) - float(DUST))
 
 
 def _widened(interval: Interval) -> Interval:
