@@ -20,6 +20,7 @@
 What is raised after data was read (the last three) takes no message, so that no fact about the data can be put into it.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -117,3 +118,24 @@ class InternalError(
     _FixedError, sqlstate="XX000", text="internal error of dpsql", advice="The operator's log has the cause."
 ):
     """An invariant of dpsql did not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error to be raised later, and more than once: an exception that was raised remembers where, and can be changed."""
+
+    kind: type[DpsqlError]
+    message: str
+    hint: str | None = None
+    position: int | None = None
+
+    @classmethod
+    def of(cls, error: DpsqlError) -> "Refusal":
+        """Return what `error` says."""
+        return cls(type(error), error.message, error.hint, error.position)
+
+    def error(self) -> DpsqlError:
+        """Return a new exception."""
+        if issubclass(self.kind, _FixedError):
+            return self.kind()
+        return self.kind(self.message, hint=self.hint, position=self.position)

@@ -3,9 +3,8 @@
 Promise: whatever is measured was charged before the engine was asked; only a `Release` is put into the text.
 """
 
-import hashlib
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -14,19 +13,15 @@ from dpsql.accounts import NAMED, reads_accounts, with_accounts
 from dpsql.engines.base import Engine
 from dpsql.errors import InternalError, Unsupported
 from dpsql.explain import as_query, explain
+from dpsql.measuring import Measuring, account
 from dpsql.plan import Planner, StatementPlan
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy import present
-from dpsql.privacy.balance import Account
-from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.exact import Row, exact_buckets, exact_sums
-from dpsql.privacy.ledger import Item, Ledger, Statement
+from dpsql.privacy.ledger import Ledger
 from dpsql.privacy.measure import World
 from dpsql.privacy.outline import Plan
 from dpsql.privacy.price import Part, shares, statement_epsilon
-from dpsql.privacy.release import Release, release_buckets, release_sums
-from dpsql.privacy.sums import Sums
 from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
 from dpsql.rewrite import parse
 from dpsql.rewrite.asked import Asked, column_probe, take_apart
@@ -74,6 +69,7 @@ class Gateway:
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
+        self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
         names = sorted(t.name for t in deps.policy.tables.values() if not t.public)
         self._named = re.compile("|".join(map(re.escape, names)) or r"(?!)", re.IGNORECASE)
         self._asked: dict[Hashable, object] = {}
@@ -109,23 +105,24 @@ class Gateway:
         """Return the statement over released rows that answers the question."""
         asked = question.plan
         if isinstance(asked, parse.Statement):
-            return with_accounts(asked, _account(self._deps.policy, asker), self._deps.ledger)
+            return with_accounts(asked, account(self._deps.policy, asker), self._deps.ledger)
         if not isinstance(asked, Asked):
             raise InternalError
         if asked.refusal is not None:
-            raise asked.refusal
+            raise asked.refusal.error()
         if asked.kind is Kind.ROWS and asked.statement is not None:
             return column_probe(asked.statement)
         ready = self._planned(asked, question.text, described, arguments, settings, asker)
         if asked.statement is not None and asked.statement.wrap is parse.Wrap.EXPLAIN:
             return as_query(explain(ready.scopes, statements="verbose" in asked.statement.prefix.lower()))
-        releases = self._releases(ready, question.text, asker, cancellation)
+        parts = (part for _, scope in ready.scopes for part in scope)
+        releases = self._measuring.releases(parts, question.text, asker, cancellation)
         clamp = self._deps.policy.roles[asker.role].clamp
         tables = [
             splice.table(
-                s.columns, s.types, present.rows(plan, [releases[p.identity] for p in parts], s.types, clamp=clamp)
+                s.columns, s.types, present.rows(plan, [releases[p.identity] for p in scope], s.types, clamp=clamp)
             )
-            for s, (plan, parts) in zip(ready.plan.scopes, ready.scopes, strict=True)
+            for s, (plan, scope) in zip(ready.plan.scopes, ready.scopes, strict=True)
         ]
         return ready.plan.text(tables)
 
@@ -179,65 +176,12 @@ class Gateway:
         _keep(self._ready, (key, settings.epsilon), ready)
         return ready
 
-    def _releases(self, ready: Ready, text: str, asker: Asker, cancellation: Cancellation) -> Mapping[str, Release]:
-        """Return a release for every part, by identity: stored ones, or measured and stored now that they are paid."""
-        parts = {part.identity: part for _, scope in ready.scopes for part in scope}
-        if not parts:
-            return {}
-        epoch = self._deps.ledger.epoch(self._deps.refresh)  # one for all parts, which belong together
-        keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
-        items = [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
-        found: dict[str, Release] = {}
-        with self._deps.ledger.open_statement(_account(self._deps.policy, asker), text, items) as statement:
-            for identity, part in parts.items():
-                finder = found[part.finds_keys.identity] if part.finds_keys else None
-                found[identity] = self._release(keys[identity], part, finder, statement, cancellation)
-        return found
-
-    def _release(
-        self, key: str, part: Part, finder: Release | None, statement: Statement, cancellation: Cancellation
-    ) -> Release:
-        stored = statement.stored.get(key)
-        if stored is not None:
-            return Release.from_bytes(stored)
-        deps = self._deps
-        rows = deps.engine.run(part.sql, statement.charge, timeout=deps.timeout, cancellation=cancellation)
-        release = _released(part, rows, finder, deps.entropy)
-        statement.store(key, release.to_bytes())
-        return release
-
-    def _key(self, part: Part, asker: Asker, epoch: int) -> str:
-        """Return what a release is stored under: everything that it depends on."""
-        policy = self._deps.policy
-        kind = policy.roles[asker.role].protects
-        parts: tuple[object, ...] = (kind, policy.fingerprint, epoch, part.cost.epsilon, part.cost.delta, part.identity)
-        if part.finds_keys is not None:
-            parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
-        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-
-
-def _released(part: Part, rows: Sequence[Row], finder: Release | None, entropy: Entropy) -> Release:
-    """Return what may be shown of the engine's rows; they end here."""
-    measurement = part.measurement
-    keys = None if finder is None else finder.keys
-    match measurement:
-        case Sums():
-            exact = exact_sums(measurement, rows)
-            return release_sums(measurement, exact if keys is None else exact.at(keys), entropy)
-        case Buckets():
-            return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)
-
 
 def _keep(cache: dict[Hashable, V], key: Hashable, value: V) -> None:
     """Remember `value`; forget everything when there is too much of it."""
     if len(cache) >= _REMEMBERED:
         cache.clear()
     cache[key] = value
-
-
-def _account(policy: Policy, asker: Asker) -> Account:
-    role = policy.roles[asker.role]
-    return Account(asker.user, role, policy.budgets[role.protects])
 
 
 def _epsilon(settings: Settings, most: Fraction, usual: Fraction) -> Fraction:

@@ -50,7 +50,7 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     asked = take_apart(sql, policy)
     assert asked is not None
     if asked.refusal is not None:
-        raise asked.refusal
+        raise asked.refusal.error()
     assert asked.statement is not None
     facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns)
     scopes = find(asked.statement.tree, policy).scopes

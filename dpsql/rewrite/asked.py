@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.dialect import render
 from dpsql.rewrite.empty import is_empty, limit_of
@@ -30,7 +30,7 @@ class Asked:
     kind: Kind
     probes: tuple[str, ...]
     """The query, then one probe for each scope: what the shadow is to describe."""
-    refusal: DpsqlError | None = None
+    refusal: Refusal | None = None
 
 
 def take_apart(text: str, policy: Policy) -> Asked | None:
@@ -49,7 +49,7 @@ def _understood(statement: Statement, policy: Policy) -> Asked | None:
     try:
         found = find(statement.tree, policy)
     except DpsqlError as error:
-        return Asked(statement, Kind.ROWS, (statement.query,), error)
+        return Asked(statement, Kind.ROWS, (statement.query,), Refusal.of(error))
     if found.kind is Kind.PUBLIC:
         return None
     if found.kind is Kind.ROWS:
@@ -64,14 +64,13 @@ def _not_understood(text: str) -> Asked:
         "this statement over a protected table is not understood, or too long",
         hint="docs/sql.md says which SQL is answered.",
     )
-    return Asked(None, Kind.ROWS, (text,), error)
+    return Asked(None, Kind.ROWS, (text,), Refusal.of(error))
 
 
 def _rows(statement: Statement) -> Asked:
     """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
-    refusal = None if _is_column_probe(statement.tree) else rows_refused()
-    if statement.wrap is Wrap.EXPLAIN:
-        refusal = rows_refused()
+    answered = _is_column_probe(statement.tree) and statement.wrap is not Wrap.EXPLAIN
+    refusal = None if answered else Refusal.of(rows_refused())
     return Asked(statement, Kind.ROWS, (statement.query,), refusal)
 
 

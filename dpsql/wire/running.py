@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dpsql.errors import DpsqlError, InternalError
+from dpsql.errors import DpsqlError, InternalError, Refusal
 from dpsql.wire import frames
 from dpsql.wire.asking import EXPLAIN, Asked, Asking, failed_probe
 from dpsql.wire.backend import Backend, ShadowRefusedError
@@ -79,9 +79,8 @@ class Runner:
         return prepared.oids
 
     def _refuse(self, failed: DpsqlError, offset: int | None) -> None:
-        if failed.position is not None:
-            failed.position = None if offset is None else failed.position + offset
-        refuse(self._backend, failed)
+        placed = None if offset is None or failed.position is None else failed.position + offset
+        refuse(self._backend, replace(Refusal.of(failed), position=placed).error())
 
     def _tell(self, body: bytes) -> None:
         self._write(frames.message(b"E", body))

@@ -1,5 +1,6 @@
 """What a question costs, when it is free, and what is kept when something breaks."""
 
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -122,6 +123,19 @@ def test_looking_costs_nothing(rides: Memory, new_client: NewClient) -> None:
         with pytest.raises(DpsqlError):
             client.ask(sql)
     assert (engine.runs, client.charges) == (0, 0)
+
+
+def test_a_refusal_is_a_new_exception_every_time(rides: Memory, new_client: NewClient) -> None:
+    """What a statement is refused with is kept as a value: nobody sees where another's exception has been."""
+    client = new_client(rides)
+    caught = []
+    for _ in range(3):
+        with pytest.raises(DpsqlError) as failed:
+            client.ask("SELECT paid, fare FROM rides")
+        caught.append(failed.value)
+    assert len(set(map(id, caught))) == 3
+    assert len({len(traceback.extract_tb(error.__traceback__)) for error in caught}) == 1
+    assert len({(error.message, error.hint, error.position) for error in caught}) == 1
 
 
 def test_what_fails_has_cost_what_was_charged(rides: Memory, new_client: NewClient) -> None:

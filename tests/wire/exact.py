@@ -19,6 +19,9 @@ _PREFIX = re.compile(
 )
 _AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|array_agg|group\s+by)\b", re.IGNORECASE)
 
+_SPENT = BudgetExhausted("the budget is spent", hint="It renews on Monday.", position=8)
+"""One exception that is raised again and again: the wire must not change it."""
+
 
 class Exact:
     """Answers as `Answers`, counts the calls, and blocks on statements that say `slow`."""
@@ -100,7 +103,7 @@ class Exact:
             assert stopped.wait(30)
             raise QueryCanceled
         if "no budget" in text:
-            raise BudgetExhausted("the budget is spent", hint="It renews on Monday.", position=8)
+            raise _SPENT
         if "forbidden" in text:
             raise AccessDenied("rows are not shown")
         if "broken answer" in text:
