@@ -15,8 +15,9 @@ from dpsql.errors import InternalError, Unsupported
 from dpsql.explain import as_query, explain
 from dpsql.measuring import Measuring, account
 from dpsql.plan import Planner, StatementPlan
-from dpsql.policy.model import Period, Policy
+from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy import present
+from dpsql.privacy.budget import show, show_up
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.ledger import Ledger
 from dpsql.privacy.measure import World
@@ -170,9 +171,9 @@ class Gateway:
         if known is not None and known.plan is plan:
             return known
         role, plans = self._deps.policy.roles[asker.role], [scope.plan for scope in plan.scopes]
-        epsilon = _epsilon(settings, role.per_query.epsilon, statement_epsilon(role, plans))
+        epsilon = _epsilon(settings, role, statement_epsilon(role, plans))
         emitter = Emitter(self._deps.engine.dialect, self._deps.declared)
-        ready = Ready(plan, shares(plans, epsilon, emitter))
+        ready = Ready(plan, shares(plans, epsilon, role, emitter))
         _keep(self._ready, (key, settings.epsilon), ready)
         return ready
 
@@ -184,14 +185,15 @@ def _keep(cache: dict[Hashable, V], key: Hashable, value: V) -> None:
     cache[key] = value
 
 
-def _epsilon(settings: Settings, most: Fraction, usual: Fraction) -> Fraction:
-    """Return the statement's ε: what the session has set, at most what the role may pay for a statement."""
+def _epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:
+    """Return the statement's ε: what the session has set, within what a measurement and a statement may cost the role."""
     if not settings.epsilon:
         return usual
     asked = Fraction(settings.epsilon) if _AMOUNT.fullmatch(settings.epsilon) else Fraction(0)
-    if not 0 < asked <= most:
+    least, most = role.least_epsilon, role.per_query.epsilon
+    if not least <= asked <= most:
         raise Unsupported(
-            f'dpsql.epsilon is "{settings.epsilon}", it must be a number above 0 and at most {float(most):g}',
-            hint=f"SET dpsql.epsilon = '{float(most):g}'",
+            f'dpsql.epsilon is "{settings.epsilon}", it must be a number from {show_up(least)} to {show(most)}',
+            hint=f"SET dpsql.epsilon = '{show(most)}'",
         )
     return asked

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.load import load
-from dpsql.policy.model import Policy, Privacy, Table, UnitBound
+from dpsql.policy.model import Limits, Policy, Privacy, Table, UnitBound
 
 _ROOT = Path(__file__).parent.parent
 NO_NOISE = Fraction(10**12)
 """An ε at which noise is far below one row and below the last digit that is shown."""
+
+_LEAST = Fraction(1, 10**6)
+_MANY = Limits(runs=10**9)
 
 _CONFIG = """\
 dataset: taxi
@@ -39,7 +42,9 @@ def read_policy(directory: Path) -> Policy:
     shutil.copytree(_ROOT / "schemas", directory / "schemas")
     shutil.copy(Path(__file__).parent / "schemas" / "rides.yaml", directory / "schemas")
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-    return load(directory / "config.yaml").policy
+    policy = load(directory / "config.yaml").policy
+    roles = {name: replace(role, least=_LEAST, limits=_MANY) for name, role in policy.roles.items()}
+    return replace(policy, roles=roles)
 
 
 @pytest.fixture(scope="session")

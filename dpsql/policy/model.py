@@ -11,6 +11,9 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 
+_LEAST = 1_000
+"""The share of `per_query` that a measurement pays at least, unless the policy says otherwise."""
+
 Value = bool | int | Fraction | str
 """A value of a domain. NULL is never one: `Column.nullable` says whether it can occur."""
 
@@ -139,6 +142,16 @@ class Mechanism(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a role may have the engine do in a day (UTC), whatever it pays."""
+
+    runs: int = 10_000
+    """The most measurements."""
+    failures: int = 10
+    """The most that may fail before the role's account is closed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """Who asks: what is protected from them, and what they may spend."""
 
@@ -155,6 +168,14 @@ class Role:
     noise: NoiseLevel | None = None
     owner: bool = False
     """Whether it sees what all roles have spent and asked, and not only itself."""
+    least: Fraction | None = None
+    """The least ε that a measurement pays, where the policy says one."""
+    limits: Limits = Limits()
+
+    @property
+    def least_epsilon(self) -> Fraction:
+        """Return the least ε that a measurement pays; without one, what engines do could be asked about for nothing."""
+        return self.per_query.epsilon / _LEAST if self.least is None else self.least
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
 """Whether an account can pay: what was spent, beside the budgets of the policy in force."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from dpsql.errors import BudgetExhausted
 from dpsql.policy.model import Privacy, Role
-from dpsql.privacy.budget import left_of, show
+from dpsql.privacy.budget import left_of, show, total
+
+_SHARED = "It is shared by all roles and does not renew; questions that were answered before stay available."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Balance:
     """By all roles that protect the same unit kind, ever."""
     renews: date | None
     """The day (UTC) on which the role's budget renews."""
+    runs: int = 0
+    """How many measurements the role has paid for today (UTC)."""
 
     @property
     def role_left(self) -> Privacy:
@@ -41,13 +46,19 @@ class Balance:
         return left_of(self.account.dataset, self.dataset_spent)
 
 
-def afford(balance: Balance, role_cost: Privacy, dataset_cost: Privacy) -> None:
-    """Return if both budgets can pay.
+def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) -> None:
+    """Return if both budgets can pay for measurements that cost the role so much each.
 
     Raises:
         BudgetExhausted: with what is left, what is asked and when the budget renews.
     """
-    role = balance.account.role
+    role, role_cost = balance.account.role, total(costs)
+    if balance.runs + len(costs) > role.limits.runs:
+        raise BudgetExhausted(
+            f'role "{role.name}" may ask for {role.limits.runs:,} measurements a day and has asked for {balance.runs:,}, '
+            f"the statement asks for {len(costs):,}",
+            hint="Ask a question that was answered before, or wait until midnight (UTC).",
+        )
     short = _shortfall(balance.role_left, role_cost)
     if short:
         wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"
@@ -55,12 +66,21 @@ def afford(balance: Balance, role_cost: Privacy, dataset_cost: Privacy) -> None:
             f'the budget of role "{role.name}" has {short}',
             hint=f"Ask with a smaller dpsql.epsilon, or a question that was answered before; {wait}.",
         )
-    short = _shortfall(balance.dataset_left, dataset_cost)
-    if short:
-        raise BudgetExhausted(
-            f'the data set\'s budget for privacy unit "{role.protects}" has {short}',
-            hint="It is shared by all roles and does not renew; questions that were answered before stay available.",
-        )
+    if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
+        raise BudgetExhausted(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', hint=_SHARED)
+    if _shortfall(balance.dataset_left, _at_most(role, dataset_cost)):
+        raise BudgetExhausted(f'the data set\'s budget for privacy unit "{role.protects}" is used up', hint=_SHARED)
+
+
+def _at_most(role: Role, cost: Privacy) -> Privacy:
+    """Return what any statement of the role may cost, where this one costs anything.
+
+    Were a cheaper statement let through, trying, which is free, would show what the other roles have left.
+    """
+    if role.owner or not cost.epsilon:
+        return cost
+    each = role.per_query
+    return Privacy(max(cost.epsilon, each.epsilon), max(cost.delta, each.delta) if cost.delta else cost.delta)
 
 
 def _shortfall(left: Privacy, asked: Privacy) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
 from datetime import date, datetime, timedelta
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import assert_never
 
@@ -12,6 +12,7 @@ from dpsql.policy.model import Period, Privacy
 
 _SEAL = object()
 _READABLE = Context(prec=12, rounding=ROUND_FLOOR)
+_ENOUGH = Context(prec=12, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +89,14 @@ def renewal(period: Period, now: datetime) -> date | None:
 
 def show(amount: Fraction) -> str:
     """Write an amount in decimals, rounded down past twelve digits."""
-    number = _READABLE.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize(_READABLE)
+    return _shown(amount, _READABLE)
+
+
+def show_up(amount: Fraction) -> str:
+    """Write an amount in decimals, rounded up past twelve digits."""
+    return _shown(amount, _ENOUGH)
+
+
+def _shown(amount: Fraction, context: Context) -> str:
+    number = context.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize(context)
     return f"{number:f}" if not number or abs(number) >= Decimal("0.0001") else f"{number:e}"

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.budget import show, show_up
 from dpsql.privacy.measure import priced
 from dpsql.privacy.outline import Measurement, Plan, Statistic
 from dpsql.privacy.predict import cube_variance, ratio
@@ -49,19 +51,40 @@ class Part:
         return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
 
 
-def shares(plans: Sequence[Plan], epsilon: Fraction, emitter: Emitter) -> tuple[tuple[Plan, tuple[Part, ...]], ...]:
+def shares(
+    plans: Sequence[Plan], epsilon: Fraction, role: Role, emitter: Emitter
+) -> tuple[tuple[Plan, tuple[Part, ...]], ...]:
     """Return each scope's plan and its parts, with the statement's ε spread over the distinct ones.
 
     Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
     in the same way over the parts that need it.
+
+    Raises:
+        Unsupported: the share of one is less than the role's measurements cost at least.
     """
     # What an engine is asked depends neither on ε nor on δ, and is written once.
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
     distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
     share = epsilon / max(len(distinct), 1)
+    if share < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
+        raise _too_little(role, epsilon, len(distinct))
     done = [_spread(priced(plan, share), max(finding, 1)) for plan in plans]
     return tuple((plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
+
+
+def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
+    """Return the refusal of a statement whose parts would pay too little each."""
+    least, needed = role.least_epsilon, role.least_epsilon * number
+    if needed > role.per_query.epsilon:
+        hint = f"Ask for less at once: at most {role.per_query.epsilon // least:,} measurements share a statement's ε."
+    else:
+        hint = f"SET dpsql.epsilon = '{show_up(needed)}'"
+    parts = "the statement" if number == 1 else f"each of the {number:,} measurements of the statement"
+    return Unsupported(
+        f'ε = {show(epsilon)} is too little: role "{role.name}" pays at least ε = {show_up(least)} for {parts}',
+        hint=hint,
+    )
 
 
 def _spread(plan: Plan, finders: int) -> Plan:
@@ -100,7 +123,8 @@ def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
     """Return what a statement of the role pays by default: `per_query`, or less where its noise level allows.
 
     For a noise level the aim is a relative error r of a group of the expected size n: ε = C/(r·n), four times that for
-    variances (the sound form of PyDPLib's levels); never more than `per_query`. n comes from the policy alone.
+    variances (the sound form of PyDPLib's levels); never more than `per_query`, nor less than the least for each part. n
+    comes from the policy alone.
     """
     most = role.per_query.epsilon
     if role.noise is None:
@@ -109,7 +133,7 @@ def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
     known = [epsilon for epsilon in wanted if epsilon is not None]
     if not known or len(known) < len(wanted):
         return most
-    return min(most, max(known) * len(wanted))
+    return min(most, max(*known, role.least_epsilon) * len(wanted))
 
 
 def _level_epsilon(plan: Plan, part: Measurement, level: NoiseLevel) -> Fraction | None:

@@ -118,13 +118,12 @@ class SqliteLedger:
             now = self._now()
             found = [_find(connection, account, item) for item in items]
             due = [each for each in found if not each.paid]
-            cost = total(each.item.cost for each in due)
-            measured = [each for each in due if each.release is None]
-            afford(self._balance(connection, account, now), cost, total(each.item.cost for each in measured))
+            measured, costs = [each for each in due if each.release is None], [each.item.cost for each in due]
+            afford(self._balance(connection, account, now), costs, total(each.item.cost for each in measured))
             if due:
                 _enter(connection, account, text, now, due)
         return Statement(
-            issue(frozenset(each.item.key for each in measured), cost),
+            issue(frozenset(each.item.key for each in measured), total(costs)),
             {each.item.key: each.release for each in found if each.release is not None},
             partial(self._keep, account),
         )
@@ -146,6 +145,7 @@ class SqliteLedger:
             self._book.by_role(account.role.name, first_day(period, now)),
             self._book.on_kind(account.role.protects),
             renewal(period, now),
+            self._book.lines(account.role.name, now.date()),
         )
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:

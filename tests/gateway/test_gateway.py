@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import BudgetExhausted, DpsqlError, EngineFailed, InternalError, QueryCanceled, Unsupported
-from dpsql.policy.model import Policy, Privacy, Role
+from dpsql.policy.model import NoiseLevel, Policy, Privacy, Role
 from dpsql.privacy.ledger import Entry
 from dpsql.question import Cancellation, Settings
 from tests.fix_policy import with_epsilon
@@ -51,6 +51,12 @@ def with_total(policy: Policy, questions: int) -> Policy:
         return replace(role, budget=replace(role.budget, total=Privacy(Fraction(questions))))
 
     return replace(policy, roles={name: limited(role) for name, role in policy.roles.items()})
+
+
+def with_least(policy: Policy, least: Fraction | None) -> Policy:
+    """Return the policy with ε = 1 for a statement and another least for a measurement."""
+    policy = with_epsilon(policy, Fraction(1))
+    return replace(policy, roles={name: replace(role, least=least) for name, role in policy.roles.items()})
 
 
 def test_the_same_question_again_is_free(rides: Memory, new_client: NewClient) -> None:
@@ -108,6 +114,55 @@ def test_an_epsilon_that_is_none_is_refused(epsilon: str, rides: Memory, policy:
     with pytest.raises(Unsupported):
         client.ask(COUNT, Settings(epsilon=epsilon))
     assert client.charges == 0
+
+
+LEAST = "SELECT (SELECT count(*) FROM rides) AS a, (SELECT count(DISTINCT rider) FROM rides) AS b"
+"""Two measurements."""
+
+
+@pytest.fixture
+def least_client(rides: Memory, policy: Policy, new_client: NewClient) -> Client:
+    """A client whose statements pay ε = 1 and whose measurements a thousandth of it at least."""
+    return new_client(rides, policy=with_least(policy, None))
+
+
+@pytest.mark.parametrize(
+    ("sql", "epsilon", "told", "enough"),
+    [
+        (COUNT, "1e-12", '"1e-12", it must be a number from 0.001 to 1', "1"),
+        (COUNT, "0.0009999", '"0.0009999", it must be a number from 0.001 to 1', "1"),
+        (LEAST, "0.0015", "pays at least ε = 0.001 for each of the 2 measurements", "0.002"),
+    ],
+)
+def test_a_measurement_has_a_least_epsilon(
+    sql: str, epsilon: str, told: str, enough: str, least_client: Client
+) -> None:
+    """Less would let errors, memory and time be asked about for nothing; the refusal names the least, the hint suffices."""
+    client = least_client
+    with pytest.raises(Unsupported) as caught:
+        client.ask(sql, Settings(epsilon=epsilon))
+    assert (told in caught.value.message, caught.value.hint) == (True, f"SET dpsql.epsilon = '{enough}'")
+    assert client.charges == 0
+    client.ask(sql, Settings(epsilon=enough))
+
+
+def test_a_statement_of_too_many_measurements_is_refused(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Where even `per_query` is too little for each, the refusal says how many share it."""
+    client = new_client(rides, policy=with_least(policy, Fraction("0.6")))
+    with pytest.raises(Unsupported) as caught:
+        client.ask(LEAST)
+    assert caught.value.hint == "Ask for less at once: at most 1 measurements share a statement's ε."
+    assert client.charges == 0
+
+
+def test_a_noise_level_pays_the_least_at_least(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """A level for which less would do is rounded up to it."""
+    policy = with_least(policy, Fraction("0.4"))
+    roles = {name: replace(role, noise=NoiseLevel.HIGH) for name, role in policy.roles.items()}
+    client = new_client(rides, policy=replace(policy, roles=roles))
+    client.ask("SELECT count(*) FROM rides")
+    client.ask(LEAST)
+    assert costs(client) == [Fraction("0.4")] * 2
 
 
 def test_looking_costs_nothing(rides: Memory, new_client: NewClient) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import BudgetExhausted, ConfigError, InternalError
-from dpsql.policy.model import Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import Limits, Period, Privacy, Role, RoleBudget
 from dpsql.privacy.balance import Account
 from dpsql.privacy.ledger import Entry, Item, Ledger
 from dpsql.privacy.sqlite_ledger import SqliteLedger
@@ -47,7 +47,7 @@ def _account(
     role: str = "analyst", total: str = "1", *, dataset: str = "10", period: str = "never", protects: str = "passenger"
 ) -> Account:
     budget = RoleBudget(Privacy(Fraction(total), Fraction("1e-6")), Period(period))
-    made = Role(role, protects, budget, per_query=Privacy(Fraction(1)))
+    made = Role(role, protects, budget, per_query=Privacy(Fraction("0.4")))
     return Account("ana", made, Privacy(Fraction(dataset), Fraction("1e-6")))
 
 
@@ -110,6 +110,22 @@ def test_statement_is_paid_whole_or_not_at_all(ledger: SqliteLedger) -> None:
         _ask(ledger, _account(), _item("a"), _item("b"), _item("c"))
     assert _spent(ledger, _account()) == (Fraction(0), Fraction(0))
     assert ledger.entries(None, 9) == ()
+
+
+def test_measurements_of_a_day_are_counted_by_the_ledger(ledger: SqliteLedger, clock: Clock) -> None:
+    """Those of other days, of other roles and what was answered before do not count; a statement is taken whole."""
+    account = _account(total="90", dataset="900")
+    account = replace(account, role=replace(account.role, limits=Limits(runs=3)))
+    _ask(ledger, account, _item("a"), _item("b"))
+    _ask(ledger, _account("partner"), _item("other"))
+    _ask(ledger, account, _item("a"))
+    with pytest.raises(BudgetExhausted, match="3 measurements a day and has asked for 2"):
+        _ask(ledger, account, _item("c"), _item("d"))
+    _ask(ledger, account, _item("c"))
+    with pytest.raises(BudgetExhausted, match="measurements a day"):
+        _ask(ledger, account, _item("d"))
+    clock.now += timedelta(days=1)
+    _ask(ledger, account, _item("d"))
 
 
 def test_dataset_budget_binds_roles_together(ledger: SqliteLedger) -> None:

@@ -11,7 +11,7 @@ from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, ConfigShape, RoleShape
 from dpsql.policy.load.tables import Schemas
-from dpsql.policy.model import Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import Limits, Period, Privacy, Role, RoleBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,8 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Pri
         max_groups=shape.max_groups,
         noise=None if shape.per_query is None else shape.per_query.noise,
         owner=shape.owner,
+        least=None if shape.per_query is None else shape.per_query.least,
+        limits=Limits(shape.limits.runs, shape.limits.failures),
     )
 
 
@@ -137,6 +139,9 @@ def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Acce
         access.wrong((*place, "epsilon"), f'is "{_decimal(each.epsilon)}", but {budget}')
     if each.delta is not None and each.delta > total.delta:
         access.wrong((*place, "delta"), f"is above the role's whole budget, whose delta is {_decimal(total.delta)}")
+    if each.least is not None and each.least > each.epsilon:
+        most = f"one statement pays at most {_decimal(each.epsilon)}"
+        access.wrong((*place, "least"), f'is "{_decimal(each.least)}", but {most}')
     # In proportion, so that ε and δ run out together.
     share = total.delta * min(Fraction(1), each.epsilon / total.epsilon)
     return Privacy(each.epsilon, share if each.delta is None else each.delta)

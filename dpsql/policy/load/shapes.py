@@ -91,8 +91,19 @@ class PerQueryShape(Shape):
     """The most that one statement spends."""
     delta: Delta | None = None
     """The δ of one statement; unless given, the budget's in proportion to epsilon."""
+    least: Positive | None = None
+    """The least ε that one measurement of a statement pays; a thousandth of epsilon unless given."""
     noise: NoiseLevel | None = None
     """A target for the relative error: low is 2.5 %, medium 7.5 %, high 15 %."""
+
+
+class LimitsShape(Shape):
+    """What a role may have the engine do in a day (UTC), whatever it pays."""
+
+    runs: Count = 10_000
+    """The most measurements in a day."""
+    failures: Count = 10
+    """The most measurements that may fail in a day before the role's account is closed."""
 
 
 class RoleShape(Shape):
@@ -114,6 +125,8 @@ class RoleShape(Shape):
     """Which noise the role's statistics get."""
     max_groups: Count = 100_000
     """The most groups that one statement may have."""
+    limits: LimitsShape = LimitsShape()
+    """What the role may have the engine do in a day."""
     owner: Flag = False
     """Whether the role sees what all roles have spent and asked."""
 
