@@ -31,6 +31,7 @@ from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
+from dpsql.shadow.warden import Warden
 from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
@@ -122,6 +123,7 @@ class Server:
         self._stack.callback(self._ledger.close)
         self._shadow = _start_shadow(config)
         self._stack.callback(self._shadow.stop)
+        self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
         self._stack.callback(self._oracle.close)
         self._listener = await self._listen(self._furnished(config, public))

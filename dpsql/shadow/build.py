@@ -9,12 +9,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy
-from dpsql.shadow import guard, role, schema
+from dpsql.shadow import creation, guard, hidden, role, schema
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.Rows
 
-_EDITION = 3
+_EDITION = 4
 """Counts the changes of what this room creates."""
 
 
@@ -38,6 +38,8 @@ def ensure(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
         guard.create_guard(connection, policy)
         schema.create_tables(connection, policy, rows)
         schema.describe_columns(connection, policy)
+        hidden.create_hidden(connection)
+        creation.create_triggers(connection, policy)
         role.lock_down(connection, policy, users)
         connection.execute("CREATE TABLE dpsql.stamp (stamp text)")
         connection.execute("INSERT INTO dpsql.stamp VALUES (%s)", (stamp,))

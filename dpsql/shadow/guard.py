@@ -1,4 +1,8 @@
-"""The schema `dpsql` in the shadow: what refuses, what clients may look at, and what exists only to be described."""
+"""The schema `dpsql` in the shadow: what refuses, what clients may look at, and what exists only to be described.
+
+Promise: no function of ours looks a name up in a place that a client can fill. Bodies in SQL are bound when they are
+made; the others have `search_path = pg_catalog, pg_temp`, temporary objects last. `tests/shadow/test_functions.py` holds it.
+"""
 
 from psycopg import Connection
 from psycopg.sql import SQL, Literal
@@ -11,53 +15,54 @@ REFUSAL = "refused by dpsql"
 _FUNCTIONS = """
 CREATE SCHEMA dpsql;
 
-CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = code, MESSAGE = 'refused by dpsql';
 END $$;
 
-CREATE FUNCTION dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '42501',
-    MESSAGE = format('rows of protected table "%s" cannot be read', name),
+    MESSAGE = pg_catalog.format('rows of protected table "%s" cannot be read', name),
     HINT = 'Ask for an aggregate (count, sum, avg, ...) in a plain SELECT statement.';
 END $$;
 
 -- Parameters reach the gateway as text that no setting of the session changes.
 CREATE FUNCTION dpsql.spell(value anyelement) RETURNS text LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp
   SET datestyle = 'ISO, YMD' SET intervalstyle = 'iso_8601' SET extra_float_digits = 1 SET bytea_output = 'hex' AS $$
 BEGIN
-  RETURN value::text;
+  RETURN value::pg_catalog.text;
 END $$;
 
 -- What a session calls its own may hide PostgreSQL's types; their names are remembered for all sessions.
 CREATE FUNCTION dpsql.spell_type(type oid, modifier integer) RETURNS text LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN format_type(type, modifier);
+  RETURN pg_catalog.format_type(type, modifier);
 END $$;
 
-CREATE FUNCTION dpsql.margin(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION dpsql.margin(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '0A000',
     MESSAGE = 'dpsql.margin is only defined for an aggregate over a protected table',
     HINT = 'Write dpsql.margin(count(*)) in the statement that also selects count(*).';
 END $$;
 
-CREATE FUNCTION dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
-  SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value
-$$;
+CREATE FUNCTION dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE
+  RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
 CREATE AGGREGATE public.median(double precision)
   (SFUNC = array_append, STYPE = double precision[], FINALFUNC = dpsql.median_of);
 
-CREATE FUNCTION dpsql.median_of(kept interval[]) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
-  SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value
-$$;
+CREATE FUNCTION dpsql.median_of(kept interval[]) RETURNS interval LANGUAGE sql IMMUTABLE
+  RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
 CREATE AGGREGATE public.median(interval) (SFUNC = array_append, STYPE = interval[], FINALFUNC = dpsql.median_of);
 
-CREATE FUNCTION dpsql.median_of(kept timestamp[]) RETURNS timestamp LANGUAGE sql IMMUTABLE AS $$
-  SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value
-$$;
+CREATE FUNCTION dpsql.median_of(kept timestamp[]) RETURNS timestamp LANGUAGE sql IMMUTABLE
+  RETURN (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
 CREATE AGGREGATE public.median(timestamp) (SFUNC = array_append, STYPE = timestamp[], FINALFUNC = dpsql.median_of);
 """
 
@@ -83,27 +88,12 @@ CREATE VIEW dpsql.columns AS
 COMMENT ON VIEW dpsql.columns IS 'what the owner of the data declared about the columns';
 """
 
-_ACTIVITY = """
-SET LOCAL allow_system_table_mods = on;
-CREATE TABLE dpsql.activity AS TABLE pg_catalog.pg_stat_activity WITH NO DATA;
-DO $$
-DECLARE
-  rows text := rtrim(pg_get_viewdef('pg_catalog.pg_stat_activity'::regclass), ';');
-BEGIN
-  EXECUTE format('CREATE FUNCTION dpsql.own_activity() RETURNS SETOF dpsql.activity LANGUAGE sql SECURITY DEFINER'
-    ' SET search_path = pg_catalog AS %L', format('SELECT * FROM (%s) AS a WHERE usename = session_user', rows));
-END $$;
-CREATE OR REPLACE VIEW pg_catalog.pg_stat_activity AS SELECT * FROM dpsql.own_activity();
-RESET allow_system_table_mods;
-"""
-"""A user sees their own sessions only, and so finds the one to cancel."""
-
 _MASKED = """
 CREATE FUNCTION dpsql.masked() RETURNS boolean LANGUAGE plpgsql STABLE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN pg_my_temp_schema() <> 0 AND EXISTS (
-    SELECT FROM pg_class WHERE relnamespace = pg_my_temp_schema() AND relname = ANY ({names}));
+  RETURN pg_catalog.pg_my_temp_schema() <> 0 AND EXISTS (
+    SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relname = ANY ({names}));
 END $$;
 """
 
@@ -112,7 +102,6 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     """Create the schema; the owner's connection, in the new database, before the tables."""
     connection.execute(_FUNCTIONS)
     connection.execute(_TABLES)
-    connection.execute(_ACTIVITY)
     # Whether a temporary table of this session bears a declared table's name, and would be read in its stead.
     connection.execute(SQL(_MASKED).format(names=Literal(list(policy.tables))))
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")

@@ -79,7 +79,7 @@ class _Session:
     def _ask(self, settings: Settings, question: Question) -> Rows:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS)
-        zone = sql.SQL("SELECT set_config('TimeZone', {}, false)").format(settings.time_zone)
+        zone = sql.SQL("SET TimeZone = {}").format(settings.time_zone)
         self._connection.execute(zone)
         return self._connection.execute(question).fetchall()
 

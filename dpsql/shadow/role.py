@@ -16,7 +16,7 @@ from dpsql.shadow.postgres import OWNER
 CLIENTS = "dpsql_clients"
 """The role that every user is a member of."""
 ORACLE = "dpsql_oracle"
-"""The user as whom planning asks; it has a client's rights from the start, so there are none to go back to."""
+"""The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
 
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
@@ -27,7 +27,15 @@ _DENIED_PATTERN = (
     "|pg_control|pg_import_system|pg_stat_reset|pg_stat_force|pg_stat_clear|query_to_xml|table_to_xml|schema_to_xml"
     "|database_to_xml|cursor_to_xml)"
 )
-_DENIED_NAMES = ("loread", "lowrite")
+_DENIED_NAMES = (
+    "loread",
+    "lowrite",
+    # They run statements that they are given as text.
+    "ts_stat",
+    "ts_rewrite",
+    # Clients get it back below; what planning asks must not change how the next constant is read.
+    "set_config",
+)
 _ALLOWED_NAMES = (
     "pg_advisory_unlock_all",  # drivers call it when they give a connection back; it gives up what nobody can take
     "pg_stat_get_backend_idset",
@@ -60,21 +68,18 @@ def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
         if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, "public", "none", ""):
             raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
     for user in (ORACLE, *users):
-        connection.execute(
-            SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE IN ROLE {}").format(
-                Identifier(user), Identifier(CLIENTS)
-            )
-        )
-        connection.execute(SQL("ALTER ROLE {} SET statement_timeout = '5min'").format(Identifier(user)))
+        connection.execute(SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE").format(Identifier(user)))
+        if user != ORACLE:
+            connection.execute(SQL("GRANT {} TO {}").format(Identifier(CLIENTS), Identifier(user)))
 
 
 def close_databases(connection: Connection, database: str) -> None:
     """Let clients into `database` only, and make nothing but temporary tables there."""
     for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
         connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
-    connection.execute(
-        SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(Identifier(database), Identifier(CLIENTS))
-    )
+    name = Identifier(database)
+    connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(CLIENTS)))
+    connection.execute(SQL("GRANT CONNECT ON DATABASE {} TO {}").format(name, Identifier(ORACLE)))
 
 
 def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
@@ -82,16 +87,20 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     pattern, names, allowed = _DENIED_PATTERN, list(_DENIED_NAMES), list(_ALLOWED_NAMES)
     connection.execute(SQL(_REVOKE).format(pattern=pattern, names=names, allowed=allowed))
     connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
-    clients = Identifier(CLIENTS)
-    for statement in (
-        "REVOKE ALL ON SCHEMA public FROM PUBLIC",
-        "GRANT USAGE ON SCHEMA public, dpsql TO {}",
-        "GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.columns TO {}",
+    # Not a setting of roles: those are rows that a role can write itself.
+    connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = '5min'").format(Identifier(policy.dataset)))
+    both = SQL(", ").join(map(Identifier, (CLIENTS, ORACLE)))
+    for statement, to in (
+        ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),
+        ("GRANT USAGE ON SCHEMA public TO {}", both),
+        ("GRANT USAGE ON SCHEMA dpsql TO {}", Identifier(CLIENTS)),
+        ("GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.columns TO {}", Identifier(CLIENTS)),
+        ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config TO {}", Identifier(CLIENTS)),
     ):
-        connection.execute(SQL(statement).format(clients))
+        connection.execute(SQL(statement).format(to))
     for table in policy.tables.values():
         if table.public:
-            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), clients))
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), both))
         for user, role in users.items():
             if not table.public and _may_use(policy.roles[role], table.name):
                 name = Identifier("public", table.name)

@@ -11,15 +11,16 @@ from tests.clients.data import LONG_TRIPS
 from tests.clients.site import Site
 
 ALIKE = (
-    "\\d;\\dS;\\d trips;\\d zones;\\d+ zones;\\dA;\\dAc;\\dAf;\\dAo;\\dAp;\\db;\\db+;\\dc;\\dcS;\\dC;\\dd;\\dD;\\ddp;"
+    "\\d;\\dS;\\d trips;\\d zones;\\d+ zones;\\dA;\\dAc;\\dAf;\\dAo;\\dAp;\\db;\\dc;\\dcS;\\dC;\\dd;\\dD;\\ddp;"
     "\\dE;\\des;\\det;\\deu;\\dew;\\dF;\\dFd;\\dFp;\\dFt;\\di;\\dl;\\dL;\\dm;\\do;\\doS;\\dO;\\dP;\\dRp;\\dRs;\\ds;\\dt;"
-    "\\dT;\\dTS;\\dv;\\dvS;\\dx;\\dx+;\\dX;\\dy;\\lo_list;\\sf pg_catalog.date_part(text,date);\\encoding"
+    "\\dT;\\dTS;\\dv;\\dvS;\\dx;\\dx+;\\dX;\\lo_list;\\sf pg_catalog.date_part(text,date);\\encoding"
 )
 """Commands that print what they print on a plain server."""
 MORE = (
-    "\\l;\\l+;\\d+;\\da;\\dconfig;\\df;\\dfS;\\dg;\\du+;\\di+;\\dL+;\\dn;\\dn+;\\dp;\\drds;\\drg;\\dt+;\\z;\\conninfo"
+    "\\db+;\\dy;\\l;\\l+;\\d+;\\da;\\dconfig;\\df;\\dfS;\\dg;\\du+;\\di+;\\dL+;\\dn;\\dn+;\\dp;\\drds;"
+    "\\drg;\\dt+;\\z;\\conninfo"
 )
-"""Commands that also show the schema dpsql, its roles, rights, settings and sizes."""
+"""Commands that also show the schema dpsql, its roles, rights, settings, triggers and sizes."""
 _POLICY = (
     "Policies (forced row security enabled):",
     '    POLICY "dpsql"',

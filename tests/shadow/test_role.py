@@ -45,6 +45,11 @@ DENIED = [
     "select * from pg_hba_file_rules",
     "select * from pg_file_settings",
     "comment on table trips is 'x'",
+    "grant select on secrets to gus",
+    "create temp table t (a int); comment on table t is 'x'",
+    "create temp table t (a int); create index on t (a)",
+    "select * from ts_stat('select null::tsvector')",
+    "select ts_rewrite('a'::tsquery, 'select null::tsquery, null::tsquery')",
     "begin; lock table zones in access exclusive mode",
     "select pg_export_snapshot()",
     "select pg_switch_wal()",
@@ -77,12 +82,9 @@ def test_role_is_denied(connect: Connect, statement: str) -> None:
 
 
 def test_what_only_warns_does_nothing(connect: Connect) -> None:
-    """PostgreSQL answers these with a warning and leaves the tables alone."""
+    """PostgreSQL answers this with a warning and leaves the table alone."""
     connection = connect("ana")
     connection.execute("analyze trips")
-    connection.execute("grant select on secrets to gus")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connect("gus").execute("select from secrets limit 0")
     assert connection.execute("select 1 from pg_stats where tablename = 'trips'").fetchall() == []
 
 

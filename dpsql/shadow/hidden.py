@@ -1,0 +1,68 @@
+"""What the catalogue would tell one client about another: sessions, and how much they keep in temporary tables."""
+
+from psycopg import Connection
+
+_ACTIVITY = """
+SET LOCAL allow_system_table_mods = on;
+CREATE TABLE dpsql.activity AS TABLE pg_catalog.pg_stat_activity WITH NO DATA;
+DO $$
+DECLARE
+  rows text := rtrim(pg_get_viewdef('pg_catalog.pg_stat_activity'::regclass), ';');
+BEGIN
+  EXECUTE format('CREATE FUNCTION dpsql.own_activity() RETURNS SETOF dpsql.activity LANGUAGE sql SECURITY DEFINER'
+    ' SET search_path = pg_catalog, pg_temp BEGIN ATOMIC SELECT * FROM (%s) AS a WHERE usename = session_user; END', rows);
+END $$;
+CREATE OR REPLACE VIEW pg_catalog.pg_stat_activity AS SELECT * FROM dpsql.own_activity();
+RESET allow_system_table_mods;
+"""
+"""A user sees their own sessions only, and so finds the one to cancel.
+
+SECURITY DEFINER, because PostgreSQL's own function shows the sessions of others to whoever may call it. The body is bound
+when it is made: no name in it is looked up later.
+"""
+
+_SIZE = """
+CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
+  RETURN (SELECT sum(greatest(relpages, 0)) * 8192 FROM pg_catalog.pg_class
+           WHERE oid = ANY (relations) AND relpersistence <> 't')::bigint;
+CREATE FUNCTION dpsql.indexes_of(relation oid) RETURNS oid[] LANGUAGE sql STABLE
+  RETURN ARRAY(SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = relation);
+CREATE FUNCTION dpsql.size_of_all() RETURNS bigint LANGUAGE sql STABLE
+  RETURN dpsql.size_of(ARRAY(SELECT oid FROM pg_catalog.pg_class));
+"""
+
+_SIZES = {
+    "pg_relation_size(regclass)": "dpsql.size_of(ARRAY[$1::oid])",
+    "pg_relation_size(regclass, text)": "dpsql.size_of(ARRAY[$1::oid])",
+    "pg_table_size(regclass)": "dpsql.size_of(ARRAY[$1::oid])",
+    "pg_indexes_size(regclass)": "dpsql.size_of(dpsql.indexes_of($1))",
+    "pg_total_relation_size(regclass)": "dpsql.size_of($1::oid || dpsql.indexes_of($1))",
+    "pg_database_size(name)": "dpsql.size_of_all()",
+    "pg_database_size(oid)": "dpsql.size_of_all()",
+    "pg_tablespace_size(name)": "dpsql.size_of_all()",
+    "pg_tablespace_size(oid)": "dpsql.size_of_all()",
+}
+"""PostgreSQL's functions that ask the disk, which has the temporary tables of everybody, and what they say here."""
+
+
+def create_hidden(connection: Connection) -> None:
+    """Replace what shows other clients' sessions and sizes; the owner's connection, in the new database."""
+    connection.execute(_ACTIVITY)
+    connection.execute(_SIZE)
+    for signature, size in _SIZES.items():
+        _replace(connection, signature, size)
+
+
+def _replace(connection: Connection, signature: str, body: str) -> None:
+    """Put a function of ours in the place of PostgreSQL's.
+
+    Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, whatever the
+    catalogue says of them.
+    """
+    name = signature.partition("(")[0]
+    for statement in (
+        f"REVOKE ALL ON FUNCTION pg_catalog.{signature} FROM PUBLIC",
+        f"ALTER FUNCTION pg_catalog.{signature} RENAME TO dpsql_{name}",
+        f"CREATE FUNCTION pg_catalog.{signature} RETURNS bigint LANGUAGE sql STABLE STRICT RETURN {body}",
+    ):
+        connection.execute(statement.encode())

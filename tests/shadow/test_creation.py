@@ -1,0 +1,115 @@
+"""What a client may create in the shadow, whatever the wire let through."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from dpsql.shadow.postgres import Postgres
+
+Connect = Callable[[str], psycopg.Connection]
+
+REFUSED = [
+    "create temp view v as select 1",
+    "create temp recursive view v (n) as select 1",
+    "create view pg_temp.v as select 1",
+    "create materialized view pg_temp.v as select 1",
+    "create temp sequence s",
+    "create domain pg_temp.d as int",
+    "create type pg_temp.c as (a int)",
+    "create type pg_temp.e as enum ('a')",
+    "create type pg_temp.r as range (subtype = int)",
+    "create aggregate pg_temp.a(int) (sfunc = int4pl, stype = int)",
+    "create operator pg_temp.=== (leftarg = int, rightarg = int, function = int4eq)",
+    "create cast (text as int) with inout as implicit",
+    'create collation pg_temp.c from "C"',
+    "create text search dictionary pg_temp.d (template = simple)",
+    "create schema authorization current_user",
+    "create schema s create view v as select 1",
+    "create extension vector",
+    "create rule r as on select to kept do instead select 1",
+    "create trigger t before insert on kept execute function suppress_redundant_updates_trigger()",
+    "create index on kept (a)",
+    "create statistics pg_temp.s on a, b from kept",
+    "create policy p on kept",
+    "create publication p",
+    "create foreign data wrapper w",
+    "create event trigger e on ddl_command_start execute function dpsql.check_command()",
+    "alter table kept rename to pg_authid",
+    "alter table kept add check (a > 0)",
+    "alter event trigger dpsql_command disable",
+    "alter default privileges grant select on tables to public",
+    "comment on table kept is 'hello'",
+    "comment on column kept.a is 'hello'",
+    "security label on table kept is 'x'",
+    "grant select on kept to public",
+    "drop schema dpsql cascade",
+    "drop owned by current_user",
+    "reassign owned by current_user to public",
+    "import foreign schema s from server w into pg_temp",
+]
+ALLOWED = [
+    "create temp table t (a int primary key, b text default 'x', check (a > 0))",
+    "create temp table t on commit drop as select 1 as a",
+    "create local temporary table if not exists t (like kept including all)",
+    "select 1 as a into temp t",
+    "create table pg_temp.t (a int)",
+    "drop table kept",
+]
+TAKEN = ["pg_authid", "pg_database", "pg_class", "pg_stat_activity", "text", "date", "int4", "bool", "trips", "zones"]
+
+
+@pytest.fixture
+def client(connect: Connect) -> psycopg.Connection:
+    """Give a client's session with a temporary table."""
+    session = connect("ana")
+    session.execute("create temp table kept (a int, b int)")
+    return session
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_only_temporary_tables_are_created(client: psycopg.Connection, statement: str) -> None:
+    """Everything else that would be in the catalogue is refused by the server itself."""
+    with pytest.raises(psycopg.Error) as caught:
+        client.execute(statement.encode())
+    assert caught.value.sqlstate in ("42501", "0A000", "42704", "2BP01", "42710")
+
+
+@pytest.mark.parametrize("statement", ALLOWED)
+def test_temporary_tables_are_created(client: psycopg.Connection, statement: str) -> None:
+    """In every way to write it."""
+    client.execute(statement.encode())
+
+
+@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize(
+    "form", ["create temp table {} (a int)", "create temp table {} as select 1 as a", "select 1 as a into temp {}"]
+)
+def test_names_of_others_are_not_taken(client: psycopg.Connection, name: str, form: str) -> None:
+    """Neither a table nor a type of PostgreSQL's, nor a declared table, is hidden by a temporary one."""
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="another's name"):
+        client.execute(form.format(f'"{name}"').encode())
+    assert client.execute(
+        "select count(*) from pg_class where relname = %s and relpersistence = 't'", (name,)
+    ).fetchone() == (0,)
+
+
+def test_settings_can_not_be_stored_by_privilege_of_planning(connect: Connect) -> None:
+    """The session that evaluates constants creates nothing at all, and sets nothing by function."""
+    session = connect("dpsql_oracle")
+    for statement in ("create temp table t (a int)", "select set_config('datestyle', 'German', false)"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            session.execute(statement.encode())
+
+
+def test_a_name_that_was_taken_is_noticed(connect: Connect, shadow: Postgres) -> None:
+    """Were a declared table's name taken all the same, the wire asks `dpsql.masked` before each private statement."""
+    session = connect("ana")
+    with psycopg.connect(shadow.dsn("taxi"), autocommit=True) as owner:
+        owner.execute("alter event trigger dpsql_names disable")
+        try:
+            assert session.execute("select dpsql.masked()").fetchone() == (False,)
+            session.execute("create temp table trips (a int)")
+        finally:
+            owner.execute("alter event trigger dpsql_names enable")
+    assert session.execute("select dpsql.masked()").fetchone() == (True,)

@@ -1,0 +1,59 @@
+"""Functions of ours look up no name that a client could take."""
+
+import psycopg
+import pytest
+
+from dpsql.shadow.postgres import Postgres
+
+_OURS = """
+  SELECT p.oid::regprocedure::text, p.prosecdef, p.prosqlbody IS NOT NULL, coalesce(p.proconfig, '{}')
+    FROM pg_proc AS p WHERE p.prokind <> 'a' AND (p.oid >= 16384 OR p.prosqlbody IS NOT NULL)
+"""
+_LAST = "search_path=pg_catalog, pg_temp"
+
+
+def _careless(connection: psycopg.Connection) -> list[str]:
+    """Return the functions whose names a session's own objects could take."""
+    found = connection.execute(_OURS).fetchall()
+    return [
+        name
+        for name, definer, bound, settings in found
+        if not (bound or _LAST in settings) or (definer and _LAST not in settings)
+    ]
+
+
+@pytest.fixture
+def owner(shadow: Postgres) -> psycopg.Connection:
+    """Give the owner's session, in a transaction that is rolled back."""
+    return psycopg.connect(shadow.dsn("taxi"))
+
+
+def test_no_function_looks_names_up_among_temporary_objects(owner: psycopg.Connection) -> None:
+    """Each body is bound when it is made, or searches `pg_temp` last; PostgreSQL's own in SQL are bound, too."""
+    with owner:
+        assert len(owner.execute(_OURS).fetchall()) > 15
+        assert _careless(owner) == []
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'",
+        "LANGUAGE sql AS 'SELECT 1'",
+        "LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS 'SELECT 1'",
+        "LANGUAGE sql SECURITY DEFINER RETURN 1",
+    ],
+)
+def test_a_careless_function_would_be_found(owner: psycopg.Connection, definition: str) -> None:
+    """Without a path, with one that leaves `pg_temp` first, and as its owner without any."""
+    with owner:
+        owner.execute(f"CREATE FUNCTION dpsql.careless() RETURNS integer {definition}".encode())
+        assert _careless(owner) == ["dpsql.careless()"]
+        owner.rollback()
+
+
+def test_only_what_lists_sessions_runs_as_its_owner(owner: psycopg.Connection) -> None:
+    """PostgreSQL's own needs the right to see every session."""
+    with owner:
+        definers = "SELECT oid::regprocedure::text FROM pg_proc WHERE prosecdef"
+        assert owner.execute(definers).fetchall() == [("dpsql.own_activity()",)]

@@ -1,0 +1,88 @@
+"""What one client's catalogue says of another client."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from dpsql.shadow.postgres import Postgres
+
+Connect = Callable[[str], psycopg.Connection]
+
+SIZES = [
+    "pg_relation_size({oid}::regclass)",
+    "pg_relation_size({oid}::regclass, 'main')",
+    "pg_table_size({oid}::regclass)",
+    "pg_indexes_size({oid}::regclass)",
+    "pg_total_relation_size({oid}::regclass)",
+    "pg_database_size(current_database())",
+    "pg_tablespace_size('pg_default')",
+]
+_REPLACED = """
+  select count(*) from pg_proc
+   where proname ~ '^pg_(relation|table|indexes|total_relation|database|tablespace)_size$' and prosqlbody is null"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_say_nothing_of_temporary_tables(connect: Connect, size: str) -> None:
+    """They are the same before and after somebody fills one."""
+    ana, gus = connect("ana"), connect("gus")
+    ana.execute("create temp table kept (a text, primary key (a))")
+    ((oid,),) = ana.execute("select 'kept'::regclass::oid").fetchall()
+    asked = f"select {size}".format(oid=oid).encode()
+    before = gus.execute(asked).fetchone()
+    ana.execute("insert into kept select n::text from generate_series(1, 10000) as n")
+    assert gus.execute(asked).fetchone() == before
+    ana.execute("drop table kept")
+
+
+def test_sizes_would_tell(shadow: Postgres) -> None:
+    """PostgreSQL's own function, under another name, sees the rows: that no client has it is what counts."""
+    with psycopg.connect(shadow.dsn("taxi")) as owner:
+        owner.execute(
+            "create function pg_temp.size(regclass, text) returns bigint language internal as 'pg_relation_size'"
+        )
+        owner.execute("create temp table kept as select generate_series(1, 10000)")
+        assert owner.execute("select pg_temp.size('kept', 'main') > 100000").fetchone() == (True,)
+        assert owner.execute(_REPLACED).fetchone() == (0,)
+        owner.rollback()
+
+
+def test_sizes_of_declared_tables_are_shown(connect: Connect) -> None:
+    """Tools show them beside names."""
+    row = (
+        connect("ana")
+        .execute("select pg_size_pretty(pg_table_size('zones')), pg_total_relation_size('zones')")
+        .fetchone()
+    )
+    assert row == ("8192 bytes", 24576)
+
+
+def test_activity_is_bound_when_it_is_made(connect: Connect, shadow: Postgres) -> None:
+    """A temporary object with the name of what it reads changes nothing, even where one can be made."""
+    ana, gus = connect("ana"), connect("gus")
+    with psycopg.connect(shadow.dsn("taxi"), autocommit=True) as owner:
+        owner.execute("alter event trigger dpsql_command disable")
+        owner.execute("alter event trigger dpsql_names disable")
+        try:
+            ana.execute("create temp table pg_authid as select 1 as oid, 'ana'::name as rolname")
+            ana.execute("create temp view pg_database as select 1::oid as oid, (1 / 0)::text::name as datname")
+        finally:
+            owner.execute("alter event trigger dpsql_command enable")
+            owner.execute("alter event trigger dpsql_names enable")
+        seen = {pid for (pid,) in ana.execute("select pid from pg_catalog.pg_stat_activity").fetchall()}
+        assert ana.info.backend_pid in seen
+        assert gus.info.backend_pid not in seen
+        owner.execute(_BROKEN)
+        try:
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                ana.execute("select dpsql.broken_activity()")
+        finally:
+            owner.execute("drop function dpsql.broken_activity")
+
+
+_BROKEN = """
+CREATE FUNCTION dpsql.broken_activity() RETURNS SETOF name LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS
+  'SELECT datname FROM pg_stat_get_activity(NULL) AS s LEFT JOIN pg_database AS d ON true'
+"""
+"""What the function must not be: the names in it are looked up when it runs, temporary objects first."""

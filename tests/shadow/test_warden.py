@@ -1,0 +1,88 @@
+"""Temporary tables are bounded, and what a client stored for later sessions is taken back."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.warden import Limits, Warden
+
+Connect = Callable[[str], psycopg.Connection]
+_MIB = 1 << 20
+_FILL = "create temp table {} as select repeat('x', 1000) as a from generate_series(1, {})"
+_PATIENCE = 20.0
+
+
+@pytest.fixture
+def warden(shadow: Postgres) -> Iterator[Warden]:
+    """Give one with small limits."""
+    watching = Warden(shadow.dsn("postgres"), Limits(session=20 * _MIB, all=30 * _MIB))
+    yield watching
+    watching.close()
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _ended(session: psycopg.Connection) -> bool:
+    try:
+        session.execute("select 1")
+    except psycopg.OperationalError:
+        return True
+    return False
+
+
+@pytest.mark.usefixtures("warden")
+def test_one_session_can_not_fill_the_disk(connect: Connect) -> None:
+    """Not with one statement that has not ended yet, and not bit by bit; a small table stays."""
+    small = connect("gus")
+    small.execute(_FILL.format("small", 1000).encode())
+    with pytest.raises(psycopg.OperationalError, match="terminating connection"):
+        connect("ana").execute(_FILL.format("large", 3_000_000).encode())
+    many = connect("ana")
+    for number in range(12):
+        many.execute(_FILL.format(f"t{number}", 2_500).encode())
+    _until(lambda: _ended(many))
+    assert small.execute("select count(*) from small").fetchone() == (1000,)
+
+
+@pytest.mark.usefixtures("warden")
+def test_all_sessions_together_can_not(connect: Connect) -> None:
+    """Each below its own limit; the largest goes."""
+    sessions = [connect("ana") for _ in range(2)]
+    for place, session in enumerate(sessions):
+        session.execute(_FILL.format("t", 15_500 + place * 1000).encode())
+    _until(lambda: _ended(sessions[1]))
+    assert not _ended(sessions[0])
+
+
+@pytest.mark.usefixtures("warden")
+def test_stored_settings_are_taken_back(connect: Connect, shadow: Postgres, caplog: pytest.LogCaptureFixture) -> None:
+    """PostgreSQL lets every role store some for itself; the operator's log says who did."""
+    with caplog.at_level(logging.ERROR, "dpsql.shadow"):
+        connect("ana").execute("alter role ana set search_path = 'pg_temp'")
+        with psycopg.connect(shadow.dsn("postgres"), autocommit=True) as owner:
+            _until(
+                lambda: owner.execute("select count(*) from pg_db_role_setting where setrole <> 0").fetchone() == (0,)
+            )
+        _until(lambda: "ana" in caplog.text)
+    path = connect("ana").execute("show search_path").fetchone()
+    assert path == ('"$user", public',)
+
+
+def test_it_goes_on_after_its_session_is_lost(connect: Connect, shadow: Postgres, warden: Warden) -> None:
+    """A shadow that was restarted is watched as before."""
+    with psycopg.connect(shadow.dsn("postgres"), autocommit=True) as owner:
+        _until(lambda: warden._connection is not None)
+        owner.execute(
+            "select pg_terminate_backend(pid) from pg_stat_get_activity(null) where usesysid = 10 and pid <> pg_backend_pid()"
+        )
+    with pytest.raises(psycopg.OperationalError, match="terminating connection"):
+        connect("ana").execute(_FILL.format("large", 3_000_000).encode())
