@@ -1,5 +1,6 @@
 """What a statement measures, without noise: from its text through the real pipeline to exact integers."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -105,10 +106,10 @@ class Measured:
         """Return the exact numbers of every group that has any."""
         if isinstance(self.measurement, Buckets):
             histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
-            return dict(zip(self.measurement.groups.grouped, histogram, strict=True))
+            return dict(zip(each_once(self.measurement.groups.grouped), histogram, strict=True))
         exact = exact_sums(self.measurement, self.rows())
         keys = self.measurement.groups.grouped if exact.keys is None else exact.keys
-        return dict(zip(keys, exact.coordinates, strict=True))
+        return dict(zip(each_once(keys), exact.coordinates, strict=True))
 
     def moves(self, table: str, rows: Sequence[Row], unit: str) -> Iterator[int]:
         """Yield, for every unit, how far its rows move the measurement; the table is left without the last one's."""
@@ -131,6 +132,14 @@ class Measured:
             return sum(moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
+
+
+def each_once(keys: Iterable[KeyRow]) -> Iterator[KeyRow]:
+    """Yield the keys, those that occur again told apart: what is released twice counts twice."""
+    seen: Counter[KeyRow] = Counter()
+    for key in keys:
+        seen[key] += 1
+        yield key if seen[key] == 1 else (*key, f"again {seen[key]}")
 
 
 def _pairs(one: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:

@@ -6,7 +6,7 @@ One PostgreSQL serves all tests; the database `clamped` in it is the reference e
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from dpsql.privacy.ledger import Ledger
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.public import Public, read_public
 from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.rewrite.literal import format_value
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
@@ -140,17 +141,21 @@ class World:
 
 
 @contextmanager
-def running(policy: Policy) -> Iterator[World]:
-    """Start the shadow of a policy."""
+def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | None = None) -> Iterator[World]:
+    """Start the shadow of a policy, with the public rows that an engine has."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-heart-"))
     directory.chmod(0o711)
-    public = read_public(policy, Memory(policy))
+    public = read_public(policy, engine or Memory(policy))
 
-    def rows(table: Table) -> list[tuple[object, ...]]:
-        return [tuple(row) for row in zip(*public.rows[table.name].values(), strict=True)]
+    def rows(table: Table) -> list[tuple[str | None, ...]]:
+        texts = [
+            [None if v is None else format_value(v, table.columns[name].type) for v in values]
+            for name, values in public.rows[table.name].items()
+        ]
+        return list(zip(*texts, strict=True))
 
     server = Postgres.start(directory / "shadow")
-    build.ensure(server, policy, USERS, rows)
+    build.ensure(server, policy, users, rows)
     session = OracleSession(server.dsn(policy.dataset, ORACLE))
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
     yield World(policy, public, server, session, owner)

@@ -3,14 +3,14 @@
 import csv
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 
 from dpsql.engines.duckdb import _SETTINGS, DuckDb
-from dpsql.policy.model import Policy, SqlType, Table
+from dpsql.policy.model import Column, Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
 _NULL = "(null)"
@@ -21,8 +21,18 @@ _TYPES = {SqlType.NUMERIC: "DECIMAL(18, 4)", SqlType.DOUBLE: "DOUBLE", SqlType.T
 class Memory(DuckDb):
     """A `DuckDb` without a file; what it runs is what a server would run."""
 
-    def __init__(self, policy: Policy, *, unique: Sequence[str] = ()) -> None:
-        """Make the policy's tables, empty but for the public zones; `unique` names columns with a constraint."""
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        unique: Sequence[str] = (),
+        public: Mapping[str, Sequence[Row]] = {"zones": ZONES},
+        types: Mapping[str, str] = {},
+    ) -> None:
+        """Make the policy's tables, empty but for the public ones.
+
+        `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
+        """
         super().__init__({})
         self.close()
         self._spill = None
@@ -30,8 +40,9 @@ class Memory(DuckDb):
         self._connection = duckdb.connect(config={**_SETTINGS, "threads": 1})
         self._policy = policy
         for table in policy.tables.values():
-            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique)})")
-        self.fill("zones", ZONES)
+            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")
+        for name, rows in public.items():
+            self.fill(name, rows)
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run whatever a test wants."""
@@ -58,9 +69,13 @@ class Memory(DuckDb):
         )
 
 
-def _definitions(table: Table, unique: Sequence[str]) -> str:
+def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str]) -> str:
+    def type_(c: Column) -> str:
+        usual = _TYPES.get(c.type, c.type.value)
+        return types.get(f"{table.name}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
+
     return ", ".join(
-        f"{c.name} {_TYPES.get(c.type, c.type.value)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
+        f"{c.name} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
         for c in table.columns.values()
     )
 

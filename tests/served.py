@@ -1,6 +1,6 @@
 """PostgreSQL as the engine over tables that a test fills: the engine's own code, in the shadow's cluster."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import psycopg
@@ -23,8 +23,10 @@ class Filled(Engine, Protocol):
 class Served(PostgresEngine):
     """A `PostgresEngine` over a database of its own in the shadow's cluster."""
 
-    def __init__(self, world: World, name: str, **settings: str) -> None:
-        """Make the database `name` with the policy's tables, empty but for the public zones, and a role to read them.
+    def __init__(
+        self, world: World, name: str, public: Mapping[str, Sequence[Row]] = {"zones": ZONES}, /, **settings: str
+    ) -> None:
+        """Make the database `name` with the policy's tables, empty but for the public ones, and a role to read them.
 
         `settings` are PostgreSQL's own, for every session.
         """
@@ -36,7 +38,7 @@ class Served(PostgresEngine):
             world.owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
         self._policy, self._owner = world.policy, world.connect("dpsql_owner", name)
         for table in world.policy.tables.values():
-            write_table(self._owner, "public", table, ZONES if table.public else [])
+            write_table(self._owner, "public", table, public.get(table.name, []))
         self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         dsn = world.server.dsn(name).replace("user=dpsql_owner", "user=reader")
         super().__init__(dsn, [table.name for table in world.policy.tables.values()])

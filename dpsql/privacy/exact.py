@@ -11,7 +11,7 @@ from dpsql.errors import InternalError
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.sums import Sums
 from dpsql.rewrite.groups import Groups
-from dpsql.rewrite.keys import Cell
+from dpsql.rewrite.keys import Cell, order_of
 
 Row = Sequence[int | str | None]
 """One row of the engine: the groups' keys, then whole numbers, most of them as text."""
@@ -25,12 +25,14 @@ class ExactSums:
     keys: Sequence[KeyRow] | None
     """The groups found, as they are shown, where the policy does not declare them."""
     coordinates: Sequence[Sequence[int]] = field(repr=False)
+    width: int = 1
+    """How many coordinates a group has, there being groups or not."""
 
     def at(self, keys: Sequence[KeyRow]) -> "ExactSums":
         """Return the coordinates of groups that were found out before, zero where there are none."""
         found = dict(zip(self.keys or (), self.coordinates, strict=True))
-        nothing = (0,) * max((len(row) for row in self.coordinates), default=1)
-        return ExactSums(None, [found.get(key, nothing) for key in keys])
+        nothing = (0,) * self.width
+        return ExactSums(None, [found.get(key, nothing) for key in keys], self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
         found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
     if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
         return _discovered(measurement, found)
-    nothing = (0,) * len(measurement.features)
-    return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped])
+    nothing, width = (0,) * len(measurement.features), len(measurement.features)
+    return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
 
 
 def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
@@ -69,12 +71,11 @@ def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
 def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
     """Return the groups that occur and are possible, in the order of their keys."""
     shown = {key: measurement.groups.show(key) for key in found}
-    possible = sorted(((s, key) for key, s in shown.items() if s is not None), key=lambda pair: _order(pair[0]))
-    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible])
-
-
-def _order(row: KeyRow) -> list[tuple[bool, str, float]]:
-    return [(c is None, c if isinstance(c, str) else "", 0.0 if isinstance(c, str) else float(c or 0)) for c in row]
+    # By the keys alone, in which no two tie: the order in which the engine returns them depends on everybody's rows.
+    possible = sorted(
+        ((s, key) for key, s in shown.items() if s is not None), key=lambda pair: [*map(order_of, pair[0])]
+    )
+    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible], len(measurement.features))
 
 
 def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:

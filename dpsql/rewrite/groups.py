@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.fact import Env
 from dpsql.rewrite.facts import facts
-from dpsql.rewrite.keys import Cell, Key, key_of, too_many
+from dpsql.rewrite.keys import Cell, Key, key_of, order_of, too_many
 from dpsql.rewrite.relation import Join, Relation
 
 PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
@@ -24,11 +24,26 @@ PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The keys, and every group as the values that the engine would return for it and those that are shown."""
+    """The keys, and every group as the values that the engine would return for it and those that are shown.
+
+    Promise: each tuple that the engine can return is one group at most, whatever exact arithmetic tells apart. Listed
+    twice, one set of rows would be released twice, with noise of its own each time, for one charge.
+    """
 
     keys: tuple[Key, ...]
     grouped: tuple[tuple[Cell, ...], ...]
     shown: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        """See that the promise is kept, at planning.
+
+        Raises:
+            InternalError: a group is listed twice, or as what the engine returns for none.
+        """
+        fractional = [place for place, key in enumerate(self.keys) if key.fractional]
+        as_returned = all(self.keys[i].returned(group[i]) == group[i] for group in self.grouped for i in fractional)
+        if not as_returned or len(set(self.grouped)) < len(self.grouped):
+            raise InternalError
 
     def show(self, grouped: tuple[Cell, ...]) -> tuple[Cell, ...] | None:
         """Return how a group that was found out is shown; None if a declared key can't have such a value."""
@@ -144,14 +159,12 @@ def _part(
         key = key_of(exprs[index], env, limit)
         return _Part(members, (key,), [(pair,) for pair in (key.shown or {}).items()])
     chosen = [exprs[i] for i in members]
-    cells = dict.fromkeys(_public_cells(chosen, source, relation, env, rows))
+    cells = sorted(set(_public_cells(chosen, source, relation, env, rows)), key=lambda row: [*map(order_of, row)])
     keys = tuple(Key(e, e, {}) for e in chosen)
-    pairs = (tuple((k.returned(c), c) for k, c in zip(keys, row, strict=True)) for row in cells)
-    return _Part(members, keys, sorted(pairs, key=_order))
-
-
-def _order(row: tuple[tuple[Cell, Cell], ...]) -> list[tuple[bool, str | float]]:
-    return [(shown is None, shown if isinstance(shown, str) else float(shown or 0)) for _, shown in row]
+    merged: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
+    for row in cells:  # values that double precision takes for one are one group, shown as the first of them
+        merged.setdefault(tuple(k.returned(c) for k, c in zip(keys, row, strict=True)), row)
+    return _Part(members, keys, [tuple(zip(grouped, shown, strict=True)) for grouped, shown in merged.items()])
 
 
 def _public_cells(

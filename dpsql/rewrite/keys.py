@@ -62,7 +62,7 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
         raise too_large(grouped)
     grouped, shown = _numbered(grouped, shown)
     key = Key(expr, grouped, None)
-    ordered = sorted(shown.items(), key=lambda pair: _order(pair[1]))
+    ordered = sorted(shown.items(), key=lambda pair: order_of(pair[1]))
     return replace(key, shown={key.returned(value): cell for value, cell in ordered})
 
 
@@ -83,8 +83,8 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
     return numbers, {None if v is None else texts.index(v) + 1: cell for v, cell in shown.items()}
 
 
-def _order(cell: Cell) -> tuple[bool, Value]:
-    """Order values as PostgreSQL does by default, NULL last."""
+def order_of(cell: Cell) -> tuple[bool, Value]:
+    """Return by what the values of one type are ordered: exactly, so that no two tie, and NULL last as PostgreSQL does."""
     return (cell is None, 0 if cell is None else cell)
 
 
@@ -261,7 +261,7 @@ def _moved(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
 
 def _union(results: Sequence[Expr], env: Env, limit: int) -> Sequence[Cell]:
     values = {v for result in results for v in domain(result, env, limit) if v is not None}
-    return sorted(values, key=_order)
+    return sorted(values, key=order_of)
 
 
 def _of_branches(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
@@ -269,7 +269,7 @@ def _of_branches(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
     for condition, result in zip(expr.args[:-1:2], expr.args[1:-1:2], strict=True):
         values |= set(domain(result, where(condition, env, holds=True), limit))
         env = where(condition, env, holds=False)
-    return sorted({*values, *domain(expr.args[-1], env, limit)} - {None}, key=_order)
+    return sorted({*values, *domain(expr.args[-1], env, limit)} - {None}, key=order_of)
 
 
 def _but_one(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
@@ -287,4 +287,4 @@ def _enumerated(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
     if known.values is None or len(known.values) > limit:
         return None
     nulls: tuple[None, ...] = (None,) if known.nullable else ()
-    return sorted({evaluate(expr, {inside[0]: v}) for v in (*known.values, *nulls)}, key=_order)
+    return sorted({evaluate(expr, {inside[0]: v}) for v in (*known.values, *nulls)}, key=order_of)
