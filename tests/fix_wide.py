@@ -103,6 +103,7 @@ def plain(unit: str, name: Cell, **cells: Cell) -> Row:
         "txt": "a",
         "flag": True,
         "iv": 1,
+        "fav": 1,
         "g": 0.5,
     }
     return row | {"moment": dt.datetime(2019, 3, 1), "day": dt.date(2019, 3, 1)} | cells  # noqa: DTZ001

@@ -22,6 +22,7 @@ from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.facts import facts
 from dpsql.rewrite.grouping import Set
 from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
+from dpsql.rewrite.joined import matches_once
 from dpsql.rewrite.keys import Key
 from dpsql.rewrite.narrow import narrowed
 from dpsql.rewrite.relation import Join, Relation
@@ -110,8 +111,12 @@ def bounded(relation: Relation, world: World) -> Bound:
     """Return how much of the relation is one unit's, for the unit kind that the role protects."""
     unit = relation.unit(world.role.protects)
     table = relation.protected
-    joins_unique = all(s.table.key in world.unique(s.table.name) for s in relation.sources[1:])
-    if unit.name in world.unique(table.name) and joins_unique:
+    alone = all(
+        source.table.key in world.unique(source.table.name) and matches_once(relation, index)
+        for index, source in enumerate(relation.sources)
+        if index
+    )
+    if unit.name in world.unique(table.name) and alone:
         return Bound(unit, 1, Form.WHOLE)
     return Bound(unit, table.units[world.role.protects].max_rows, Form.MASS)
 

@@ -11,9 +11,10 @@ from dpsql.policy.model import Policy, Role, Table
 from dpsql.rewrite.constant import Constants
 from dpsql.rewrite.context import Translator
 from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.expr import TRUE, Apply, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.facts import facts
+from dpsql.rewrite.joined import equated_with_key
 from dpsql.rewrite.logic import checked, compare
 from dpsql.rewrite.names import Names, fold, position
 from dpsql.rewrite.outputs import output_name
@@ -212,8 +213,7 @@ def _require_unique_joins(relation: Relation) -> None:
         if index == 0 or source.table.key is None:
             _refuse_keyless(source, index)
             continue
-        conditions = conjuncts(source.on) if source.join is Join.LEFT else conjuncts(both(source.on, relation.where))
-        if not any(_fixes_key(c, index, source.table.key) for c in conditions):
+        if not equated_with_key(relation, index):
             raise Unsupported(
                 f'the join with "{source.table.name}" must be on its key',
                 hint=f"Write … JOIN {source.table.name} ON … = {source.table.name}.{source.table.key}.",
@@ -226,20 +226,6 @@ def _refuse_keyless(source: Source, index: int) -> None:
             f'the public table "{source.table.name}" has no declared key, so it can\'t be joined with private rows',
             hint=f"The owner of the data can declare `key:` in {source.table.file or 'its schema file'}.",
         )
-
-
-def _fixes_key(condition: Expr, index: int, key: str) -> bool:
-    if not (isinstance(condition, Apply) and condition.op == "eq"):
-        return False
-    a, b = condition.args
-    return any(
-        isinstance(x, Ref)
-        and x.source == index
-        and x.name == key
-        and all(r.source < index for r in refs(y))
-        and refs(y)
-        for x, y in ((a, b), (b, a))
-    )
 
 
 def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
