@@ -5,7 +5,7 @@ Promise: whatever is measured was charged before the engine was asked; only a `R
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -136,8 +136,7 @@ class Gateway:
         settings: Settings,
         asker: Asker,
     ) -> Ready:
-        zone = (settings.time_zone, settings.search_path)
-        key = (text, described, arguments, zone, asker.role)
+        key = (text, described, arguments, replace(settings, epsilon=None), asker.role)
         try:
             plan = self._plans.get(key)
             if plan is None:

@@ -41,6 +41,8 @@ class Settings:
     """`dpsql.epsilon`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
+    date_order: str = "MDY"
+    """How `01-02-2020` is read: MDY, DMY or YMD."""
 
 
 @dataclass(slots=True)

@@ -11,56 +11,18 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.question import Argument
-from dpsql.rewrite.dialect import render
 from dpsql.rewrite.expr import NULL, Const, Span
 from dpsql.rewrite.literal import exact_number, parse_span, parse_value, simplest
 from dpsql.rewrite.names import position
 from dpsql.rewrite.oracle import TYPES, Oracle
+from dpsql.rewrite.spelled import Spelled, UnspeakableError
+from dpsql.rewrite.speller import spell
 
 _UNITS = {
     "day": Span(0, 1, 0), "week": Span(0, 7, 0), "month": Span(1, 0, 0), "year": Span(12, 0, 0), "quarter": Span(3, 0, 0),
     "hour": Span(0, 0, 3600 * 10**6), "minute": Span(0, 0, 60 * 10**6), "second": Span(0, 0, 10**6),
 }  # fmt: skip
 _AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
-_SAFE_NODES = (
-    exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var, exp.Neg, exp.Paren,
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.DPipe, exp.CurrentDate, exp.CurrentTimestamp,
-    exp.Localtimestamp, exp.Extract, exp.Anonymous, exp.Parameter, exp.AtTimeZone, exp.Array, exp.Case, exp.If,
-    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or, exp.Not, exp.Is, exp.ByteString, exp.Dot,
-    exp.Identifier, exp.Substring, exp.Trim, exp.StrPosition, exp.Like, exp.ILike, exp.Escape, exp.RegexpLike,
-    exp.RegexpILike, exp.SimilarTo, exp.In, exp.Between, exp.Collate, exp.Tuple,
-)  # fmt: skip
-_SAFE_FUNCTIONS = frozenset(
-    """abs age btrim ceil ceiling char_length chr coalesce concat concat_ws date_bin date_part date_trunc div exp floor
-    greatest initcap justify_days justify_hours justify_interval least left length ln log log10 lower lpad ltrim
-    make_date make_interval make_timestamp md5 mod now nullif octet_length overlay position power pow
-    regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt starts_with
-    statement_timestamp strpos substr substring timezone to_char to_date to_number to_timestamp transaction_timestamp
-    translate trim trunc upper width_bucket""".split()
-)
-
-
-def safe_for_shadow(
-    node: exp.Expr, nodes: tuple[type[exp.Expr], ...] = (), functions: frozenset[str] = frozenset()
-) -> bool:
-    """Say whether everything in `node` is pure, quick and free of side effects, so that the shadow may be asked."""
-    for part in node.walk():
-        if isinstance(part, exp.Anonymous) and str(part.this).lower() not in _SAFE_FUNCTIONS | functions:
-            return False
-        if isinstance(part, exp.Dot) and str(part.this).lower() != "pg_catalog":
-            return False
-        if not isinstance(part, (*_SAFE_NODES, *nodes, exp.Column)):
-            return False
-    return True
-
-
-def _check_safe(node: exp.Expr) -> None:
-    if not safe_for_shadow(node):
-        raise Unsupported(
-            f"{node.sql('postgres')[:80]} can't stand beside private rows",
-            hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
-            position=position(node),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +47,23 @@ class Constants:
             node = node.this
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
-        _check_safe(node)
-        text, _ = self.oracle.constant(f"pg_catalog.to_json({self.bound(node)})")
+        text, _ = self.oracle.constant(self.spelled(node).within("pg_catalog.to_json({})"))
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
-    def bound(self, node: exp.Expr) -> str:
-        """Return the text of `node` with its parameters' values in place."""
-        copy = node.copy()
-        for parameter in list(copy.find_all(exp.Parameter)):
-            argument = self._argument(parameter)
-            value = exp.Literal.string(argument.text) if argument.text is not None else exp.Null()
-            cast = exp.Cast(this=value, to=exp.DataType.build(argument.type, dialect="postgres", udt=True))
-            if parameter is copy:
-                copy = cast
-            else:
-                parameter.replace(cast)
-        return render(copy)
+    def spelled(self, node: exp.Expr, *, queries: bool = False) -> Spelled:
+        """Return the SQL that asks the shadow for `node`, its parameters' values in place.
+
+        Raises:
+            Unsupported: it is not pure and quick, or has something that we do not know.
+        """
+        try:
+            return spell(node, self.arguments, queries=queries)
+        except UnspeakableError:
+            raise Unsupported(
+                f"{node.sql('postgres')[:80]} can't stand beside private rows",
+                hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
+                position=position(node),
+            ) from None
 
     def _scalar(self, node: exp.Expr) -> Const:
         value = self.of(node)
@@ -137,8 +100,7 @@ class Constants:
         return None
 
     def _asked(self, node: exp.Expr) -> Const | Span:
-        _check_safe(node)
-        text, type_ = self.oracle.constant(self.bound(node))
+        text, type_ = self.oracle.constant(self.spelled(node))
         if type_ == "interval" and text is not None:
             return parse_span(text)
         value = _typed(text, type_)
@@ -175,7 +137,7 @@ def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
         literal = exp.Cast(
             this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
         )
-        text, _ = constants.oracle.constant(render(literal))
+        text, _ = constants.oracle.constant(constants.spelled(literal))
         return Const(None if text is None else _parsed(text, type_), type_)
 
 

@@ -5,16 +5,12 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.constant import parsed, safe_for_shadow
+from dpsql.rewrite.constant import parsed
 from dpsql.rewrite.context import Handler, Translator
 from dpsql.rewrite.expr import Const, Expr, Span
 from dpsql.rewrite.names import fold, position
-
-_NODES = (
-    exp.Select, exp.From, exp.Where, exp.Table, exp.TableAlias, exp.Alias, exp.Join, exp.Distinct, exp.Group, exp.Having,
-    exp.Subquery, exp.Star,
-)  # fmt: skip
-_AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
+from dpsql.rewrite.spelled import Spelled, UnspeakableError
+from dpsql.rewrite.speller import spell
 
 
 def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
@@ -29,26 +25,29 @@ def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
 
 def scalar(t: Translator, node: exp.Expr) -> Expr | Span:
     """Translate a scalar subquery over public tables."""
-    text, type_name = t.constants.oracle.constant(f"({_text(t, node.this)})")
+    text, type_name = t.constants.oracle.constant(_text(t, node.this).within("({})"))
     return parsed(text, type_name)
 
 
-def _text(t: Translator, query: exp.Expr) -> str:
+def _text(t: Translator, query: exp.Expr) -> Spelled:
     while isinstance(query, exp.Subquery):
         query = query.this
     tables = [fold(table.this) for table in query.find_all(exp.Table)]
     known = all(t.public(table) for table in query.find_all(exp.Table))
-    if not tables or not known or not safe_for_shadow(query, _NODES, _AGGREGATES) or not _closed(query):
-        raise Unsupported(
-            "a subquery among private rows can read declared public tables only",
-            hint="Write the values as a list, or join the public table on its key.",
-            position=position(query),
-        )
-    return t.constants.bound(query)
+    try:
+        if tables and known and _closed(query):
+            return spell(query, t.constants.arguments, queries=True)
+    except UnspeakableError:
+        pass
+    raise Unsupported(
+        "a subquery among private rows can read declared public tables only",
+        hint="Write the values as a list, or join the public table on its key.",
+        position=position(query),
+    )
 
 
 def _closed(query: exp.Expr) -> bool:
-    """Say whether every qualified column belongs to a table of the subquery, so that it does not look outside."""
+    """Return whether every qualified column belongs to a table of the subquery, so that it does not look outside."""
     own = {fold(alias.this) for alias in query.find_all(exp.TableAlias)} | {
         fold(x.this) for x in query.find_all(exp.Table)
     }

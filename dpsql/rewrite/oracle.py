@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.spelled import Spelled
 
 
 class Oracle(Protocol):
@@ -16,14 +17,14 @@ class Oracle(Protocol):
     moving: bool
     """Whether anything that was asked changes by itself, as `now()` does: then the plan serves once."""
 
-    def constant(self, expression: str) -> tuple[str | None, str]:
+    def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value (as text) and the type's name of an expression without columns."""
 
-    def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values of the one column of a query over public tables, and its type's name."""
 
     def over(
-        self, expression: str, values: Sequence[Value | None], type_: SqlType
+        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
 

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.constant import safe_for_shadow
 from dpsql.rewrite.context import Handler, Translator, refused
 from dpsql.rewrite.expr import Apply, Const, Expr, refs
 from dpsql.rewrite.keys import key_of
@@ -27,7 +26,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     """Evaluate a function of one thing with few values on the shadow, value by value; the engine sees the result."""
     columns = list(node.find_all(exp.Column))
     inner = {t.names.find(column) for column in columns}
-    if len(inner) != 1 or not safe_for_shadow(node):
+    if len(inner) != 1 or not _speakable(t, node):
         raise refused(node)
     (column,) = inner
     values = _few(t, column)
@@ -58,7 +57,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
             hint="WHERE can leave fewer of them.",
         )
     nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
-    texts, type_name = t.constants.oracle.over(t.constants.bound(node), (*values, *nulls), argument.type)
+    texts, type_name = t.constants.oracle.over(t.constants.spelled(node), (*values, *nulls), argument.type)
     type_ = TYPES.get(type_name)
     if type_name in _ZONED:
         raise Unsupported(
@@ -74,6 +73,14 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
         return result
     missing = Apply("is_null", (argument,), SqlType.BOOLEAN)
     return Apply("case", (missing, Const(results[-1], type_), result), type_)
+
+
+def _speakable(t: Translator, node: exp.Expr) -> bool:
+    try:
+        t.constants.spelled(node)
+    except DpsqlError:
+        return False
+    return True
 
 
 def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:

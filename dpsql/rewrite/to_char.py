@@ -33,8 +33,7 @@ def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported("to_char takes a literal format over private rows", position=position(node))
     truncated = Apply("date_trunc", (arg,), SqlType.TIMESTAMP, _unit(pattern.value, node))
     values = tuple(v for v in domain(truncated, {r: t.known(r) for r in refs(arg)}, MAX_VALUES) if v is not None)
-    column = exp.Cast(this=exp.column("x"), to=exp.DataType.build("timestamp", dialect="postgres"))
-    return mapped(t, truncated, values, exp.Anonymous(this="to_char", expressions=[column, args[1].copy()]))
+    return mapped(t, truncated, values, exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()]))
 
 
 def _unit(pattern: str, node: exp.Expr) -> str:

@@ -1,7 +1,10 @@
-"""The oracle that planning asks: one session in the shadow with a client's rights, for constants and public values."""
+"""The oracle that planning asks: sessions in the shadow without rights, for constants and public values.
+
+What is asked was spelled by us (`Spelled`), one statement at a time by the extended protocol, in a transaction that is
+rolled back and a session that is reset: nothing that one question does reaches another.
+"""
 
 import queue
-import re
 from collections.abc import Sequence
 
 import psycopg
@@ -11,13 +14,22 @@ from dpsql.errors import InternalError, SyntaxFailed, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import Settings
 from dpsql.rewrite.literal import format_value
+from dpsql.rewrite.spelled import Spelled
 
 _MOST_VALUES = 10_000
 _SESSIONS = 4
-_MOVING = re.compile(
-    r"\b(now|today|tomorrow|yesterday|current_|localtime|statement_timestamp|transaction_timestamp|age)", re.IGNORECASE
+_OPTIONS = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "statement_timeout": 2000,
+        "search_path": "pg_catalog,public",
+        "standard_conforming_strings": "on",
+        "array_nulls": "on",
+        "intervalstyle": "iso_8601",
+        "extra_float_digits": 1,
+        "bytea_output": "hex",
+    }.items()
 )
-_OPTIONS = "-c statement_timeout=2000 -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=pg_catalog,public"
 _LONGEST = 1_000_000
 """Characters of one constant; `lpad` alone could write a thousand times as many."""
 _LONGEST_OF_MANY = 10_000
@@ -64,6 +76,13 @@ class _Session:
     def ask(self, settings: Settings, question: Question) -> Rows:
         """Return the rows; see `OracleSession.ask`."""
         try:
+            return self._again(settings, question)
+        except BaseException:
+            self.close()  # in a state that nobody has to think about
+            raise
+
+    def _again(self, settings: Settings, question: Question) -> Rows:
+        try:
             return self._ask(settings, question)
         except psycopg.errors.QueryCanceled:
             raise Unsupported(
@@ -77,11 +96,26 @@ class _Session:
             raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
 
     def _ask(self, settings: Settings, question: Question) -> Rows:
+        connection = self._opened()
+        local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
+        with connection.pipeline():  # one round trip, and never the simple protocol
+            connection.execute("BEGIN READ ONLY")
+            for text, value in zip(local, (settings.time_zone, f"ISO, {settings.date_order}"), strict=True):
+                connection.execute(sql.SQL(text).format(value))
+            answered = connection.execute(question)
+            connection.execute("ROLLBACK")
+        rows = answered.fetchall()
+        connection.execute("DISCARD ALL")
+        return rows
+
+    def _opened(self) -> psycopg.Connection[tuple[str | None, ...]]:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS)
-        zone = sql.SQL("SET TimeZone = {}").format(settings.time_zone)
-        self._connection.execute(zone)
-        return self._connection.execute(question).fetchall()
+            # What PostgreSQL prepares by itself it would also plan once for all: `'now'::timestamp` would stand still.
+            opened = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None)
+            self._connection = opened
+            if opened.info.parameter_status("standard_conforming_strings") != "on":
+                raise InternalError
+        return self._connection
 
     def close(self) -> None:
         """End the session."""
@@ -97,9 +131,9 @@ class ShadowOracle:
         self._session, self._settings = session, settings
         self.moving = False
 
-    def constant(self, expression: str) -> tuple[str | None, str]:
+    def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
-        self.moving = self.moving or _MOVING.search(expression) is not None
+        self.moving = self.moving or expression.moving
         question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
             _LONGEST + 1, _text(expression)
         )
@@ -108,13 +142,13 @@ class ShadowOracle:
             raise InternalError
         return _not_too_long(value, _LONGEST), type_
 
-    def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values and the type of a query's one column.
 
         Raises:
             Unsupported: there are too many.
         """
-        self.moving = self.moving or _MOVING.search(query) is not None
+        self.moving = self.moving or query.moving
         question = sql.SQL(
             "SELECT DISTINCT left(v::text, {}), pg_typeof(v)::text FROM ({}) AS q (v) ORDER BY 1 LIMIT {}"
         ).format(_LONGEST_OF_MANY + 1, _text(query), _MOST_VALUES + 1)
@@ -127,10 +161,10 @@ class ShadowOracle:
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
 
     def over(
-        self, expression: str, values: Sequence[Value | None], type_: SqlType
+        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
-        self.moving = self.moving or _MOVING.search(expression) is not None
+        self.moving = self.moving or expression.moving
         given = [None if v is None else format_value(v, type_) for v in values]
         question = sql.SQL(
             "SELECT left(v::text, {}), pg_typeof(v)::text "
@@ -152,6 +186,5 @@ def _not_too_long(value: str | None, most: int) -> str | None:
     return value
 
 
-def _text(expression: str) -> sql.SQL:
-    """Return text that was rendered from a tree of allowed functions."""
-    return sql.SQL(expression)
+def _text(expression: Spelled) -> sql.SQL:
+    return sql.SQL(expression.text)

@@ -30,6 +30,8 @@ _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
+    "pg_catalog.current_setting('DateStyle')",
+    "pg_catalog.current_setting('IntervalStyle')",
     "pg_catalog.current_setting('standard_conforming_strings')",
     "pg_catalog.current_setting('array_nulls')",
     "dpsql.masked()",
@@ -212,16 +214,21 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, zone, path, strings, nulls, masked = (
+    epsilon, zone, path, dates, intervals, strings, nulls, masked = (
         "" if fact is None else fact.decode(codec) for fact in facts[: len(_FACTS)]
     )
     if (strings, nulls) != ("on", "on"):
         raise Unsupported("private statements need standard_conforming_strings and array_nulls", hint="Set both to on.")
+    if intervals == "sql_standard":
+        raise Unsupported(
+            "private statements can't read intervals with IntervalStyle sql_standard",
+            hint="SET intervalstyle = 'postgres'",
+        )
     if masked != "f":
         raise AccessDenied(
             "a temporary table bears the name of a declared table", hint="Drop it, or give it another name."
         )
-    return Settings(epsilon or None, zone, path)
+    return Settings(epsilon or None, zone, path, dates.rpartition(", ")[2])
 
 
 def _writable(text: str, codec: str) -> bool:

@@ -12,6 +12,7 @@ from dpsql.policy.model import Period, SqlType, Value
 from dpsql.privacy.ledger import Ledger
 from dpsql.public import read_public
 from dpsql.question import Asker, Cancellation, Field, Settings
+from dpsql.rewrite.spelled import Spelled
 from tests.fix_policy import read_policy
 from tests.gateway.engines import Watched
 from tests.memory import Memory
@@ -64,16 +65,16 @@ class _NoShadow:
 
     moving: bool = False
 
-    def constant(self, expression: str) -> tuple[str | None, str]:
+    def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Refuse."""
         raise NotImplementedError(expression)
 
-    def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
         """Refuse."""
         raise NotImplementedError(query)
 
     def over(
-        self, expression: str, values: Sequence[Value | None], type_: SqlType
+        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Refuse."""
         raise NotImplementedError(expression, values, type_)

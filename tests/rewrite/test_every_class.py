@@ -12,11 +12,11 @@ from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
 from dpsql.rewrite.aggregates import top_aggregates
 from dpsql.rewrite.calls import _CALLS as CALLS
-from dpsql.rewrite.constant import _SAFE_NODES as SAFE_NODES
 from dpsql.rewrite.constant import Constants
 from dpsql.rewrite.context import Translator
 from dpsql.rewrite.dialect import Client
 from dpsql.rewrite.scopes import find
+from dpsql.rewrite.speller import SPOKEN
 from dpsql.rewrite.track import Tracker
 from dpsql.rewrite.translate import HANDLERS
 from tests.exactness import measurements
@@ -74,14 +74,14 @@ def refused(translate: Callable[[], object]) -> bool:
 
 
 def test_a_class_that_is_not_named_is_refused(translator: Translator) -> None:
-    """Of a column it is refused; without one it is a constant if it is among the safe nodes, and refused otherwise."""
+    """Of a column it is refused; without one it is a constant if it is spelled, and refused otherwise."""
     unnamed = [cls for cls in CLASSES if cls not in HANDLERS and writable(made(cls, exp.column("fare")))]
     assert len(unnamed) > 0.85 * len(CLASSES)
     for cls in unnamed:
         of_column, of_number = made(cls, exp.column("fare")), made(cls, exp.Literal.number(1))
         if of_column.find(exp.Column):
             assert refused(partial(translator.expression, of_column)), cls
-        if not issubclass(cls, SAFE_NODES) and writable(of_number):
+        if not issubclass(cls, SPOKEN) and writable(of_number):
             assert refused(partial(translator.expression, of_number)), cls
 
 

@@ -228,6 +228,24 @@ def test_answer_that_the_client_can_not_read_ends_no_session(connect: Connect) -
     assert connection.execute("select chr(233), count(*) from trips group by 1").fetchall() == [("é", 1000)]
 
 
+@pytest.mark.parametrize(("style", "order"), [("German", "DMY"), ("SQL, MDY", "MDY"), ("ISO, YMD", "YMD")])
+def test_dates_are_read_as_the_session_reads_them(connect: Connect, answers: Exact, style: str, order: str) -> None:
+    """The gateway is told which of day and month comes first."""
+    connection = connect()
+    connection.execute(f"set datestyle = '{style}'".encode())
+    connection.execute("select count(*) from trips")
+    assert answers.settings[-1].date_order == order
+
+
+def test_intervals_with_one_sign_for_all_fields_are_not_read(connect: Connect, answers: Exact) -> None:
+    """The standard's style reads `-1 2:03` in another way than planning does."""
+    connection, before = connect(), answers.calls.total()
+    connection.execute("set intervalstyle = 'sql_standard'")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="IntervalStyle"):
+        connection.execute("select count(*) from trips")
+    assert answers.calls.total() == before
+
+
 def test_settings_reach_the_gateway(connect: Connect, answers: Exact) -> None:
     """SET, SET LOCAL and ROLLBACK have their usual effect on what the gateway is told."""
     connection, ask = connect(), "select count(*) from trips"
