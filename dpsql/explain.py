@@ -8,10 +8,10 @@ from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import show, total
 from dpsql.privacy.expected import expected
 from dpsql.privacy.feature import Shape
+from dpsql.privacy.found import FromCount
 from dpsql.privacy.margins import first_width
 from dpsql.privacy.outline import Plan
 from dpsql.privacy.price import Part
-from dpsql.privacy.release import least_count
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.rewrite.expr import describe
 from dpsql.shadow.splice import literal
@@ -84,8 +84,8 @@ def _details(part: Part) -> Iterator[str]:
     clamped = dict.fromkeys(f.x for f in m.features if f.x is not None and f.shape in _CLAMPING)
     for x in clamped:
         yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
-    if m.delta and m.distinct is Distinct.ROWS:
-        yield f"Threshold: groups are shown from a noisy count of {least_count(m) / m.unit:,.1f}"
+    if isinstance(part.rule, FromCount):
+        yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.unit:,.1f}"
 
 
 def _interval(interval: object) -> str:

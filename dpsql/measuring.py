@@ -83,6 +83,6 @@ def _released(part: Part, rows: Sequence[Row], finder: Release | None, entropy: 
     match measurement:
         case Sums():
             exact = exact_sums(measurement, rows)
-            return release_sums(measurement, exact if keys is None else exact.at(keys), entropy)
+            return release_sums(measurement, exact if keys is None else exact.at(keys), entropy, part.rule)
         case Buckets():
             return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)

@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dpsql.engines.base import Engine
 from dpsql.gateway import Gateway
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
@@ -121,9 +122,16 @@ class Wide:
         """Return the policy."""
         return self.world.policy
 
-    def gateway(self, ledger: Ledger, entropy: Entropy, *, policy: Policy | None = None) -> Gateway:
-        """Return a gateway to the engine."""
-        return self.world.gateway(self.engine, ledger, policy=policy, entropy=entropy)
+    def gateway(
+        self,
+        ledger: Ledger,
+        entropy: Entropy,
+        seen: Callable[[Engine], Engine] = lambda engine: engine,
+        *,
+        policy: Policy | None = None,
+    ) -> Gateway:
+        """Return a gateway to the engine, or to what `seen` makes of it."""
+        return self.world.gateway(seen(self.engine), ledger, policy=policy, entropy=entropy)
 
 
 Engines = Mapping[str, Wide]

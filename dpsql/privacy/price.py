@@ -9,6 +9,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.budget import show, show_up
+from dpsql.privacy.found import Rule, rule_of
 from dpsql.privacy.measure import priced
 from dpsql.privacy.outline import Measurement, Plan, Statistic
 from dpsql.privacy.predict import cube_variance, ratio
@@ -33,6 +34,8 @@ class Part:
     """A hash of everything that decides what is released, but for who asks and when."""
     finds_keys: "Part | None" = None
     """The part of the same scope that finds its groups out, where they are not declared."""
+    rule: Rule | None = None
+    """By which it shows the groups that it finds out; nothing of it is left to be computed after the engine was asked."""
 
     @property
     def cost(self) -> Privacy:
@@ -97,7 +100,8 @@ def _parts(plan: Plan, sqls: Sequence[str]) -> tuple[Part, ...]:
     for measurement, sql in zip(plan.parts, sqls, strict=True):
         finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
         identity = _identity(measurement, sql) + (finder.identity if finder else "")
-        made.append(Part(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder))
+        rule = rule_of(measurement) if isinstance(measurement, Sums) and measurement.epsilon else None
+        made.append(Part(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
     return tuple(made)
 
 

@@ -16,11 +16,11 @@ from dpsql.privacy import distinct, quantile
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.exact import ExactBuckets, ExactSums, KeyRow
-from dpsql.privacy.feature import ONE, Feature
+from dpsql.privacy.feature import Feature
+from dpsql.privacy.found import ByUnits, FromCount, Rule
 from dpsql.privacy.layout import Block, Norm, readable
 from dpsql.privacy.noise import cube, discrete_laplace
 from dpsql.privacy.sums import Distinct, Sums
-from dpsql.privacy.threshold import threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,49 +52,34 @@ def _read(cell: Any) -> Any:
     return Fraction(cell["f"]) if isinstance(cell, dict) else cell
 
 
-def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy) -> Release:
-    """Return the coordinates with the measurement's noise; of undeclared groups only those that pass the threshold.
+def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy, rule: Rule | None = None) -> Release:
+    """Return the coordinates with the measurement's noise; of undeclared groups only those that the rule shows.
 
-    The threshold is compared with the very count that is shown (its first coordinate), under that count's own marginal law
+    A threshold is compared with the very count that is shown (its first coordinate), under that count's own marginal law
     (Korolova et al. 2009; Wilson et al. 2020).
     """
-    groups, d = len(exact.coordinates), len(measurement.features)
-    if not groups or not d:
-        return Release(exact.coordinates, exact.keys)
-    if measurement.delta and measurement.distinct is Distinct.UNITS and exact.keys is not None:
-        return _chosen(measurement, exact.keys, exact.coordinates, entropy)
-    noise = _noise(measurement, groups, d, entropy)
+    if isinstance(rule, ByUnits) and exact.keys is not None:
+        return _chosen(measurement, exact.keys, exact.coordinates, entropy, rule)
+    noise = _noise(measurement, len(exact.coordinates), len(measurement.features), entropy)
     noisy = [
         [x + z for x, z in zip(row, drawn, strict=True)] for row, drawn in zip(exact.coordinates, noise, strict=True)
     ]
     if exact.keys is None:
         return Release(noisy)
-    least = least_count(measurement)
-    kept = [i for i, row in enumerate(noisy) if row[0] >= least]
-    return Release([noisy[i] for i in kept], [exact.keys[i] for i in kept])
+    if not isinstance(rule, FromCount):
+        raise InternalError
+    kept = [i for i, row in enumerate(noisy) if row[0] >= rule.least]
+    counted = measurement.distinct is not Distinct.UNITS  # else keys alone are released
+    return Release([noisy[i] if counted else [0] for i in kept], [exact.keys[i] for i in kept])
 
 
 def _chosen(
-    measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy
+    measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy, rule: ByUnits
 ) -> Release:
     """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
-    units = [row[0] // measurement.size for row in coordinates]
-    kept = distinct.shown(entropy, units, measurement.epsilon, measurement.delta, measurement.bound.rows)
+    kept = distinct.shown(entropy, [row[0] // measurement.size for row in coordinates], rule.chances)
     chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)
-
-
-def least_count(measurement: Sums) -> int:
-    """Return the threshold τ for the first coordinate, in lattice units.
-
-    Raises:
-        InternalError: that coordinate is not one of a single cube, whose law the threshold is made for.
-    """
-    (block, *others), cubed = measurement.blocks, measurement.mechanism is Mechanism.CUBE
-    if others or block.norm is not Norm.LARGEST or measurement.features[0] != ONE:
-        raise InternalError
-    d = len(block.places) if cubed else 1
-    return threshold(measurement.scale, d, measurement.size, measurement.bound.rows, measurement.delta)
 
 
 def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:

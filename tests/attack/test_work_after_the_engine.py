@@ -1,0 +1,83 @@
+"""Once the engine has answered nothing heavy is left to do: how much would tell whether there are rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsql.engines.base import Engine
+from dpsql.policy.model import Policy
+from dpsql.privacy import distinct, found, threshold
+from dpsql.privacy.budget import Charge
+from dpsql.privacy.exact import Row
+from dpsql.privacy.sqlite_ledger import SqliteLedger
+from dpsql.question import Cancellation, Settings
+from tests.fix_policy import with_rows
+from tests.fix_wide import Engines, NewWide, plain
+from tests.fix_world import noon
+
+FOUND = (
+    "SELECT txt, count(*), sum(iv) FROM visits GROUP BY txt",
+    "SELECT DISTINCT txt FROM visits",
+    "SELECT DISTINCT big, day FROM visits WHERE iv > 0",
+    "SELECT moment, median(iv), count(DISTINCT person) FROM visits GROUP BY moment",
+)
+HEAVY = ((threshold, "_least_excess"), (threshold, "per_key"), (distinct, "_chances"), (found, "threshold"))
+SECONDS = 5.0
+"""Far more than planning needs, on a busy machine too; tables for so little ε took as long as a minute, and gigabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """An engine after whose answer nothing may be computed that has to do with finding groups."""
+
+    engine: Engine
+    answered: Callable[[], None]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def run(self, sql: str, charge: Charge, *, timeout: float, cancellation: Cancellation) -> Sequence[Row]:
+        """Return the engine's answer, and look out from then on."""
+        rows = self.engine.run(sql, charge, timeout=timeout, cancellation=cancellation)
+        self.answered()
+        return rows
+
+
+def _fail(*_: object) -> object:
+    raise AssertionError("computed after the engine was asked")
+
+
+@pytest.mark.parametrize("rows", [0, 12])
+@pytest.mark.parametrize("sql", FOUND)
+def test_thresholds_and_chances_are_ready_before(
+    sql: str, rows: int, wide: Engines, ask_wide: NewWide, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With groups and without, what decides which of them are shown was computed when the statement was priced."""
+
+    def forbid() -> None:
+        for module, name in HEAVY:
+            monkeypatch.setattr(module, name, _fail)
+
+    wide["duckdb"].engine.fill("visits", [plain("person", n) for n in range(rows)])
+    ledger = SqliteLedger(tmp_path / "ledger.db", noon)
+    client = ask_wide("duckdb", ledger, np.random.default_rng(1).bytes, "eve")
+    client.gateway = wide["duckdb"].gateway(ledger, np.random.default_rng(1).bytes, lambda e: Watched(e, forbid))
+    client.ask(sql)
+
+
+@pytest.mark.parametrize("sql", FOUND)
+def test_little_epsilon_is_planned_quickly(sql: str, wide: Engines, ask_wide: NewWide, tmp_path: Path) -> None:
+    """At the least ε there is, spread over many keys, planning stays short."""
+    policy: Policy = with_rows(wide["duckdb"].policy, "visits", "passenger", 4000)
+    wide["duckdb"].engine.fill("visits", [plain("person", 1)])
+    client = ask_wide(
+        "duckdb", SqliteLedger(tmp_path / "ledger.db", noon), np.random.default_rng(1).bytes, "eve", policy
+    )
+    start = perf_counter()
+    client.ask(sql, Settings(epsilon="4e-3"))
+    assert perf_counter() - start < SECONDS
