@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dpsql.rewrite.constant import _SAFE_FUNCTIONS  # the page lists what the translator looks up
 from dpsql.rewrite.function import Function
 from dpsql.rewrite.ops_logic import LOGIC
 from dpsql.rewrite.ops_number import NUMBERS
 from dpsql.rewrite.ops_span import SPANS
 from dpsql.rewrite.ops_time import TIMES
+from dpsql.rewrite.speller import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
 PAGE = Path(__file__).parent / "sql.md"
 
@@ -34,7 +34,7 @@ def tables() -> Mapping[str, str]:
         "logic": table(LOGIC),
         "numbers": table(NUMBERS),
         "times": table((*TIMES, *SPANS)),
-        "shadowed": names(_SAFE_FUNCTIONS),
+        "shadowed": names(_CONSTANT_FUNCTIONS),
     }
 
 

@@ -298,5 +298,7 @@ _RULES: Mapping[type, Callable[[_Speller, exp.Expr], str]] = {
 }
 """How each kind of node is spelled; binary operators are in `_BINARY`."""
 
+FUNCTIONS = _FUNCTIONS | _SYNTAX | {"overlay", "position", "substring", "trim"}
+"""The functions that a constant may call."""
 SPOKEN = (*_RULES, *_BINARY)
 """Every kind of node that a constant may have."""
