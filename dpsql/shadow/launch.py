@@ -1,32 +1,96 @@
-"""Becomes the server: gives up privileges, ties its life to its parent's, bounds its memory, then executes PostgreSQL.
+"""Becomes the server: gives up privileges, shuts itself in, ties its life to its parent's, then executes PostgreSQL.
 
-A program of its own, run by path with the arguments `uid gid parent bytes program…` (uid −1: stay who we are).
+A program of its own, run by path with one argument, a `Plan` as JSON; it imports nothing of ours.
 Doing this between fork and exec inside dpsql would not be safe, because dpsql has threads.
 """
 
 import ctypes
+import json
 import os
 import resource
 import signal
+import struct
 import sys
+from typing import TypedDict
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_SECCOMP_MODE_FILTER = 2
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
+_PATH_BENEATH = 1
+_INSTRUCTION = 8  # bytes
 
 
-def main(uid: int, gid: int, parent: int, memory: int, program: list[str]) -> None:
-    """Execute `program`; the order matters, because a change of user forgets the parent-death signal."""
-    libc = ctypes.CDLL(None)
-    if uid >= 0:
+class Plan(TypedDict):
+    """What the server is to become."""
+
+    uid: int
+    """−1: stay who we are."""
+    gid: int
+    parent: int
+    """The process with which it ends."""
+    memory: int
+    """Bytes of address space."""
+    ruleset: str
+    """What Landlock takes away, in hexadecimal; empty: nothing."""
+    rules: list[tuple[str, int]]
+    """What it gives back where."""
+    filter: str
+    """The filter of system calls, in hexadecimal; empty: none."""
+    environment: dict[str, str]
+    program: list[str]
+
+
+class _Filter(ctypes.Structure):
+    """How the kernel is told of a filter."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def main(plan: Plan) -> None:
+    """Execute the program; the order matters, because a change of user forgets the parent-death signal."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    ruleset = _ruleset(libc, plan)
+    if plan["uid"] >= 0:
         os.setgroups([])
-        os.setgid(gid)
-        os.setuid(uid)
+        os.setgid(plan["gid"])
+        os.setuid(plan["uid"])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_AS, (plan["memory"], plan["memory"]))
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
-    if os.getppid() != parent:  # it died before the signal was asked for
+        _check(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    if os.getppid() != plan["parent"]:  # it died before the signal was asked for
         sys.exit(1)
-    os.execv(program[0], program)  # noqa: S606
+    if ruleset is not None:
+        _check(libc.syscall(_RESTRICT_SELF, ruleset, 0))
+        os.close(ruleset)
+    if plan["filter"]:
+        instructions = bytes.fromhex(plan["filter"])
+        told = _Filter(len(instructions) // _INSTRUCTION, instructions)
+        _check(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(told), 0, 0))
+    os.execve(plan["program"][0], plan["program"], plan["environment"])  # noqa: S606
+
+
+def _ruleset(libc: ctypes.CDLL, plan: Plan) -> int | None:
+    """Make the ruleset; its files are opened before privileges go."""
+    attributes = bytes.fromhex(plan["ruleset"])
+    if not attributes:
+        return None
+    ruleset = _check(libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0))
+    for path, rights in plan["rules"]:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("=Qi", rights, place)
+        _check(libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+        os.close(place)
+    return ruleset
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"the sandbox was refused: {os.strerror(number)}")
+    return result
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
+    main(json.loads(sys.argv[1]))

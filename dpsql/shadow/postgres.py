@@ -5,6 +5,7 @@ Start it from a thread that lives as long as the server is wanted: on Linux the 
 
 import fcntl
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -19,8 +20,9 @@ from typing import IO, Self
 
 from dpsql.errors import ConfigError
 from dpsql.shadow import binaries as programs
-from dpsql.shadow import launch, stale
+from dpsql.shadow import landlock, launch, seccomp, stale
 from dpsql.shadow.binaries import Account, Binaries
+from dpsql.shadow.sandbox import Sandbox
 
 OWNER = "dpsql_owner"
 """The superuser of the shadow; no client can be it."""
@@ -45,6 +47,8 @@ wal_level = minimal
 max_wal_senders = 0
 max_prepared_transactions = 0
 shared_buffers = 32MB
+dynamic_shared_memory_type = mmap
+huge_pages = off
 wal_buffers = 1MB
 min_wal_size = 32MB
 max_wal_size = 64MB
@@ -69,6 +73,8 @@ class _Place:
     installed: Binaries
     home: Path
     account: Account | None
+    sockets: Path
+    sandbox: Sandbox
 
     @property
     def data(self) -> Path:
@@ -95,15 +101,16 @@ class ShadowAddress:
 class Postgres:
     """A running server; `stop` it, or let it stop with us."""
 
-    def __init__(self, place: _Place, sockets: Path, lock: IO[str]) -> None:
+    def __init__(self, place: _Place, lock: IO[str]) -> None:
+        self.sandbox = place.sandbox
         self._place = place
         self._child = _launch(place)
         self._lock = lock
-        self.address = ShadowAddress(str(sockets))
+        self.address = ShadowAddress(str(place.sockets))
 
     @classmethod
-    def start(cls, directory: Path, *, connections: int = 300) -> Self:
-        """Start the server whose files are (or will be) in `directory`.
+    def start(cls, directory: Path, *, connections: int = 300, sandbox: Sandbox | None = None) -> Self:
+        """Start the server whose files are (or will be) in `directory`, in the best sandbox that the kernel has.
 
         Raises:
             ConfigError: when there is no PostgreSQL, another dpsql uses the directory, or the server does not start.
@@ -112,13 +119,14 @@ class Postgres:
         home = _home(directory, account)
         lock = _lock(home)
         installed = programs.executable_for(account, programs.find(), home)
-        place, sockets = _Place(installed, home, account), _socket_directory(home, account)
+        sockets = _socket_directory(home, account)
+        place = _Place(installed, home, account, sockets, sandbox or Sandbox.of_kernel())
         stale.stop(place.data)
         _initialise(installed, place.data, account)
         settings = _SETTINGS.format(sockets=sockets, connections=connections)
         (place.data / "postgresql.auto.conf").write_text(settings)
         (place.data / "pg_hba.conf").write_text("local all all trust\n")
-        server = cls(place, sockets, lock)
+        server = cls(place, lock)
         if server._is_ready_in_time():
             return server
         server.stop()
@@ -248,6 +256,7 @@ def _initdb(installed: Binaries, data: Path, account: Account | None, locale: st
         capture_output=True,
         text=True,
         cwd="/",
+        env={},
         user=None if account is None else account.uid,
         group=None if account is None else account.gid,
         extra_groups=None if account is None else [],
@@ -259,17 +268,33 @@ def _initdb(installed: Binaries, data: Path, account: Account | None, locale: st
 
 
 def _launch(place: _Place) -> subprocess.Popen[bytes]:
-    who = (-1, -1) if place.account is None else (place.account.uid, place.account.gid)
-    first = [sys.executable, "-I", "-S", launch.__file__, *map(str, (*who, os.getpid(), _MEMORY))]
     with place.log.open("w") as output:
         return subprocess.Popen(  # noqa: S603
-            [*first, str(place.installed.directory / "postgres"), "-D", str(place.data)],
+            [sys.executable, "-I", "-S", launch.__file__, json.dumps(_plan(place))],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
         )
+
+
+def _plan(place: _Place) -> launch.Plan:
+    program, sandbox = place.installed.directory / "postgres", place.sandbox
+    rules = landlock.Ruleset(b"", ())
+    if sandbox.landlock:
+        rules = landlock.ruleset(sandbox.landlock, program, read=(), data=place.data, sockets=place.sockets)
+    return launch.Plan(
+        uid=-1 if place.account is None else place.account.uid,
+        gid=-1 if place.account is None else place.account.gid,
+        parent=os.getpid(),
+        memory=_MEMORY,
+        ruleset=rules.attributes.hex(),
+        rules=list(rules.rules),
+        filter=seccomp.program(sandbox.landlock).hex() if sandbox.filtered else "",
+        environment={},
+        program=[str(program), "-D", str(place.data)],
+    )
 
 
 def _is_ready(pid_file: Path, pid: int) -> bool:
