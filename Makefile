@@ -26,6 +26,11 @@ check: $(VENV)/ok
 test: $(VENV)/ok
 	$(PY) -m pytest
 
+# What an attacker would try, a line each.
+attack: $(VENV)/ok
+	$(PY) -m pytest -v --no-header --tb=short tests/attack tests/shadow/test_creation.py tests/shadow/test_functions.py \
+	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_warden.py
+
 test-all: $(VENV)/ok
 	HYPOTHESIS_PROFILE=default $(PY) -m pytest -m 'not browser and not clients and not superset'
 
@@ -63,4 +68,4 @@ test-superset: $(VENV)/ok
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
 
-.PHONY: demo check test test-all test-browser test-clients test-superset bench
+.PHONY: demo check attack test test-all test-browser test-clients test-superset bench
