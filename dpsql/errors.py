@@ -7,6 +7,7 @@
     ├── AccessDenied      42501  rows of a protected table; a table that is not granted
     ├── MissingBounds     55000  an aggregate needs bounds or a domain that the policy lacks
     ├── BudgetExhausted   53400  says when it renews
+    ├── AccountClosed     55000  measurements have failed, and the owner has to look
     ├── AuthFailed        28P01  one text for every cause
     ├── EncryptionRequired 28000 there is a certificate, and the client does not use it
     ├── ProtocolError     08P01  malformed frames
@@ -14,10 +15,11 @@
     ├── TooManyClients    53300  a limit of connections is reached
     ├── ShuttingDown      57P01  dpsql stops
     ├── QueryCanceled     57014  a cancel request or the deadline
+    ├── EngineLost        08006  the connection broke after data may have been read: fixed text
     ├── EngineFailed      58000  after data was read: fixed text
     └── InternalError     XX000  an invariant of our own broke: fixed text
 
-What is raised after data was read (the last three) takes no message, so that no fact about the data can be put into it.
+What is raised after data was read (the last four) takes no message, so that no fact about the data can be put into it.
 """
 
 from dataclasses import dataclass
@@ -64,6 +66,10 @@ class BudgetExhausted(DpsqlError, sqlstate="53400"):
     """The charge would pass a budget."""
 
 
+class AccountClosed(DpsqlError, sqlstate="55000"):
+    """Measurements of the role have failed, and it is charged for no more until the owner has looked."""
+
+
 class EncryptionRequired(DpsqlError, sqlstate="28000"):
     """The server has a certificate, and the client speaks without TLS."""
 
@@ -105,13 +111,22 @@ class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due
     """The statement was cancelled or met its deadline."""
 
 
+class EngineLost(
+    _FixedError,
+    sqlstate="08006",
+    text="the connection to the engine broke during the measurement; the charge stands",
+    advice="The operator's log has the cause.",
+):
+    """The engine went away after data may have been read."""
+
+
 class EngineFailed(
     _FixedError,
     sqlstate="58000",
-    text="the engine could not run the measurement; the charge stands",
-    advice="The operator's log has the cause.",
+    text="the measurement failed; the charge stands",
+    advice="Asking again is free, and fails alike until the next epoch. The operator's log has the cause.",
 ):
-    """The engine failed after data may have been read; the cause is only in the operator's log."""
+    """A measurement failed after data may have been read; the cause is only in the operator's log."""
 
 
 class InternalError(

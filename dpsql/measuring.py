@@ -1,23 +1,32 @@
 """From priced parts to releases: paid for, measured, given their noise and stored.
 
-Promise: whatever is measured was charged before the engine was asked; only a `Release` comes out.
+Promise: whatever is measured was charged before the engine was asked; only a `Release` comes out, or one of a few errors
+that are the same every time, which are counted.
 """
 
 import hashlib
+import logging
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dpsql.engines.base import Engine
+from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.entropy import Entropy
 from dpsql.privacy.exact import Row, exact_buckets, exact_sums
-from dpsql.privacy.ledger import Item, Ledger, Statement
+from dpsql.privacy.failing import Failing, Failure
+from dpsql.privacy.ledger import Beside, Item, Ledger, Statement
 from dpsql.privacy.price import Part
 from dpsql.privacy.release import Release, release_buckets, release_sums
 from dpsql.privacy.sums import Sums
 from dpsql.question import Asker, Cancellation
+
+_LOG = logging.getLogger("dpsql.gateway")
+_OURS = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +51,40 @@ class Measuring:
         epoch = self.ledger.epoch(self.refresh)  # one for all parts, which belong together
         keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
         items = [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
-        found: dict[str, Release] = {}
+        kept: dict[str, bytes] = {}
         with self.ledger.open_statement(account(self.policy, asker), text, items) as statement:
+            if statement.failed is not None:
+                raise statement.failed.error()
             for identity, part in parts.items():
-                finder = found[part.finds_keys.identity] if part.finds_keys else None
-                found[identity] = self._release(keys[identity], part, finder, statement, cancellation)
-        return found
+                key = keys[identity]
+                finder = None if part.finds_keys is None else keys[part.finds_keys.identity]
+                beside = None if finder is None else (finder, kept[finder])
+                stored = statement.stored.get(key)
+                kept[key] = self._measured(key, part, beside, statement, cancellation) if stored is None else stored
+        return {identity: Release.from_bytes(kept[key]) for identity, key in keys.items()}
 
-    def _release(
-        self, key: str, part: Part, finder: Release | None, statement: Statement, cancellation: Cancellation
-    ) -> Release:
-        stored = statement.stored.get(key)
-        if stored is not None:
-            return Release.from_bytes(stored)
-        rows = self.engine.run(part.sql, statement.charge, timeout=self.timeout, cancellation=cancellation)
-        release = _released(part, rows, finder, self.entropy)
-        statement.store(key, release.to_bytes())
-        return release
+    def _measured(
+        self, key: str, part: Part, beside: Beside | None, statement: Statement, cancellation: Cancellation
+    ) -> bytes:
+        """Measure, and store what may be shown of it, or that it failed.
+
+        From the moment the engine is asked nothing may depend on data but the release. So whatever goes wrong, of which a
+        row may be the cause, goes wrong in the same way for whoever asks the same again, and is counted. What a client
+        does, and an engine that goes away, are no row's doing: they leave nothing but the charge.
+        """
+        try:
+            rows = self.engine.run(part.sql, statement.charge, timeout=self.timeout, cancellation=cancellation)
+            finder = None if beside is None else Release.from_bytes(beside[1])
+            release = _released(part, rows, finder, self.entropy).to_bytes()
+        except EngineLost:
+            raise
+        except Exception as error:  # whatever it is
+            failure = _failure(error, cancellation)
+            if failure is None:
+                raise
+            statement.fail(key, failure)
+            raise failure.how.error() from None
+        return statement.store(key, release, beside)
 
     def _key(self, part: Part, asker: Asker, epoch: int) -> str:
         """Return what a release is stored under: everything that it depends on."""
@@ -74,6 +100,20 @@ def account(policy: Policy, asker: Asker) -> Account:
     """Return who pays for what somebody asks."""
     role = policy.roles[asker.role]
     return Account(asker.user, role, policy.budgets[role.protects])
+
+
+def _failure(error: Exception, cancellation: Cancellation) -> Failure | None:
+    """Return how a measurement failed; None if somebody has stopped it."""
+    match error:
+        case QueryCanceled():
+            return None if cancellation.requested else Failure(Failing.LATE, "the time limit was met")
+        case EngineFailed():
+            return Failure(Failing.ENGINE, "the engine could not run the statement")
+        case _:
+            _LOG.exception("a measurement failed after the engine was asked")
+            frames = [f for f in traceback.extract_tb(error.__traceback__) if _OURS in Path(f.filename).parents]
+            where = Path(frames[-1].filename).relative_to(_OURS)
+            return Failure(Failing.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
 def _released(part: Part, rows: Sequence[Row], finder: Release | None, entropy: Entropy) -> Release:

@@ -7,4 +7,11 @@ from hypothesis import settings
 settings.register_profile("steady", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-pytest_plugins = ("tests.fix_policy", "tests.fix_world", "tests.fix_dirty", "tests.fix_engines", "tests.fix_wide")
+pytest_plugins = (
+    "tests.fix_policy",
+    "tests.fix_world",
+    "tests.fix_dirty",
+    "tests.fix_engines",
+    "tests.fix_wide",
+    "tests.fix_ledger",
+)

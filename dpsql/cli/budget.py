@@ -17,7 +17,7 @@ from dpsql.privacy.budget import show
 def budget(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
     loaded = load(config)
-    roles = Table("role", "protects", "spent", "left", "renews", header_style="bold")
+    roles = Table("role", "protects", "spent", "left", "renews", "account", header_style="bold")
     kinds = Table("data set, unit kind", "spent", "left", header_style="bold")
     with open_ledger(loaded) as ledger:
         balances = [
@@ -26,7 +26,8 @@ def budget(config: ConfigFile = DEFAULT_CONFIG) -> None:
         ]
     for balance in balances:
         role, renews = balance.account.role, str(balance.renews or "never")
-        _add(roles, role.name, role.protects, _amount(balance.role_spent), _amount(balance.role_left), renews)
+        account = "closed" if balance.closed else "open"
+        _add(roles, role.name, role.protects, _amount(balance.role_spent), _amount(balance.role_left), renews, account)
     for kind, balance in {balance.account.role.protects: balance for balance in balances}.items():
         _add(kinds, kind, _amount(balance.dataset_spent), _amount(balance.dataset_left))
     Console().print(roles, kinds)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli import budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, user
+from dpsql.cli import budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, unlock, user
 from dpsql.cli.planned import planned
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ for _command in (
     user.user,
     budget.budget,
     refresh.refresh,
+    unlock.unlock,
     plot.plot,
 ):
     app.command()(_command)

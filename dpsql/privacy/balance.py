@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from dpsql.errors import BudgetExhausted
+from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.policy.model import Privacy, Role
 from dpsql.privacy.budget import left_of, show, total
 
@@ -34,6 +34,8 @@ class Balance:
     """The day (UTC) on which the role's budget renews."""
     runs: int = 0
     """How many measurements the role has paid for today (UTC)."""
+    closed: bool = False
+    """Whether the account is closed, since measurements have failed."""
 
     @property
     def role_left(self) -> Privacy:
@@ -51,8 +53,14 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
 
     Raises:
         BudgetExhausted: with what is left, what is asked and when the budget renews.
+        AccountClosed: until the owner opens it.
     """
     role, role_cost = balance.account.role, total(costs)
+    if balance.closed and costs:
+        raise AccountClosed(
+            f'the account of role "{role.name}" is closed, because measurements have failed',
+            hint=f"The owner of the data opens it with: dpsql unlock {role.name}. What was answered before stays free.",
+        )
     if balance.runs + len(costs) > role.limits.runs:
         raise BudgetExhausted(
             f'role "{role.name}" may ask for {role.limits.runs:,} measurements a day and has asked for {balance.runs:,}, '

@@ -13,7 +13,10 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
 from dpsql.privacy.balance import Account, Balance
 from dpsql.privacy.budget import Charge
+from dpsql.privacy.failing import Event, Failing, Failure
 
+Beside = tuple[str, bytes]
+"""A key, and the release that has to be stored under it."""
 Clock = Callable[[], datetime]
 """Returns the present time with its time zone."""
 
@@ -56,13 +59,26 @@ class Statement:
     charge: Charge
     stored: Mapping[str, bytes]
     """Releases by key; the keys that are missing here are the charge's."""
-    keep: Callable[[str, bytes], None]
+    failed: Failing | None
+    """How a measurement of it has failed before, which is then all that there is to say."""
+    keep: Callable[[str, bytes, Beside | None], bytes]
+    mark: Callable[[str, Failure], None]
 
-    def store(self, key: str, release: bytes) -> None:
-        """Keep the release that was measured for `key`, so that the same question is free from now on."""
+    def store(self, key: str, release: bytes, beside: Beside | None = None) -> bytes:
+        """Keep the release that was measured for `key`, so that the same question is free from now on; return what is kept.
+
+        The first to be stored is: where another process was faster the caller's own is to be forgotten. What depends on
+        the keys that another release has found is stored `beside` that one, or not at all.
+        """
         if key not in self.charge.keys:
             raise InternalError
-        self.keep(key, release)
+        return self.keep(key, release, beside)
+
+    def fail(self, key: str, failure: Failure) -> None:
+        """Keep that a measurement failed, so that the same question fails alike, free; this may close the account."""
+        if key not in self.charge.keys:
+            raise InternalError
+        self.mark(key, failure)
 
 
 class Ledger(Protocol):
@@ -76,8 +92,12 @@ class Ledger(Protocol):
         measure and `store` within the context; until it leaves, others in the process who ask for the same wait.
         A thread opens one statement at a time.
 
+        If one of them has failed before, the statement comes with the way in which it did: free for the role that paid
+        for it, and for what it would cost for another.
+
         Raises:
             BudgetExhausted: nothing was charged.
+            AccountClosed: likewise; what is paid for and stored is free as ever.
         """
 
     def balance(self, account: Account) -> Balance:
@@ -88,6 +108,15 @@ class Ledger(Protocol):
 
     def epoch(self, refresh: Period) -> int:
         """Return the epoch's number; a new one begins with the first call in each period of `refresh`."""
+
+    def is_closed(self, role: str) -> bool:
+        """Return whether the role's account is closed."""
+
+    def unlock(self, role: str) -> None:
+        """Open the role's account, and write that down."""
+
+    def incidents(self, role: str) -> tuple[Event, ...]:
+        """Return what befell the role's account since it was last opened, oldest first."""
 
     def advance(self, reason: str) -> int:
         """Begin the next epoch: stored releases answer no more questions. Return its number."""

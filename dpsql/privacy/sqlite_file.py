@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpsql.errors import ConfigError
 
-_VERSION = 1
+_VERSION = 2
 _PATIENCE = 60.0
 """Seconds to wait for another process's transaction; one takes milliseconds."""
 
@@ -29,6 +29,14 @@ CREATE TABLE entitlements (
 ) STRICT;
 CREATE TABLE epochs (number INTEGER PRIMARY KEY, began TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
 """
+_SECOND = """
+ALTER TABLE releases ADD COLUMN failed TEXT;
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, what TEXT NOT NULL,
+    cause TEXT NOT NULL, statement TEXT NOT NULL
+) STRICT;
+"""
+"""What version 2 adds."""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
@@ -92,14 +100,30 @@ class SqliteFile:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 _create(connection)
+            if version in (0, 1):
+                _upgrade(connection)
             elif version != _VERSION:
                 raise ConfigError(f"ledger {path} has schema version {version}, this dpsql reads version {_VERSION}")
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for table in filter(str.strip, _TABLES.split(";")):
-        connection.execute(table)
-    for table in ("statements", "charges", "epochs"):
+    _run(connection, _TABLES)
+    _append_only(connection, "statements", "charges", "epochs")
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Make version 2 of version 1."""
+    _run(connection, _SECOND)
+    _append_only(connection, "events")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+
+
+def _append_only(connection: sqlite3.Connection, *tables: str) -> None:
+    for table in tables:
         for action in ("UPDATE", "DELETE"):
             connection.execute(_APPEND_ONLY.format(table=table, action=action))
-    connection.execute(f"PRAGMA user_version = {_VERSION}")

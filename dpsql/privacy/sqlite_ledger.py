@@ -1,5 +1,6 @@
 """The ledger in one SQLite file, for one machine: any number of threads and processes."""
 
+import logging
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,13 +14,16 @@ from typing import Self
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
+from dpsql.privacy import sqlite_events
 from dpsql.privacy.balance import Account, Balance, afford
 from dpsql.privacy.book import Book
 from dpsql.privacy.budget import first_day, issue, renewal, total
+from dpsql.privacy.failing import Event, Failing, Failure
 from dpsql.privacy.flight import Flights
-from dpsql.privacy.ledger import Clock, Entry, Item, Statement
+from dpsql.privacy.ledger import Beside, Clock, Entry, Item, Statement
 from dpsql.privacy.sqlite_file import SqliteFile
 
+_LOG = logging.getLogger("dpsql.ledger")
 _LINES = """
 SELECT c.id, s.time, s.user, s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured
 FROM charges c JOIN statements s ON s.id = c.statement
@@ -27,12 +31,17 @@ FROM charges c JOIN statements s ON s.id = c.statement
 _NEW_LINES = _LINES + "WHERE c.id > ? ORDER BY c.id"
 _LAST_LINES = _LINES + "WHERE ?1 IS NULL OR s.role = ?1 ORDER BY c.id DESC LIMIT ?2"
 _STORED = """
-SELECT release, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
+SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
 FROM releases r WHERE kind = ?1 AND key = ?2
 """
 _STATEMENT = "INSERT INTO statements (time, user, role, kind, text) VALUES (?, ?, ?, ?, ?)"
 _CHARGE = "INSERT INTO charges (statement, key, note, epsilon, delta, measured) VALUES (?, ?, ?, ?, ?, ?)"
-_RELEASE = "INSERT OR IGNORE INTO releases (kind, key, release) VALUES (?, ?, ?)"
+_RELEASE = """
+INSERT OR IGNORE INTO releases (kind, key, release)
+SELECT ?1, ?2, ?3 WHERE ?4 IS NULL OR EXISTS (SELECT 1 FROM releases WHERE kind = ?1 AND key = ?4 AND release = ?5)
+"""
+_KEPT = "SELECT release FROM releases WHERE kind = ? AND key = ? AND failed IS NULL"
+_FAILED = "INSERT OR IGNORE INTO releases (kind, key, release, failed) VALUES (?, ?, x'', ?)"
 _ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, ?, ?)"
 _EPOCH = "INSERT INTO epochs (began, reason) VALUES (?, ?)"
 
@@ -43,8 +52,15 @@ class _Found:
 
     item: Item
     release: bytes | None
+    failed: Failing | None
+    """How it was measured in vain."""
     paid: bool
-    """Whether the role may have the release without a further charge."""
+    """Whether the role may have the release, or hear of the failure, without a further charge."""
+
+    @property
+    def stored(self) -> bool:
+        """Return whether it need not be measured."""
+        return self.release is not None or self.failed is not None
 
 
 class SqliteLedger:
@@ -112,29 +128,66 @@ class SqliteLedger:
         with self._file.write() as connection:
             return self._next_epoch(connection, reason)
 
+    def is_closed(self, role: str) -> bool:
+        """Return whether an account is closed; see `Ledger.is_closed`."""
+        with self._file.read() as connection:
+            return sqlite_events.is_closed(connection, role)
+
+    def unlock(self, role: str) -> None:
+        """Open an account; see `Ledger.unlock`."""
+        with self._file.write() as connection:
+            sqlite_events.enter_opening(connection, role, self._now())
+
+    def incidents(self, role: str) -> tuple[Event, ...]:
+        """Return what befell an account; see `Ledger.incidents`."""
+        with self._file.read() as connection:
+            return sqlite_events.since_opening(connection, role)
+
     def _pay(self, account: Account, text: str, items: Sequence[Item]) -> Statement:
         """Look up, check and charge in one transaction."""
         with self._file.write() as connection:
             now = self._now()
             found = [_find(connection, account, item) for item in items]
-            due = [each for each in found if not each.paid]
-            measured, costs = [each for each in due if each.release is None], [each.item.cost for each in due]
+            failed = next((each.failed for each in found if each.failed and each.paid), None)
+            # What is known to fail fails again, free, and nothing that stands beside it is paid for.
+            due = [] if failed else [each for each in found if not each.paid]
+            measured, costs = [each for each in due if not each.stored], [each.item.cost for each in due]
             afford(self._balance(connection, account, now), costs, total(each.item.cost for each in measured))
             if due:
                 _enter(connection, account, text, now, due)
         return Statement(
             issue(frozenset(each.item.key for each in measured), total(costs)),
             {each.item.key: each.release for each in found if each.release is not None},
+            next((each.failed for each in found if each.failed), None),
             partial(self._keep, account),
+            partial(self._mark, account, text),
         )
 
-    def _keep(self, account: Account, key: str, release: bytes) -> None:
-        """Store a release; the first to be stored under a key stays."""
+    def _keep(self, account: Account, key: str, release: bytes, beside: Beside | None) -> bytes:
+        """Store a release, and return the one that is stored; the first to be stored under a key stays.
+
+        Another process may have been first. Its release is what the role has for its money, and the role's own, of which
+        nobody will hear, is forgotten: otherwise it would have paid for one and seen two, and who reads what was found by
+        one beside what was found by the other would see numbers under wrong keys.
+        """
         kind = account.role.protects
         with self._file.write() as connection:
-            # Another process may have been first; its release is another, and the role has not paid for two.
-            if connection.execute(_RELEASE, (kind, key, release)).rowcount:
-                connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+            connection.execute(_RELEASE, (kind, key, release, *(beside or (None, None))))
+            kept = connection.execute(_KEPT, (kind, key)).fetchone()
+            if kept is None:  # the epoch is over, or another process has failed
+                return release
+            connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+        return bytes(kept[0])
+
+    def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:
+        """Store that a measurement failed; where another process was first, with a release, that stays."""
+        kind, role = account.role.protects, account.role.name
+        with self._file.write() as connection:
+            connection.execute(_FAILED, (kind, key, failure.how))
+            connection.execute(_ENTITLEMENT, (kind, key, role))
+            closed = sqlite_events.enter_failure(connection, account, text, self._now(), failure)
+        if closed:
+            _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
 
     def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
         for number, entry in _lines(connection.execute(_NEW_LINES, (self._book.last,))):
@@ -146,6 +199,7 @@ class SqliteLedger:
             self._book.on_kind(account.role.protects),
             renewal(period, now),
             self._book.lines(account.role.name, now.date()),
+            sqlite_events.is_closed(connection, account.role.name),
         )
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
@@ -162,8 +216,8 @@ class SqliteLedger:
 
 def _find(connection: sqlite3.Connection, account: Account, item: Item) -> _Found:
     row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
-    release, entitled = row or (None, 0)
-    return _Found(item, release, bool(entitled))
+    release, failed, entitled = row or (None, None, 0)
+    return _Found(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
 
 
 def _enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[_Found]) -> None:
@@ -174,7 +228,7 @@ def _enter(connection: sqlite3.Connection, account: Account, text: str, now: dat
     ).lastrowid
     for each in due:
         key, cost = each.item.key, each.item.cost
-        measured = each.release is None
+        measured = not each.stored
         connection.execute(_CHARGE, (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured))
         if not measured:
             connection.execute(_ENTITLEMENT, (role.protects, key, role.name))

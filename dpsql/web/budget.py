@@ -91,6 +91,7 @@ def _role_bar(balance: Balance) -> Bar:
     role = balance.account.role
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
     note = f"protects each {role.protects}; {renews}; at most ε = {show(role.per_query.epsilon)} a question"
+    note += "; closed, because measurements have failed" if balance.closed else ""
     return _bar(role.name, note, role.budget.total, balance.role_spent, balance.role_left)
 
 

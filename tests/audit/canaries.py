@@ -18,7 +18,7 @@ from dpsql.policy.model import Mechanism, Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.layout import Norm
-from dpsql.privacy.ledger import Item, Statement
+from dpsql.privacy.ledger import Beside, Item, Statement
 from dpsql.privacy.outline import Measurement
 from dpsql.privacy.release import Release
 from dpsql.privacy.sqlite_ledger import SqliteLedger
@@ -43,9 +43,9 @@ class Recorder(SqliteLedger):
         self.released = []
         with super().open_statement(account, text, items) as statement:
 
-            def keep(key: str, release: bytes) -> None:
+            def keep(key: str, release: bytes, beside: Beside | None) -> bytes:
                 self.released.append(Release.from_bytes(release))
-                statement.keep(key, release)
+                return statement.keep(key, release, beside)
 
             yield replace(statement, keep=keep)
 

@@ -1,4 +1,4 @@
-"""`dpsql budget` and `dpsql refresh`."""
+"""`dpsql budget`, `dpsql refresh` and `dpsql unlock`."""
 
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -13,6 +13,7 @@ from dpsql.policy.load import load
 from dpsql.policy.model import Period, Privacy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.budget import renewal
+from dpsql.privacy.failing import Failing, Failure
 from dpsql.privacy.ledger import Item
 from tests.policy.fix_config import write_files
 
@@ -41,7 +42,7 @@ def test_budget_shows_what_is_spent_and_left(config: Path) -> None:
     rows = [line.strip("│ ").split("│") for line in done.stdout.splitlines() if line.startswith("│")]
     renews = renewal(Period.WEEK, datetime.now(UTC))
     assert [[cell.strip() for cell in row] for row in rows] == [
-        ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", str(renews)],
+        ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", str(renews), "open"],
         ["passenger", "ε 0.25", "ε 9.75, δ 1e-5"],
     ]
 
@@ -51,3 +52,29 @@ def test_refresh_begins_the_next_epoch(config: Path) -> None:
     first, second = (RUN.invoke(app, ["refresh", "--config", str(config)]).stdout for _ in range(2))
     numbers = [int(line.split()[1]) for line in (first, second)]
     assert numbers[1] == numbers[0] + 1
+
+
+def test_unlock_tells_what_failed_and_opens_the_account(config: Path) -> None:
+    """What somebody else has asked can't speak to the terminal; a second time there is nothing to do."""
+    loaded = load(config, {})
+    account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
+    item = Item("other", Privacy(Fraction(1, 4)), "count")
+    with open_ledger(loaded) as ledger:
+        with ledger.open_statement(account, "SELECT '\x1b[2J'", [item]) as statement:
+            statement.fail("other", Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9"))
+        assert ledger.is_closed("owner")
+    assert "closed" in RUN.invoke(app, ["budget", "--config", str(config)]).stdout
+    done = RUN.invoke(app, ["unlock", "owner", "--config", str(config)])
+    assert (done.exit_code, "\x1b" in done.stdout) == (0, False)
+    first, second, last = done.stdout.splitlines()
+    assert "failed by a bug of dpsql: IndexError in privacy/exact.py, line 9; ana asked: SELECT ' [2J'" in first
+    assert "the account was closed" in second
+    assert last.startswith('the account of role "owner" is open again')
+    again = RUN.invoke(app, ["unlock", "owner", "--config", str(config)])
+    assert (again.exit_code, again.stderr) == (1, 'ERROR 0A000: the account of role "owner" is open\n')
+
+
+def test_unlock_of_a_role_that_there_is_not(config: Path) -> None:
+    """The roles that there are are named."""
+    done = RUN.invoke(app, ["unlock", "nobody", "--config", str(config)])
+    assert (done.exit_code, done.stderr) == (1, 'ERROR F0000: there is no role "nobody"\nHINT: Roles: owner\n')
