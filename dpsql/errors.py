@@ -14,6 +14,8 @@
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
     ├── ShuttingDown      57P01  dpsql stops
+    ├── EngineAway        08001  the engine can't be reached: fixed text, nothing is charged
+    ├── EngineNotReady    57P03  it does not take the measurement: fixed text, nothing is charged
     ├── QueryCanceled     57014  a cancel request or the deadline
     ├── EngineLost        08006  the connection broke after data may have been read: fixed text
     ├── EngineFailed      58000  after data was read: fixed text
@@ -109,6 +111,24 @@ class AuthFailed(_FixedError, sqlstate="28P01", text="password authentication fa
 
 class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due to user request or time limit"):
     """The statement was cancelled or met its deadline."""
+
+
+class EngineAway(
+    _FixedError,
+    sqlstate="08001",
+    text="the engine that holds the records can't be reached; nothing was charged",
+    advice="Try again later. Whoever runs dpsql finds the cause in its log.",
+):
+    """The engine can't be reached; no data was read."""
+
+
+class EngineNotReady(
+    _FixedError,
+    sqlstate="57P03",
+    text="the engine can't take the measurement as things are; nothing was charged",
+    advice="Tell whoever runs dpsql; its log says what to do.",
+):
+    """The engine refuses a statement, or holds other data than were opened; no data was read."""
 
 
 class EngineLost(

@@ -1,6 +1,7 @@
 """The gateway: a question goes in, a statement over released rows comes out, and nothing exact leaves.
 
-Promise: whatever is measured was charged before the engine was asked; only a `Release` is put into the text.
+Promise: whatever is measured was charged before the engine was asked, and what the engine does not take costs nothing; only
+a `Release` is put into the text.
 """
 
 import re
@@ -171,7 +172,7 @@ class Gateway:
             return known
         role, plans = self._deps.policy.roles[asker.role], [scope.plan for scope in plan.scopes]
         epsilon = _epsilon(settings, role, statement_epsilon(role, plans))
-        emitter = Emitter(self._deps.engine.dialect, self._deps.declared)
+        emitter = Emitter(self._deps.engine.dialect, self._deps.declared, self._deps.engine.named)
         ready = Ready(plan, shares(plans, epsilon, role, emitter))
         _keep(self._ready, (key, settings.epsilon), ready)
         return ready

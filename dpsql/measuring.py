@@ -1,17 +1,21 @@
 """From priced parts to releases: paid for, measured, given their noise and stored.
 
-Promise: whatever is measured was charged before the engine was asked; only a `Release` comes out, or one of a few errors
-that are the same every time, which are counted.
+Promise: whatever is measured was charged before the engine was asked for a row, and what the engine does not take costs
+nothing; only a `Release` comes out, or one of a few errors that are the same every time, which are counted.
 """
 
 import hashlib
 import logging
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from dpsql.engines.base import Engine
+from dpsql.engines.base import Engine, Prepared
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.balance import Account
@@ -52,7 +56,10 @@ class Measuring:
         keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
         items = [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
         kept: dict[str, bytes] = {}
-        with self.ledger.open_statement(account(self.policy, asker), text, items) as statement:
+        with (
+            _Held(self, {keys[identity]: part for identity, part in parts.items()}, cancellation) as held,
+            self.ledger.open_statement(account(self.policy, asker), text, items, held.make_ready) as statement,
+        ):
             if statement.failed is not None:
                 raise statement.failed.error()
             for identity, part in parts.items():
@@ -60,26 +67,25 @@ class Measuring:
                 finder = None if part.finds_keys is None else keys[part.finds_keys.identity]
                 beside = None if finder is None else (finder, kept[finder])
                 stored = statement.stored.get(key)
-                kept[key] = self._measured(key, part, beside, statement, cancellation) if stored is None else stored
+                kept[key] = self._measured(key, part, beside, statement, held) if stored is None else stored
         return {identity: Release.from_bytes(kept[key]) for identity, key in keys.items()}
 
-    def _measured(
-        self, key: str, part: Part, beside: Beside | None, statement: Statement, cancellation: Cancellation
-    ) -> bytes:
+    def _measured(self, key: str, part: Part, beside: Beside | None, statement: Statement, held: "_Held") -> bytes:
         """Measure, and store what may be shown of it, or that it failed.
 
         From the moment the engine is asked nothing may depend on data but the release. So whatever goes wrong, of which a
         row may be the cause, goes wrong in the same way for whoever asks the same again, and is counted. What a client
         does, and an engine that goes away, are no row's doing: they leave nothing but the charge.
         """
+        prepared = held.prepared[key]
         try:
-            rows = self.engine.run(part.sql, statement.charge, timeout=self.timeout, cancellation=cancellation)
+            rows = prepared.run(part.sql, statement.charge)
             finder = None if beside is None else Release.from_bytes(beside[1])
             release = _released(part, rows, finder, self.entropy).to_bytes()
         except EngineLost:
             raise
         except Exception as error:  # whatever it is
-            failure = _failure(error, cancellation)
+            failure = _failure(error, held.cancellation)
             if failure is None:
                 raise
             statement.fail(key, failure)
@@ -94,6 +100,33 @@ class Measuring:
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the engine holds ready for one statement."""
+
+    measuring: Measuring
+    parts: Mapping[str, Part]
+    cancellation: Cancellation
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.__exit__(kind, error, at)
+
+    def make_ready(self, missing: AbstractSet[str]) -> None:
+        """Make ready what nothing is stored for, instead of what was made ready before."""
+        self._stack.close()
+        ready = self.measuring.engine.ready(
+            [part.sql for key, part in self.parts.items() if key in missing],
+            timeout=self.measuring.timeout,
+            cancellation=self.cancellation,
+        )
+        self.prepared = dict.fromkeys(missing, self._stack.enter_context(ready))
 
 
 def account(policy: Policy, asker: Asker) -> Account:

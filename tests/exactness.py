@@ -18,10 +18,11 @@ from dpsql.privacy.outline import Counted, Measurement, Plan, Statistic
 from dpsql.privacy.reading import read
 from dpsql.privacy.release import estimates
 from dpsql.privacy.sums import Sums
-from dpsql.question import Cancellation, Field
+from dpsql.question import Field
 from dpsql.rewrite.asked import take_apart
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.scopes import find
+from tests.engines.asking import run
 from tests.fix_world import World
 from tests.records import Row
 from tests.served import Filled
@@ -91,7 +92,7 @@ class Measured:
     @classmethod
     def of(cls, measurement: Measurement, engine: Filled, world: World) -> "Measured":
         """Build with the engine's statement."""
-        return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared)))
+        return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared, engine.named)))
 
     @property
     def claim(self) -> int:
@@ -100,7 +101,7 @@ class Measured:
 
     def rows(self) -> Sequence[EngineRow]:
         """Return what the engine answers."""
-        return self.engine.run(self.sql, _PAID, timeout=60.0, cancellation=Cancellation())
+        return run(self.engine, self.sql, _PAID, timeout=60.0)
 
     def exact(self) -> Exact:
         """Return the exact numbers of every group that has any."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engines.duckdb import _SETTINGS, DuckDb
+from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.duckdb_open import SETTINGS
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
@@ -35,9 +36,8 @@ class Memory(DuckDb):
         """
         super().__init__({})
         self.close()
-        self._spill = None
         # One that may read the test's own files, and whose configuration is not locked.
-        self._connection = duckdb.connect(config={**_SETTINGS, "threads": 1})
+        self._connection = duckdb.connect(config={**SETTINGS, "threads": 1})
         self._policy = policy
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")

@@ -1,6 +1,7 @@
 """What the gateway asks of an engine: catalogue facts at the start, and measurements that were paid for."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from dpsql.errors import ConfigError
@@ -15,12 +16,28 @@ class NoEngine(ConfigError, sqlstate="F0000"):
     """There is no engine where the configuration says that it is."""
 
 
+class Prepared(Protocol):
+    """Measurements that an engine is ready to run: accepted, permitted, and with all that they need in hand."""
+
+    def run(self, sql: str, charge: Charge) -> Sequence[Row]:
+        """Return the rows of a measurement that `charge` paid for; it is one of those that were made ready.
+
+        Raises:
+            QueryCanceled: somebody cancelled, or time is up.
+            EngineLost: the connection broke.
+            EngineFailed: anything else; the cause goes to the operator's log only.
+        """
+
+
 class Engine(Protocol):
     """A database that holds the records; safe to share between threads."""
 
     @property
     def dialect(self) -> Dialect:
         """Return the SQL that it speaks."""
+
+    def named(self, table: str) -> str:
+        """Return a table's name as statements have to write it, so that it can't be taken for another."""
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with their types as the engine names them; empty if there is no such table."""
@@ -31,12 +48,25 @@ class Engine(Protocol):
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the rows of a table that the policy calls public, at most `limit` + 1 of them."""
 
-    def run(self, sql: str, charge: Charge, *, timeout: float, cancellation: Cancellation) -> Sequence[Row]:
-        """Return the rows of a measurement that `charge` paid for; `timeout` is in seconds.
+    def ready(
+        self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation
+    ) -> AbstractContextManager[Prepared]:
+        """Make measurements ready to run, each within `timeout` seconds; what they read stays the same until the end.
+
+        It depends on the catalogue, on permissions and on files being as they were, and never on a row, so that its
+        failure may be free of charge.
 
         Raises:
-            QueryCanceled: somebody cancelled, or time is up.
-            EngineFailed: anything else; the cause goes to the operator's log only.
+            EngineAway: the engine can't be reached.
+            EngineNotReady: it does not take a statement, or the data are not those that were opened.
+            QueryCanceled: somebody cancelled.
+        """
+
+    def is_current(self) -> bool:
+        """Return whether the tables are still those that were opened; if not, the engine has to be opened again.
+
+        Raises:
+            NoEngine: it can't be reached.
         """
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Ref
 from dpsql.rewrite.relation import ref
-from dpsql.rewrite.stored import identity, quoted
+from dpsql.rewrite.stored import identity
 
 _TIMEOUT = 600.0
 _VARIANCE = 2
@@ -81,7 +81,7 @@ class TableReport:
 
 def report(policy: Policy, engine: OwnerEngine, declared: Declared) -> Iterator[TableReport]:
     """Look at every protected table."""
-    emitter = Emitter(engine.dialect, declared)
+    emitter = Emitter(engine.dialect, declared, engine.named)
     for table in policy.tables.values():
         if not table.public:
             rows, columns = _columns(table, engine, emitter)
@@ -94,7 +94,7 @@ def _columns(table: Table, engine: OwnerEngine, emitter: Emitter) -> tuple[int, 
     asked = {column.name: _conditions(column, ref(0, table, column.name), emitter) for column in table.columns.values()}
     counts = ["count(*)", *(f"count(*) FILTER (WHERE {text})" for texts in asked.values() for text in texts.values())]
     selected = ", ".join(f"CAST({text} AS BIGINT)" for text in counts)
-    (row,) = engine.for_owner(f"SELECT {selected} FROM {quoted(table.name)} AS s0", timeout=_TIMEOUT)  # noqa: S608
+    (row,) = engine.for_owner(f"SELECT {selected} FROM {engine.named(table.name)} AS s0", timeout=_TIMEOUT)  # noqa: S608
     rows, *found = map(whole, row)
     numbers = iter(found)
     columns = ({"name": name} | {what: next(numbers) for what in texts} for name, texts in asked.items())
@@ -127,7 +127,7 @@ def _ends(bounds: Interval, asked: Ref, emitter: Emitter) -> Sequence[str]:
 def _units(table: Table, kind: str, rows: int, engine: OwnerEngine) -> UnitReport:
     bound = table.units[kind]
     unit = identity(ref(0, table, bound.column))
-    counted = f"SELECT count(*) AS n FROM {quoted(table.name)} AS s0 WHERE {unit} IS NOT NULL GROUP BY {unit}"  # noqa: S608
+    counted = f"SELECT count(*) AS n FROM {engine.named(table.name)} AS s0 WHERE {unit} IS NOT NULL GROUP BY {unit}"  # noqa: S608
     found = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608
     histogram = {whole(n): whole(units) for n, units in found}
     nobodys = rows - sum(n * units for n, units in histogram.items())

@@ -4,6 +4,7 @@ Promise: a statement's whole cost is durable before `open_statement` returns, or
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,13 @@ Beside = tuple[str, bytes]
 """A key, and the release that has to be stored under it."""
 Clock = Callable[[], datetime]
 """Returns the present time with its time zone."""
+Ready = Callable[[AbstractSet[str]], None]
+"""Makes ready to measure the items with these keys, or raises."""
+
+
+def without_engine(missing: AbstractSet[str]) -> None:
+    """Make nothing ready: for who measures nothing."""
+    _ = missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +92,13 @@ class Statement:
 class Ledger(Protocol):
     """A durable account of what every role was told, safe to share between threads and processes."""
 
-    def open_statement(self, account: Account, text: str, items: Sequence[Item]) -> AbstractContextManager[Statement]:
+    def open_statement(
+        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+    ) -> AbstractContextManager[Statement]:
         """Pay for `items` (distinct keys), all or nothing, and return what is stored of them.
+
+        Before anything is charged `ready` is called with the keys that have to be measured; if it raises, nothing is.
+        It is called again in the rare case that there are others by the time of the charge.
 
         What the role has paid for and is stored is free. What is stored and was paid for by another role of the same
         unit kind is charged to the role. The rest is charged to the role and to the data set, and is the caller's to

@@ -20,7 +20,7 @@ from dpsql.privacy.book import Book
 from dpsql.privacy.budget import first_day, issue, renewal, total
 from dpsql.privacy.failing import Event, Failing, Failure
 from dpsql.privacy.flight import Flights
-from dpsql.privacy.ledger import Beside, Clock, Entry, Item, Statement
+from dpsql.privacy.ledger import Beside, Clock, Entry, Item, Ready, Statement, without_engine
 from dpsql.privacy.sqlite_file import SqliteFile
 
 _LOG = logging.getLogger("dpsql.ledger")
@@ -88,14 +88,21 @@ class SqliteLedger:
         self._file.close()
 
     @contextmanager
-    def open_statement(self, account: Account, text: str, items: Sequence[Item]) -> Iterator[Statement]:
+    def open_statement(
+        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+    ) -> Iterator[Statement]:
         """Pay for a statement; see `Ledger.open_statement`."""
         keys = frozenset(item.key for item in items)
         if len(keys) < len(items):
             raise InternalError
         flight = self._flights.board(keys)
         try:
-            statement = self._pay(account, text, items)
+            statement = None
+            while statement is None:
+                missing = self._missing(account, items)
+                if missing:
+                    ready(missing)
+                statement = self._pay(account, text, items, missing)
             flight.land(statement.stored.keys())
             yield statement
         finally:
@@ -143,11 +150,18 @@ class SqliteLedger:
         with self._file.read() as connection:
             return sqlite_events.since_opening(connection, role)
 
-    def _pay(self, account: Account, text: str, items: Sequence[Item]) -> Statement:
-        """Look up, check and charge in one transaction."""
+    def _missing(self, account: Account, items: Sequence[Item]) -> frozenset[str]:
+        """Return the keys that have to be measured."""
+        with self._file.read() as connection:
+            return _unmeasured([_find(connection, account, item) for item in items])
+
+    def _pay(self, account: Account, text: str, items: Sequence[Item], ready: frozenset[str]) -> Statement | None:
+        """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
         with self._file.write() as connection:
             now = self._now()
             found = [_find(connection, account, item) for item in items]
+            if not ready.issuperset(_unmeasured(found)):
+                return None
             failed = next((each.failed for each in found if each.failed and each.paid), None)
             # What is known to fail fails again, free, and nothing that stands beside it is paid for.
             due = [] if failed else [each for each in found if not each.paid]
@@ -218,6 +232,13 @@ def _find(connection: sqlite3.Connection, account: Account, item: Item) -> _Foun
     row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
     release, failed, entitled = row or (None, None, 0)
     return _Found(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
+
+
+def _unmeasured(found: Sequence[_Found]) -> frozenset[str]:
+    """Return the keys of what has to be measured: nothing, where something is known to fail."""
+    if any(each.failed for each in found):
+        return frozenset()
+    return frozenset(each.item.key for each in found if not each.stored)
 
 
 def _enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[_Found]) -> None:

@@ -1,6 +1,6 @@
 """From expressions to the text an engine runs, with every column clamped and every function in its total form."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
@@ -13,7 +13,7 @@ from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.function import Dialect, double
 from dpsql.rewrite.functions import TABLE
 from dpsql.rewrite.literal import format_value
-from dpsql.rewrite.stored import stored
+from dpsql.rewrite.stored import quoted, stored
 
 _LONGEST = 100_000
 """Characters of one expression."""
@@ -29,6 +29,8 @@ class Emitter:
 
     dialect: Dialect
     declared: Declared
+    named: Callable[[str], str] = quoted
+    """Returns a table's name as the engine's statements have to write it."""
 
     def sql(self, expr: Expr, *, computed: bool = False) -> str:
         """Return the text of the expression; it never fails, whatever the rows hold.
@@ -80,8 +82,8 @@ class Emitter:
             return str(value) if int(value) >= 0 else f"({value})"
         if type_.is_number:
             return self.double(Fraction(value))
-        text = format_value(value, type_).replace("'", "''")
-        return f"'{text}'" if type_ is SqlType.TEXT else f"{type_.value.upper()} '{text}'"
+        text = _text(format_value(value, type_), self.dialect)
+        return text if type_ is SqlType.TEXT else f"{type_.value.upper()} {text}"
 
     def double(self, value: Fraction) -> str:
         """Return a number in double precision."""
@@ -198,6 +200,14 @@ class Emitter:
         if not safe or (expr.op in {"eq", "ne"} and c == low):
             return None
         return TABLE[expr.op].emit([self.raw(a), self.sql(b)], expr, self.dialect)
+
+
+def _text(text: str, dialect: Dialect) -> str:
+    """Return a literal that PostgreSQL reads alike whatever `standard_conforming_strings` is."""
+    doubled = text.replace("'", "''")
+    if dialect is Dialect.POSTGRES and "\\" in text:
+        return " E'" + doubled.replace("\\", "\\\\") + "'"
+    return f"'{doubled}'"
 
 
 def _not_too_long(text: str) -> str:

@@ -23,7 +23,9 @@ def _membership(args: Sequence[str], _: Apply, __: Dialect) -> str:
 
 
 def _like(word: str) -> EmitRule:
-    return lambda args, _, __: f"({args[0]} {word} {args[1]} ESCAPE '\\')"
+    # PostgreSQL reads the second form alike whatever `standard_conforming_strings` is.
+    escape = {Dialect.DUCKDB: "'\\'", Dialect.POSTGRES: "E'\\\\'"}
+    return lambda args, _, dialect: f"({args[0]} {word} {args[1]} ESCAPE {escape[dialect]})"
 
 
 def _case(args: Sequence[str], _: Apply, __: Dialect) -> str:

@@ -7,7 +7,7 @@ from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import FALSE, TRUE, Apply, Expr, Ref, both, refs
 from dpsql.rewrite.facts import facts
 from dpsql.rewrite.relation import Join, Relation
-from dpsql.rewrite.stored import identity, quoted
+from dpsql.rewrite.stored import identity
 
 
 def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
@@ -42,8 +42,8 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
 
 def _joined(relation: Relation, emitter: Emitter) -> str:
     first, *rest = relation.sources
-    text = f"{quoted(first.table.name)} AS s0"
+    text = f"{emitter.named(first.table.name)} AS s0"
     for index, source in enumerate(rest, 1):
         word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
-        text += f" {word} {quoted(source.table.name)} AS s{index} ON {emitter.sql(source.on)}"
+        text += f" {word} {emitter.named(source.table.name)} AS s{index} ON {emitter.sql(source.on)}"
     return text

@@ -1,24 +1,19 @@
 """Once the engine has answered nothing heavy is left to do: how much would tell whether there are rows."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pytest
 
-from dpsql.engines.base import Engine
 from dpsql.policy.model import Policy
 from dpsql.privacy import distinct, found, threshold
-from dpsql.privacy.budget import Charge
-from dpsql.privacy.exact import Row
 from dpsql.privacy.sqlite_ledger import SqliteLedger
-from dpsql.question import Cancellation, Settings
+from dpsql.question import Settings
 from tests.fix_policy import with_rows
 from tests.fix_wide import Engines, NewWide, plain
 from tests.fix_world import noon
+from tests.gateway.engines import Rows, Watched
 
 FOUND = (
     "SELECT txt, count(*), sum(iv) FROM visits GROUP BY txt",
@@ -29,23 +24,6 @@ FOUND = (
 HEAVY = ((threshold, "_least_excess"), (threshold, "per_key"), (distinct, "_chances"), (found, "threshold"))
 SECONDS = 5.0
 """Far more than planning needs, on a busy machine too; tables for so little ε took as long as a minute, and gigabytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """An engine after whose answer nothing may be computed that has to do with finding groups."""
-
-    engine: Engine
-    answered: Callable[[], None]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.engine, name)
-
-    def run(self, sql: str, charge: Charge, *, timeout: float, cancellation: Cancellation) -> Sequence[Row]:
-        """Return the engine's answer, and look out from then on."""
-        rows = self.engine.run(sql, charge, timeout=timeout, cancellation=cancellation)
-        self.answered()
-        return rows
 
 
 def _fail(*_: object) -> object:
@@ -59,14 +37,15 @@ def test_thresholds_and_chances_are_ready_before(
 ) -> None:
     """With groups and without, what decides which of them are shown was computed when the statement was priced."""
 
-    def forbid() -> None:
+    def forbid(rows: Rows) -> Rows:
         for module, name in HEAVY:
             monkeypatch.setattr(module, name, _fail)
+        return rows
 
     wide["duckdb"].engine.fill("visits", [plain("person", n) for n in range(rows)])
     ledger = SqliteLedger(tmp_path / "ledger.db", noon)
     client = ask_wide("duckdb", ledger, np.random.default_rng(1).bytes, "eve")
-    client.gateway = wide["duckdb"].gateway(ledger, np.random.default_rng(1).bytes, lambda e: Watched(e, forbid))
+    client.gateway = wide["duckdb"].gateway(ledger, np.random.default_rng(1).bytes, lambda e: Watched(e, after=forbid))
     client.ask(sql)
 
 

@@ -18,7 +18,7 @@ from dpsql.policy.model import Mechanism, Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
 from dpsql.privacy.layout import Norm
-from dpsql.privacy.ledger import Beside, Item, Statement
+from dpsql.privacy.ledger import Beside, Item, Ready, Statement, without_engine
 from dpsql.privacy.outline import Measurement
 from dpsql.privacy.release import Release
 from dpsql.privacy.sqlite_ledger import SqliteLedger
@@ -38,10 +38,12 @@ class Recorder(SqliteLedger):
     released: list[Release]
 
     @contextmanager
-    def open_statement(self, account: Account, text: str, items: Sequence[Item]) -> Iterator[Statement]:
+    def open_statement(
+        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+    ) -> Iterator[Statement]:
         """Pay as usual, and listen to what is stored."""
         self.released = []
-        with super().open_statement(account, text, items) as statement:
+        with super().open_statement(account, text, items, ready) as statement:
 
             def keep(key: str, release: bytes, beside: Beside | None) -> bytes:
                 self.released.append(Release.from_bytes(release))

@@ -67,7 +67,7 @@ def test_plain_check_reads_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Without --data only the catalogue is asked."""
     path = write_files(tmp_path)
     _make(tmp_path / "taxi.duckdb", TRIPS)
-    for method in ("run", "for_owner", "public_rows"):
+    for method in ("ready", "for_owner", "public_rows"):
         monkeypatch.delattr(DuckDb, method)
     assert RUN.invoke(app, ["check", "--config", str(path)]).exit_code == 0
     assert RUN.invoke(app, ["check", "--config", str(path), "--data"]).exit_code == 1

@@ -9,12 +9,13 @@ from fractions import Fraction
 import pytest
 
 from dpsql.engines.base import Engine
-from dpsql.errors import EngineFailed, QueryCanceled
+from dpsql.errors import EngineFailed, EngineNotReady, QueryCanceled
 from dpsql.privacy.budget import Charge
 from dpsql.question import Cancellation
+from tests.engines.asking import asked
 
 Make = Callable[[str], Engine]
-SLOW = "SELECT CAST(sum(a.i * b.i) AS VARCHAR) FROM numbers AS a, numbers AS b, numbers AS c"
+SLOW = "SELECT CAST(sum(a.i * b.i) AS VARCHAR) FROM {numbers} AS a, {numbers} AS b, {numbers} AS c"
 NUMBERS = "CREATE TABLE numbers AS SELECT i FROM generate_series(1, 3000) AS g (i)"
 
 
@@ -26,13 +27,13 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 def _run(engine: Engine, sql: str, charge: Charge, timeout: float = 30.0) -> list[list[object]]:
-    return [list(row) for row in engine.run(sql, charge, timeout=timeout, cancellation=Cancellation())]
+    return [list(row) for row in asked(engine, sql, charge, timeout=timeout)]
 
 
 def test_rows_are_integers_and_texts(make: Make, charge: Charge) -> None:
     """Sums beyond 64 bits come whole, in few rows and in many."""
     engine = make(NUMBERS)
-    sql = "SELECT CAST(i AS BIGINT), CAST(600 * 17592186044416000000 + i AS VARCHAR), NULL FROM numbers ORDER BY i"
+    sql = "SELECT CAST(i AS BIGINT), CAST(600 * 17592186044416000000 + i AS VARCHAR), NULL FROM {numbers} ORDER BY i"
     rows = _run(engine, sql, charge)
     assert rows[0] == [1, "10555311626649600000001", None]
     assert rows[2999] == [3000, "10555311626649600003000", None]
@@ -55,7 +56,7 @@ def test_a_cancel_stops_a_statement(make: Make, charge: Charge) -> None:
     timer = threading.Timer(0.2, cancellation.cancel)
     timer.start()
     with pytest.raises(QueryCanceled):
-        engine.run(SLOW, charge, timeout=30, cancellation=cancellation)
+        asked(engine, SLOW, charge, cancellation=cancellation)
     timer.join()
     assert _run(engine, "SELECT '1'", charge) == [["1"]]
 
@@ -65,14 +66,14 @@ def test_a_cancel_before_the_statement_stops_it(make: Make, charge: Charge) -> N
     engine, cancellation = make(NUMBERS), Cancellation()
     cancellation.cancel()
     with pytest.raises(QueryCanceled):
-        engine.run(SLOW, charge, timeout=30, cancellation=cancellation)
+        asked(engine, SLOW, charge, cancellation=cancellation)
 
 
 def test_a_failure_tells_only_the_operator(make: Make, charge: Charge, caplog: pytest.LogCaptureFixture) -> None:
     """The text of the error is fixed; the cause is in the log."""
     engine = make("CREATE TABLE names AS SELECT 'Ada Lovelace' AS name")
     with caplog.at_level(logging.ERROR, "dpsql.engine"), pytest.raises(EngineFailed) as caught:
-        _run(engine, "SELECT CAST(name AS INTEGER) FROM names", charge)
+        _run(engine, "SELECT CAST(name AS INTEGER) FROM {names}", charge)
     assert "Ada" not in f"{caught.value}{caught.value.hint}"
     assert caught.value.__suppress_context__
     assert "Ada Lovelace" in caplog.text
@@ -81,8 +82,8 @@ def test_a_failure_tells_only_the_operator(make: Make, charge: Charge, caplog: p
 def test_nothing_can_be_written(make: Make, charge: Charge) -> None:
     """Neither tables nor files."""
     engine = make(NUMBERS)
-    for sql in ("CREATE TABLE more (i INT)", "DELETE FROM numbers", "COPY numbers TO '/tmp/dpsql-test-out.csv'"):
-        with pytest.raises(EngineFailed):
+    for sql in ("CREATE TABLE more (i INT)", "DELETE FROM {numbers}", "COPY {numbers} TO '/tmp/dpsql-test-out.csv'"):
+        with pytest.raises(EngineNotReady):
             _run(engine, sql, charge)
 
 

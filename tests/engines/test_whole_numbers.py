@@ -12,21 +12,21 @@ from dpsql.privacy import select
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.exact import Row, exact_sums
 from dpsql.privacy.sums import Sums
-from dpsql.question import Cancellation
 from dpsql.rewrite.emit import Emitter
+from tests.engines.asking import asked
 from tests.exactness import measurements
 from tests.fix_policy import with_rows
 from tests.fix_world import World
 from tests.memory import Memory
 
 BY_FEW = "SELECT to_zone, date_trunc('hour', picked), count(*), variance(fare) FROM rides GROUP BY 1, 2"
-HUGE = "SELECT g, CAST({} AS {}) FROM (SELECT g, sum(x) AS s FROM numbers GROUP BY g) AS t"
+HUGE = "SELECT g, CAST({} AS {}) FROM (SELECT g, sum(x) AS s FROM {{numbers}} GROUP BY g) AS t"
 NUMBERS = "CREATE TABLE numbers AS SELECT i % {} AS g, 600 * 17592186044416 + i AS x FROM {} AS t (i)"
 Rows = Sequence[Row]
 
 
 def _run(engine: DuckDb | PostgresEngine, sql: str, charge: Charge) -> Rows:
-    return engine.run(sql, charge, timeout=60.0, cancellation=Cancellation())
+    return asked(engine, sql, charge, timeout=60.0)
 
 
 @pytest.mark.parametrize("groups", [5, 500])
@@ -67,7 +67,7 @@ def test_a_measurement_that_forgets_the_text_fails(
     )
     (part,) = measurements(BY_FEW, bounded, world, engine)
     assert isinstance(part, Sums)
-    emitter = Emitter(engine.dialect, world.public.declared)
+    emitter = Emitter(engine.dialect, world.public.declared, engine.named)
     assert any(any(values) for values in exact_sums(part, _run(engine, part.sql(emitter), charge)).coordinates)
     monkeypatch.setattr(select, "_text", lambda text, _: text)
     with pytest.raises(InternalError):

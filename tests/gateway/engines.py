@@ -2,10 +2,11 @@
 
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dpsql.engines.base import Engine
+from dpsql.engines.base import Engine, Prepared
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Value
 from dpsql.privacy.budget import Charge
@@ -43,15 +44,44 @@ class Watched:
         """Return the engine's."""
         return self.engine.public_rows(table, columns, limit)
 
-    def run(self, sql: str, charge: Charge, *, timeout: float, cancellation: Cancellation) -> Rows:
+    @contextmanager
+    def ready(
+        self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation
+    ) -> Iterator["WatchedPrepared"]:
+        """Make ready."""
+        with self.engine.ready(statements, timeout=timeout, cancellation=cancellation) as prepared:
+            yield WatchedPrepared(self, prepared, cancellation)
+
+    def run(self, prepared: Prepared, sql: str, charge: Charge, cancellation: Cancellation) -> Rows:
         """Count, and run."""
         with self._lock:
             self.runs += 1
         self.before(cancellation)
-        return self.after(self.engine.run(sql, charge, timeout=timeout, cancellation=cancellation))
+        return self.after(prepared.run(sql, charge))
+
+    def is_current(self) -> bool:
+        """Return the engine's."""
+        return self.engine.is_current()
+
+    def named(self, table: str) -> str:
+        """Return the engine's."""
+        return self.engine.named(table)
 
     def close(self) -> None:
         """Leave it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPrepared:
+    """What was made ready, and who watches it."""
+
+    watched: Watched
+    prepared: Prepared
+    cancellation: Cancellation
+
+    def run(self, sql: str, charge: Charge) -> Rows:
+        """Count, and run."""
+        return self.watched.run(self.prepared, sql, charge, self.cancellation)
 
 
 def fail(_: Cancellation) -> None:

@@ -1,0 +1,53 @@
+"""The settings of every session with a PostgreSQL engine: how statements and values are read, whatever its defaults are.
+
+They are options of the connection, so that they hold before the first statement is read, against those of the
+server, the database and the role.
+"""
+
+from collections.abc import Mapping, Sequence
+
+SETTINGS: Mapping[str, str] = {
+    # Operators and functions are PostgreSQL's own; tables are named with their schemas. With another schema in the path a
+    # stranger's "=" could be preferred, because an exact match of types counts for more than the path's order.
+    "search_path": "pg_catalog, pg_temp",
+    "standard_conforming_strings": "on",
+    "backslash_quote": "safe_encoding",
+    "transform_null_equals": "off",
+    "array_nulls": "on",
+    "TimeZone": "UTC",
+    "timezone_abbreviations": "Default",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "lc_monetary": "C",
+    # A policy may let one person's rows depend on another's: better an error than rows that are missing.
+    "row_security": "off",
+    "default_transaction_read_only": "on",
+    "idle_in_transaction_session_timeout": "0",
+    # Else an ALTER TABLE that waits would hold up everybody.
+    "lock_timeout": "10s",
+}
+_ALSO: Mapping[str, str] = {"client_encoding": "UTF8"}
+_EXPECTED = {**SETTINGS, **_ALSO}
+
+SHOWN = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name in _EXPECTED)
+"""The statement that tells what holds in a session."""
+
+
+def options(given: str) -> str:
+    """Return libpq's `options` with our settings after those that were given; the last one counts."""
+    ours = (f"-c {name}={_escaped(value)}" for name, value in SETTINGS.items())
+    return " ".join((*([given] if given else []), *ours))
+
+
+def _escaped(value: str) -> str:
+    return value.replace(" ", "\\ ")
+
+
+def differing(shown: Sequence[str]) -> str | None:
+    """Return the first setting that is not ours in a row of `SHOWN`."""
+    pairs = zip(_EXPECTED.items(), shown, strict=True)
+    return next((f"{name} is {found}" for (name, wanted), found in pairs if found != wanted), None)
