@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.bounding import Bound, Form
 from dpsql.privacy.buckets import Buckets
@@ -15,7 +16,7 @@ from dpsql.privacy.statistics import Known, Reading
 from dpsql.privacy.sums import Distinct, Sums
 from dpsql.rewrite import aggregate as asked
 from dpsql.rewrite.aggregate import Aggregate
-from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, both, refs
+from dpsql.rewrite.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
 from dpsql.rewrite.facts import bounded as interval_of
 from dpsql.rewrite.groups import Groups
 from dpsql.rewrite.keys import domain
@@ -81,9 +82,13 @@ class Builder:
 
         Raises:
             MissingBounds: they are not declared.
+            Unsupported: there are none.
         """
         env = {ref: self._known(ref) for ref in refs(arg)}
-        return tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
+        values = tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
+        if not values:
+            raise Unsupported("an aggregate's argument is NULL in every row", hint="Write NULL in its place.")
+        return values
 
     def _counting(self, where: Expr) -> Sums:
         """Return the measurement of the number of rows, which is also the frame of every other sum."""
@@ -159,5 +164,5 @@ def _is(arg: Expr, value: Value) -> Expr:
 
 def _not_null(arg: Expr) -> Expr:
     if isinstance(arg, Const):
-        return TRUE
+        return TRUE if arg.value is not None else FALSE
     return Apply("not", (Apply("is_null", (arg,), SqlType.BOOLEAN),), SqlType.BOOLEAN)

@@ -22,3 +22,7 @@ SELECT count(DISTINCT driver) FROM rides;
 -- pairs
 --> refused 0A000
 SELECT count(DISTINCT (fare, tip)) FROM trips;
+
+-- of nothing
+--> answered, 1 measurement
+SELECT count(DISTINCT NULL::int) FROM rides;

@@ -94,3 +94,15 @@ SELECT regr_slope(tip, fare) FROM trips;
 -- not SQL
 --> postgres 42601: syntax error
 SELECT count(* FROM trips;
+
+-- votes of nothing
+--> refused 0A000: NULL in every row
+SELECT bool_and(NULL::boolean) FROM trips;
+
+-- votes of nothing, by another name
+--> refused 0A000: NULL in every row
+SELECT pickup_zone, every(NULL) FROM trips GROUP BY 1;
+
+-- the mode of nothing
+--> refused 0A000: NULL in every row
+SELECT mode() WITHIN GROUP (ORDER BY NULL::int) FROM trips;
