@@ -33,7 +33,7 @@ class Served(PostgresEngine):
         world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
         world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
         if world.owner.execute("SELECT FROM pg_roles WHERE rolname = 'reader'").fetchone() is None:
-            world.owner.execute("CREATE ROLE reader LOGIN")
+            world.owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{world.server.address.secret}'")
         for setting, value in settings.items():
             world.owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
         self._policy, self._owner = world.policy, world.connect("dpsql_owner", name)

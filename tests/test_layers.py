@@ -35,6 +35,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "demo.setting": "the passwords of the demo's users",
         "web.sessions": "the keys of those who are logged in",
         "local": "the password of a connection to a server of our own",
+        "shadow.cluster": "the password of the shadow's roles, which only dpsql knows",
     },
     "os.urandom": {
         "privacy.entropy": "the bytes that all noise is made of",

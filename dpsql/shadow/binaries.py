@@ -1,8 +1,6 @@
 """Where PostgreSQL's own programs are found, and whether the account that is to run them can."""
 
 import importlib.util
-import os
-import pwd
 import re
 import shutil
 import subprocess
@@ -11,31 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors import ConfigError
+from dpsql.shadow.account import Account
 
 # psql and connectors of an older release stumble over a newer server's catalogue, never the other way round.
 _PREFERRED = (16, 17, 15, 18)
 _NEEDED = ("bin/initdb", "bin/postgres", "lib", "share")
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The user and group of the operating system that the server runs as."""
-
-    uid: int
-    gid: int
-
-    @classmethod
-    def for_server(cls) -> "Account | None":
-        """Return the account to change to: none, unless we are root, whom PostgreSQL refuses."""
-        if os.geteuid() != 0:
-            return None
-        for name in ("dpsql", "nobody"):
-            try:
-                entry = pwd.getpwnam(name)
-            except KeyError:
-                continue
-            return cls(entry.pw_uid, entry.pw_gid)
-        raise ConfigError("root can't run PostgreSQL", hint='Make an account "dpsql" without privileges.')
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +47,27 @@ def find() -> Binaries:
 
 
 def executable_for(account: Account | None, binaries: Binaries, home: Path) -> Binaries:
-    """Return programs that `account` can run: the same ones, or a copy below `home`."""
+    """Return programs that `account` can run: the same ones, or a copy below `home`, which stays ours."""
     if account is None or reachable(binaries.directory / "postgres"):
         return binaries
+    root = binaries.root
     copy = home / f"postgresql-{binaries.major}"
+    target = copy / root.parent.name / root.name
     if not (copy / "complete").exists():
         shutil.rmtree(copy, ignore_errors=True)
         for name in _NEEDED:
-            _copy(binaries.root / name, copy / name)
+            _copy(root / name, target / name)
+        beside = root.parent.parent / f"{root.parent.name}.libs"  # where a wheel keeps libraries
+        if beside.is_dir():
+            _copy(beside, copy / beside.name)
+        for directory in (copy, target.parent, target, target / "bin"):
+            directory.chmod(0o755)
         (copy / "complete").touch()
-    return Binaries(copy / "bin", binaries.major)
+    return Binaries(target / "bin", binaries.major)
 
 
 def reachable(path: Path) -> bool:
-    """Say whether an account without privileges may pass through all directories to `path`, and use it."""
+    """Return whether an account without privileges may pass through all directories to `path`, and use it."""
     ways = (path.absolute(), path.resolve())
     return all(step.stat().st_mode & 0o001 for way in ways for step in (way, *way.parents))
 

@@ -93,7 +93,7 @@ def _installed(program: Path) -> Iterator[Path]:
     root = program.parent.parent
     yield from (root / "lib", root / "lib64")
     yield from (root / name for name in _SHARE)
-    yield root.parent.with_name(f"{root.parent.name}.libs")
+    yield root.parent.parent / f"{root.parent.name}.libs"
     yield from _libraries(program)
 
 

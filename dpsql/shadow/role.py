@@ -54,8 +54,10 @@ END $$
 """
 
 
-def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
+def create_roles(connection: Connection, users: Mapping[str, str], secret: str) -> None:
     """Make the cluster's roles exactly these users', whoever was there before; connected to any of its databases.
+
+    All log in with the one secret, which only dpsql knows.
 
     Raises:
         ConfigError: for a user's name that can't be a role.
@@ -68,7 +70,8 @@ def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
         if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, "public", "none", ""):
             raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
     for user in (ORACLE, *users):
-        connection.execute(SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE").format(Identifier(user)))
+        made = SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
+        connection.execute(made.format(Identifier(user), secret))
         if user != ORACLE:
             connection.execute(SQL("GRANT {} TO {}").format(Identifier(CLIENTS), Identifier(user)))
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from dpsql.wire.frames import FLUSH, TERMINATE, error_fields, text, uint32
+from dpsql.wire.frames import FLUSH, TERMINATE, error_fields, message, text, uint32
 from dpsql.wire.replies import Kind, Message, Owed, Replies
 
 _PROTOCOL = 0x30000
@@ -74,8 +74,8 @@ class Backend(asyncio.Protocol):
 
     # What the session calls.
 
-    async def start(self, options: dict[str, str]) -> None:
-        """Begin the session.
+    async def start(self, options: dict[str, str], secret: str) -> None:
+        """Begin the session; `secret` is what the shadow asks for, and is sent before it does.
 
         Raises:
             ShadowRefusedError: when the shadow does not want it.
@@ -84,7 +84,7 @@ class Backend(asyncio.Protocol):
         collected: list[Message] = []
         self.replies.owe(Owed(Kind.STARTUP, collected))
         body = b"".join(text(part) for pair in options.items() for part in pair) + b"\0"
-        self._write(uint32(len(body) + 8) + uint32(_PROTOCOL) + body)
+        self._write(uint32(len(body) + 8) + uint32(_PROTOCOL) + body + message(b"p", text(secret)))
         await self._wait()
         _raise_error(collected)
         self.key = next(body for kind, body in collected if kind == b"K")

@@ -186,7 +186,7 @@ class Connection:
                 while True:
                     backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
                     await self._house.open_shadow(backend)
-                    if await _has_begun(backend, options):
+                    if await _has_begun(backend, options, self._house.shadow_secret):
                         return backend
                     await asyncio.sleep(_PAUSE)
         except OSError as failed:
@@ -231,10 +231,10 @@ class Connection:
         self._pipe.write(frames.error(failed, "FATAL"))
 
 
-async def _has_begun(backend: Backend, options: Mapping[str, str]) -> bool:
+async def _has_begun(backend: Backend, options: Mapping[str, str], secret: str) -> bool:
     """Say whether the shadow took the session; False if it has just gone, or is not ready."""
     try:
-        await backend.start(dict(options))
+        await backend.start(dict(options), secret)
     except ShadowLostError:
         return False
     except ShadowRefusedError as refused:

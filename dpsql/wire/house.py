@@ -68,16 +68,18 @@ class House:
         database: str,
         *,
         open_shadow: Callable[[asyncio.Protocol], Awaitable[None]],
+        shadow_secret: str,
         workers: Executor,
         tls: ssl.SSLContext | None,
         limits: Limits,
     ) -> None:
-        """`open_shadow` connects a protocol to the shadow, or raises OSError.
+        """`open_shadow` connects a protocol to the shadow, or raises OSError; `shadow_secret` lets it in.
 
         Raises:
             ValueError: when a verifier is none.
         """
         self.database = database
+        self.shadow_secret = shadow_secret
         self.workers = workers
         self.tls = tls
         self.limits = limits

@@ -45,6 +45,7 @@ class Listener:
             users,
             database,
             open_shadow=self._open_shadow,
+            shadow_secret=shadow.secret,
             workers=self._workers,
             tls=tls,
             limits=limits or Limits(),

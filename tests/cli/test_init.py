@@ -52,7 +52,8 @@ def test_from_postgres(postgres: Postgres, tmp_path: Path) -> None:
     with psycopg.connect(postgres.dsn("postgres")) as connection:
         connection.execute(DDL.encode())
         connection.execute("INSERT INTO people VALUES (%s, 1, NULL, 2, NULL)", [RECORD])
-    url = f"postgresql://{OWNER}@/postgres?host={postgres.address.directory}&port={postgres.address.port}"
+    where = postgres.address
+    url = f"postgresql://{OWNER}:{where.secret}@/postgres?host={where.directory}&port={where.port}"
     done = RUN.invoke(app, ["init", url, "--directory", str(tmp_path)])
     assert done.exit_code == 0, done.output
     text = (tmp_path / "people.yaml").read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from dpsql.shadow import binaries
-from dpsql.shadow.binaries import Account
+from dpsql.shadow.account import Account
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.scram import Verifier
 from tests.clients.data import write

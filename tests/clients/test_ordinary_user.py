@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,13 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.binaries import Account
+from dpsql.shadow.account import Account
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
 from tests.clients.test_psql import psql
-
-NOBODY = 65534
+from tests.ordinary import NOBODY, ordinary_python
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="whoever runs the tests is the ordinary user")
 
@@ -25,18 +23,6 @@ def _children(pid: int) -> list[int]:
     """Return the users of a process's children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [Path(f"/proc/{child}").stat().st_uid for child in children]
-
-
-def _python() -> str:
-    """Return a Python of this version that everybody may run."""
-    own = f"python3.{sys.version_info.minor}"
-    for program in (sys.executable, f"/usr/bin/{own}", f"/usr/local/bin/{own}"):
-        try:
-            subprocess.run([program, "-c", ""], user=NOBODY, group=NOBODY, cwd="/", check=True)  # noqa: S603
-        except OSError:
-            continue
-        return program
-    pytest.skip("no Python of this version that an ordinary user may run")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -57,7 +43,7 @@ def test_ordinary_user_serves() -> None:
         config = configure(directory)
         for path in (directory, *directory.iterdir()):
             os.chown(path, NOBODY, NOBODY)
-        with serving(config, python=_python(), uid=NOBODY) as site:
+        with serving(config, python=ordinary_python(), uid=NOBODY) as site:
             with psycopg.connect(site.dsn) as connection:
                 assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):

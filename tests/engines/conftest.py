@@ -27,7 +27,7 @@ def server() -> Iterator[Postgres]:
     directory.chmod(0o711)
     started = Postgres.start(directory / "engine")
     with psycopg.connect(started.dsn("postgres"), autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {READER} LOGIN")
+        connection.execute(f"CREATE ROLE {READER} LOGIN PASSWORD '{started.address.secret}'")
     yield started
     started.stop()
     shutil.rmtree(directory, ignore_errors=True)

@@ -31,7 +31,7 @@ def _fill_postgres(server: Postgres, database: Path) -> str:
         duckdb.connect(str(database), read_only=True) as source,
         psycopg.connect(server.dsn("postgres"), autocommit=True) as target,
     ):
-        target.execute(f"CREATE ROLE {READER} LOGIN")
+        target.execute(f"CREATE ROLE {READER} LOGIN PASSWORD '{server.address.secret}'")
         target.execute("CREATE SCHEMA records")
         target.execute("SET search_path = records")
         for table in TABLES:

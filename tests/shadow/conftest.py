@@ -15,8 +15,7 @@ def connect(shadow: Postgres) -> Iterator[Callable[[str], psycopg.Connection]]: 
     opened: list[psycopg.Connection] = []
 
     def connect(user: str) -> psycopg.Connection:
-        dsn = f"host={shadow.address.directory} port={shadow.address.port} user={user} dbname=taxi"
-        opened.append(psycopg.connect(dsn, autocommit=True))
+        opened.append(psycopg.connect(shadow.dsn("taxi", user), autocommit=True))
         return opened[-1]
 
     yield connect

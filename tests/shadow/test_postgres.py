@@ -13,6 +13,7 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.shadow import binaries
+from dpsql.shadow.account import Account
 from dpsql.shadow.build import ensure
 from dpsql.shadow.postgres import Postgres
 from tests.fix_shadow import POLICY, USERS, zone_rows
@@ -99,18 +100,21 @@ def test_same_policy_is_built_once(shadow: Postgres) -> None:
 
 def test_copied_programs_start(tmp_path: Path) -> None:
     """An account that can't reach the programs gets a copy that works."""
-    account = binaries.Account(os.getuid() or 65534, os.getgid() or 65534)
+    account = Account(os.getuid() or 65534, os.getgid() or 65534)
     found = binaries.find()
     hidden = binaries.Binaries(_unreachable(tmp_path, found.directory), found.major)
     copied = binaries.executable_for(account, hidden, tmp_path)
-    assert copied.directory == tmp_path / f"postgresql-{found.major}" / "bin"
-    assert subprocess.run([copied.directory / "postgres", "-V"], check=False, capture_output=True).returncode == 0  # noqa: S603
+    assert copied.directory.is_relative_to(tmp_path / f"postgresql-{found.major}")
+    for program in ("postgres", "initdb"):
+        done = subprocess.run([copied.directory / program, "-V"], check=False, capture_output=True)  # noqa: S603
+        assert done.returncode == 0, done.stderr
 
 
 def _unreachable(tmp_path: Path, directory: Path) -> Path:
     """Return a path to the same programs through a directory that others may not enter."""
-    home = tmp_path / "home"
+    home, package = tmp_path / "home", directory.parent.parent
     home.mkdir(mode=0o700)
-    for name in ("bin", "lib", "share"):
-        (home / name).symlink_to(directory.parent / name)
-    return home / "bin"
+    for path in (package, package.with_name(f"{package.name}.libs")):
+        if path.exists():
+            (home / path.name).symlink_to(path)
+    return home / directory.relative_to(package.parent)

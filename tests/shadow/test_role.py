@@ -5,6 +5,8 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from dpsql.shadow.postgres import Postgres
+
 Connect = Callable[[str], psycopg.Connection]
 
 DENIED = [
@@ -111,9 +113,8 @@ def test_own_sessions_are_seen_and_signalled_and_no_others(connect: Connect) -> 
         same.execute("select 1")
 
 
-def test_other_databases_are_closed(connect: Connect) -> None:
+def test_other_databases_are_closed(shadow: Postgres) -> None:
     """A client's role gets into the data set's database only."""
-    directory = connect("ana").info.host
     for database in ("postgres", "template1"):
         with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
-            psycopg.connect(f"host={directory} user=ana dbname={database}")
+            psycopg.connect(shadow.dsn(database, "ana"))

@@ -1,0 +1,81 @@
+"""The account of the operating system that the shadow's server runs as: ours, or one of its own when we are root."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from dpsql.errors import ConfigError
+
+NAME = "dpsql-shadow"
+"""The account that root makes for the shadow, unless another is named."""
+
+_NOBODY = 65534
+_PROGRAMS = "/usr/sbin:/sbin:/usr/bin:/bin"
+_NOWHERE = "/nonexistent"
+_WAYS = (
+    ("useradd", "--system", "--user-group", "--no-create-home", "--home-dir", _NOWHERE, "--shell", "/usr/sbin/nologin"),
+    ("adduser", "-S", "-D", "-H", "-h", _NOWHERE, "-s", "/sbin/nologin"),  # of busybox
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user and a group of the operating system."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def for_server(cls, name: str | None = None) -> "Account | None":
+        """Return the account to change to: none, unless we are root, whom PostgreSQL refuses.
+
+        Raises:
+            ConfigError: the account `name` can't be used, or there is none and it can't be made.
+        """
+        if os.geteuid() != 0:
+            _demand_ourselves(name)
+            return None
+        found = _find(name or NAME)
+        if found is None and name is None:
+            _make(NAME)
+            found = _find(NAME)
+        if found is None:
+            raise ConfigError(
+                f'there is no account "{name or NAME}", which the shadow is to run as',
+                hint=f"Make one without privileges (useradd --system {name or NAME}), or run dpsql as an ordinary user.",
+            )
+        if found.pw_uid in (0, _NOBODY):
+            raise ConfigError(
+                f'the shadow can\'t run as "{found.pw_name}": root may do everything, and nobody is not one alone',
+                hint="Name an account that nothing else uses.",
+            )
+        return cls(found.pw_uid, found.pw_gid)
+
+
+def _demand_ourselves(name: str | None) -> None:
+    """Refuse any account but our own."""
+    found = None if name is None else _find(name)
+    if name is not None and (found is None or found.pw_uid != os.geteuid()):
+        raise ConfigError(
+            f'the shadow can\'t run as "{name}", because dpsql is not root',
+            hint="Leave out shadow.account: the shadow runs as dpsql's own account.",
+        )
+
+
+def _find(name: str) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def _make(name: str) -> None:
+    """Make an account that nobody can log in to; if another process was faster, that is as well."""
+    for command, *options in _WAYS:
+        program = shutil.which(command, path=_PROGRAMS)
+        if program is not None:
+            subprocess.run([program, *options, name], check=False, capture_output=True, env={"PATH": _PROGRAMS})  # noqa: S603
+        if _find(name) is not None:
+            return
