@@ -83,7 +83,7 @@ WAYS = (
     "COPY (SELECT 1) TO '{outside}/copied'",
     "COPY (SELECT 1) TO '{outside}/records'",
     "CREATE TEMPORARY TABLE IF NOT EXISTS loot (line text); COPY loot FROM '{outside}/records'",
-    "COPY (SELECT 1) TO PROGRAM 'true'",
+    "COPY (SELECT 1) TO PROGRAM 'cat > /dev/null'",
     "CREATE TEMPORARY TABLE IF NOT EXISTS loot (line text); COPY loot FROM PROGRAM 'id'",
     "CREATE TABLESPACE away LOCATION '{outside}/place'",
     "SELECT pg_read_binary_file('/proc/{process}/environ')",
