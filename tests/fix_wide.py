@@ -157,6 +157,35 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
         memory.close()
 
 
+PLANS = ("duckdb", "duckdb, threads", "postgres", "postgres, sorted", "postgres, parallel")
+"""Engines, and how they go about it."""
+_BY_SORT = {"enable_hashagg": "off", "enable_hashjoin": "off"}
+_PARALLEL = {
+    "work_mem": "64kB",
+    "max_parallel_workers_per_gather": "2",
+    "min_parallel_table_scan_size": "0",
+    "parallel_setup_cost": "0",
+    "parallel_tuple_cost": "0",
+}
+
+
+@pytest.fixture(scope="session")
+def plans(wide: Engines) -> Iterator[Engines]:
+    """The wide tables on one thread and on several, by hash and by sort, and with parallel workers and little memory."""
+    world = wide["postgres"].world
+    threads = Memory(world.policy, public=PUBLIC, types=_TYPES)
+    threads.execute("SET threads = 4")
+    by_sort, parallel = (Served(world, n, PUBLIC, **s) for n, s in (("by_sort", _BY_SORT), ("parallel", _PARALLEL)))
+    yield {
+        **wide,
+        "duckdb, threads": replace(wide["duckdb"], engine=threads),
+        "postgres, sorted": replace(wide["postgres"], engine=by_sort),
+        "postgres, parallel": replace(wide["postgres"], engine=parallel),
+    }
+    for engine in (threads, by_sort, parallel):
+        engine.close()
+
+
 NewWide = Callable[..., Client]
 
 

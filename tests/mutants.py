@@ -78,12 +78,14 @@ def cap_before_where(patch: pytest.MonkeyPatch) -> None:
 
 def no_selection(patch: pytest.MonkeyPatch) -> None:
     """Keep all rows of a unit."""
-    patch.setattr(select, "selected", lambda rows, _, __: rows)
+    patch.setattr(select, "selected", lambda rows, *_: rows)
 
 
 def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Keep one row too many."""
-    patch.setattr(select, "selected", lambda rows, columns, most: bounding.selected(rows, columns, most + 1))
+    patch.setattr(
+        select, "selected", lambda rows, columns, most, salt: bounding.selected(rows, columns, most + 1, salt)
+    )
 
 
 def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.policy.model import Value
+from dpsql.rewrite.emit import FIRST, LAST
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.literal import simplest
 from dpsql.rewrite.stored import quoted
@@ -13,7 +14,8 @@ from dpsql.rewrite.stored import quoted
 def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
     """Return the SQL that reads a column of a public table as a boolean, a number or a text.
 
-    Dates and timestamps become numbers in the engine, because Python has no infinite ones; those are NULL.
+    Dates and timestamps become numbers in the engine, because Python has no infinite ones, and none outside the years 1 to
+    9999; those are NULL, here as in what is measured (`Emitter.as_number`).
     """
     text = quoted(name)
     duck = dialect is Dialect.DUCKDB
@@ -21,9 +23,11 @@ def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
     if kind.startswith("timestamp"):
         moment = f"CAST({text} AS TIMESTAMP)"
         number = f"epoch_us({moment})" if duck else f"CAST(extract(epoch FROM {moment}) * 1000000 AS BIGINT)"
-        return f"CASE WHEN isfinite({text}) THEN {number} END"
+        inside = f"BETWEEN TIMESTAMP '{FIRST} 00:00:00' AND TIMESTAMP '{LAST} 23:59:59.999999'"
+        return f"CASE WHEN {moment} {inside} THEN {number} END"
     if kind == "date":
-        return f"CASE WHEN isfinite({text}) THEN CAST({text} - DATE '1970-01-01' AS BIGINT) END"
+        number = f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
+        return f"CASE WHEN {text} BETWEEN DATE '{FIRST}' AND DATE '{LAST}' THEN {number} END"
     if kind.startswith(_PLAIN):
         return text
     return f"CAST({text} AS VARCHAR)"

@@ -6,7 +6,8 @@ the unit's own rows only. The weights come by an INNER JOIN: a row without a wei
 and never counts one too many. Both scans stand in one statement and see one snapshot.
 
 *Selection* (where keys or distinct values are released, of which a weighted unit could touch any number): the first C rows
-of each unit in an order that is total over everything that the measurement reads.
+of each unit in an order that is total over everything that the measurement reads, and the same for values that the engine
+takes for one: an order of their texts would let −0 come elsewhere than 0.
 """
 
 from collections.abc import Sequence
@@ -61,11 +62,12 @@ class Bound:
         return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({whole} AS {type_}) AS w {from_where} GROUP BY 1)"
 
 
-def selected(rows: str, columns: Sequence[str], most: int) -> str:
+def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
     """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
 
-    Rows that are alike in every column contribute alike, so it does not matter which of them stays.
+    Rows that are alike in every column contribute alike, so it does not matter which of them stays. For that, values that
+    the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for each unit.
     """
-    order = ", ".join((f"md5(concat_ws('|', {', '.join(('u', *columns))}))", *columns)) if columns else "u"
+    order = ", ".join((f"md5(concat_ws('|', {', '.join((salt, *columns))}))", *columns)) if columns else "u"
     ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"
     return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {most}"

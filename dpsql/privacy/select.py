@@ -12,7 +12,7 @@ from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.keys import Key
 from dpsql.rewrite.relation import Relation
 from dpsql.rewrite.source import from_where
-from dpsql.rewrite.stored import identity
+from dpsql.rewrite.stored import identity, salt
 
 _WIDTHS = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
 
@@ -51,8 +51,15 @@ class Reading:
         return f" GROUP BY {', '.join(self._names())}" if self.keys else ""
 
     def rows(self, values: Iterable[str], *, distinct: bool = False) -> str:
-        """Return the SELECT of the unit `u`, the keys `k0` … and `values`."""
-        keys = [f"{_grouped(key, self.emitter)} AS k{i}" for i, key in enumerate(self.keys)]
+        """Return the SELECT of the unit `u`, the keys `k0` … and `values`.
+
+        Where rows are told apart or ranked, equal keys have one text.
+        """
+        alike = distinct or self.bound.form is Form.SELECTION
+        texts = [_grouped(key, self.emitter) for key in self.keys]
+        if alike:
+            texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
+        keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
         return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join([f'{self.unit} AS u', *keys, *values])} {self.from_where}"
 
     def grouped(self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str) -> str:
@@ -67,7 +74,8 @@ class Reading:
                 weights = self.bound.weights(self.unit, self.from_where, self.emitter.dialect)
                 return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
             case Form.SELECTION:
-                kept = selected(rows, [*self._names(), *values], self.bound.rows)
+                salted = salt(self.bound.unit, "u", self.emitter.dialect)
+                kept = selected(rows, [*self._names(), *values], self.bound.rows, salted)
                 return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
 
     def by_unit(self, rows: str, sums: Sequence[str]) -> str:

@@ -149,7 +149,7 @@ class Sums:
         if value is None:
             raise InternalError
         reading = Reading.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
-        rows = reading.rows([f"{emitter.sql(value)} AS x"], distinct=True)
+        rows = reading.rows([f"{emitter.one_text(emitter.sql(value), value.type)} AS x"], distinct=True)
         return reading.grouped(rows, ["count(DISTINCT x)"], ["x"])
 
 

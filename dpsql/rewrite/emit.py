@@ -19,7 +19,8 @@ _LONGEST = 100_000
 """Characters of one expression."""
 FEW = 16
 """Up to so many texts are compared one by one."""
-_FIRST, _LAST = "0001-01-01", "9999-12-31"
+FIRST, LAST = "0001-01-01", "9999-12-31"
+"""The days that Python's calendar has."""
 _INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
 
 
@@ -93,13 +94,20 @@ class Emitter:
         """Return dates as days and timestamps as microseconds since 1970, NULL beyond the years 1 to 9999."""
         if type_ is SqlType.DATE:
             days = f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
-            return f"(CASE WHEN {text} BETWEEN DATE '{_FIRST}' AND DATE '{_LAST}' THEN {days} END)"
+            return f"(CASE WHEN {text} BETWEEN DATE '{FIRST}' AND DATE '{LAST}' THEN {days} END)"
         if type_ is not SqlType.TIMESTAMP:
             return text
         duck = self.dialect is Dialect.DUCKDB
         micros = f"epoch_us({text})" if duck else f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
-        ends = f"TIMESTAMP '{_FIRST} 00:00:00' AND TIMESTAMP '{_LAST} 23:59:59.999999'"
+        ends = f"TIMESTAMP '{FIRST} 00:00:00' AND TIMESTAMP '{LAST} 23:59:59.999999'"
         return f"(CASE WHEN {text} BETWEEN {ends} THEN {micros} END)"
+
+    def one_text(self, text: str, type_: SqlType) -> str:
+        """Return a value such that those which the engine takes for one have one text: both zeros, and every NaN."""
+        if not type_.is_number or type_.is_integer:
+            return text
+        nan = "'NaN'::float8" if self.dialect is Dialect.POSTGRES else "CAST('NaN' AS DOUBLE)"
+        return f"(CASE WHEN {text} = 0 THEN {self.double(Fraction(0))} WHEN {self.is_nan(text)} THEN {nan} ELSE {text} END)"
 
     def is_nan(self, text: str) -> str:
         """Return the test for NaN."""

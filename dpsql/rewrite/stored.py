@@ -41,6 +41,14 @@ def identity(ref: Ref) -> str:
     return _bytewise(column) if ref.type is SqlType.TEXT else column
 
 
+def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
+    """Return what a unit, read as `identity` into `unit`, brings to the order of its rows: the same however it is written.
+
+    Numerics of any scale that are equal are one unit, with as many texts as there are scales.
+    """
+    return _any_numeric(unit) if ref.type is SqlType.NUMERIC and dialect is Dialect.POSTGRES else unit
+
+
 def representable(numeric: str) -> bool:
     """Say whether a numeric(p, s) is in the range of double precision whatever its value is."""
     found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
@@ -53,8 +61,12 @@ def _bytewise(column: str) -> str:
 
 
 def _any_numeric(column: str) -> str:
-    """Read a numeric without a length, which may be beyond double precision: PostgreSQL's own cast would fail."""
+    """Read what may be a numeric without a length, beyond double precision: PostgreSQL's own cast would fail.
+
+    It may as well be a whole number, which is compared with no 'NaN' of its own type and whose least has no absolute value.
+    """
     return (
-        f"(CASE WHEN {column} = 'NaN' THEN 'NaN' WHEN {column} >= 1e300 THEN 'Infinity' WHEN {column} <= -1e300 "
-        f"THEN '-Infinity' WHEN abs({column}) < 1e-300 THEN 0 ELSE {column} END)::float8"
+        f"(CASE WHEN {column} = 'NaN'::numeric THEN 'NaN'::float8 WHEN {column} >= 1e300 THEN 'Infinity'::float8 "
+        f"WHEN {column} <= -1e300 THEN '-Infinity'::float8 WHEN {column} > -1e-300 AND {column} < 1e-300 THEN 0 "
+        f"ELSE {column}::float8 END)"
     )

@@ -1,0 +1,101 @@
+"""A column may be declared as one type and stored as another that fits: whatever it holds can be read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+
+import pytest
+
+from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.kinds import fits
+from dpsql.engines.postgres import PostgresEngine
+from dpsql.policy.model import Column, SqlType
+from dpsql.privacy.budget import Charge
+from dpsql.question import Cancellation
+from dpsql.rewrite.declared import Declared
+from dpsql.rewrite.emit import Emitter
+from dpsql.rewrite.expr import Ref
+from dpsql.rewrite.fact import Facts
+from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.stored import salt
+
+Engine = DuckDb | PostgresEngine
+POSTGRES: Mapping[str, Sequence[str]] = {
+    "smallint": ["-32768", "32767", "0"],
+    "integer": ["-2147483648", "2147483647", "0"],
+    "bigint": ["-9223372036854775808", "9223372036854775807", "0"],
+    "numeric(10,2)": ["-99999999.99", "0.01", "'NaN'"],
+    "numeric": ["'NaN'", "'Infinity'", "'-Infinity'", "-1e400", "1e-400", "-1e-301", "0.00", "1.10", "1e100000"],
+    "real": ["'NaN'", "'Infinity'", "-3e38", "1e-45", "'-0'"],
+    "double precision": ["'NaN'", "'-Infinity'", "-1.7e308", "5e-324", "'-0'"],
+    "date": ["'4713-01-01 BC'", "'5874897-12-31'", "'infinity'", "'-infinity'", "'0001-01-01'", "'9999-12-31'"],
+    "timestamp without time zone": ["'4713-01-01 BC'", "'294276-12-31'", "'infinity'", "'-infinity'", "'0001-01-01'"],
+    "timestamp with time zone": ["'4713-01-02 BC'", "'294276-12-30'", "'infinity'", "'-infinity'", "'0001-01-01'"],
+}
+DUCKDB: Mapping[str, Sequence[str]] = {
+    "TINYINT": ["-128", "127"],
+    "UBIGINT": ["18446744073709551615", "0"],
+    "HUGEINT": ["-170141183460469231731687303715884105728", "170141183460469231731687303715884105727"],
+    "BIGINT": ["-9223372036854775808", "9223372036854775807"],
+    "DECIMAL(38, 2)": ["-999999999999999999999999999999999999.99", "0.01"],
+    "FLOAT": ["'NaN'", "'Infinity'", "-3e38"],
+    "DOUBLE": ["'NaN'", "'-Infinity'", "1.7e308", "'-0'"],
+    "DATE": ["'5877642-06-25 (BC)'", "'5881580-07-10'", "'infinity'", "'-infinity'", "'0001-01-01'"],
+    "TIMESTAMP": ["'290309-12-22 (BC) 00:00:00'", "'294247-01-10'", "'infinity'", "'-infinity'", "'0001-01-01'"],
+}
+DECLARED = {t: t.value for t in SqlType if t.is_number or t.is_temporal}
+CASES = [
+    (dialect, stored, declared)
+    for dialect, every in ((Dialect.POSTGRES, POSTGRES), (Dialect.DUCKDB, DUCKDB))
+    for stored in every
+    for declared in DECLARED
+    if fits(declared, declared.value, stored, dialect)
+]
+
+
+@pytest.fixture
+def made(duck: Callable[[str], DuckDb], postgres: Callable[[str], PostgresEngine]) -> Callable[[Dialect, str], Engine]:
+    """Give a function that opens an engine of a dialect over a table `t` with values of a type."""
+
+    def make(dialect: Dialect, stored: str) -> Engine:
+        values = (POSTGRES if dialect is Dialect.POSTGRES else DUCKDB)[stored]
+        rows = ", ".join(f"(CAST({value} AS {stored}))" for value in ["NULL", *values])
+        sql = f"CREATE TABLE t (a {stored}); INSERT INTO t VALUES {rows}"
+        return postgres(sql) if dialect is Dialect.POSTGRES else duck(sql)
+
+    return make
+
+
+def _ref(declared: SqlType) -> Ref:
+    return Ref(0, "t", "a", Column("a", declared, declared.value, nullable=True))
+
+
+@pytest.mark.parametrize(("dialect", "stored", "declared"), CASES)
+def test_every_value_can_be_read(
+    dialect: Dialect, stored: str, declared: SqlType, made: Callable[[Dialect, str], Engine], charge: Charge
+) -> None:
+    """As it is stored, as one text, as a number, as what ranks a unit's rows, and as a public value."""
+    engine, ref = made(dialect, stored), _ref(declared)
+    emitter = Emitter(dialect, Declared({("t", "a"): Facts(True)}))
+    texts = [emitter.raw(ref), emitter.one_text(emitter.raw(ref), declared), salt(ref, 's0."a"', dialect)]
+    texts += [emitter.as_number(emitter.raw(ref), declared)]
+    outputs = ", ".join(f"CAST({text} AS VARCHAR)" for text in texts)
+    rows = engine.run(f'SELECT {outputs} FROM "t" AS s0', charge, timeout=9.0, cancellation=Cancellation())
+    public = engine.public_rows("t", ["a"], 100)
+    assert len(rows) == len(public) == len((POSTGRES if dialect is Dialect.POSTGRES else DUCKDB)[stored]) + 1
+
+
+_CALENDAR = {
+    SqlType.DATE: (-719162, 2932896),
+    SqlType.TIMESTAMP: (-62135596800000000, 253402300799999999),
+}
+
+
+@pytest.mark.parametrize(("dialect", "stored", "declared"), [case for case in CASES if case[2].is_temporal])
+def test_public_times_are_in_the_calendar(
+    dialect: Dialect, stored: str, declared: SqlType, made: Callable[[Dialect, str], Engine]
+) -> None:
+    """A public day before the year 1 or after 9999 is no value, for the shadow could not be given it."""
+    low, high = _CALENDAR[declared]
+    values = [row[0] for row in made(dialect, stored).public_rows("t", ["a"], 100)]
+    assert low in values
+    assert all(value is None or low <= Fraction(value) <= high for value in values)
