@@ -29,7 +29,7 @@ from dpsql.rewrite import parse
 from dpsql.rewrite.asked import Asked, column_probe, take_apart
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.groups import PublicRows
+from dpsql.rewrite.joined import PublicRows
 from dpsql.rewrite.oracle import Oracle
 from dpsql.rewrite.scopes import Kind
 from dpsql.shadow import splice

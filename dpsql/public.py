@@ -10,7 +10,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Policy, Table, Value
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.fact import Facts
-from dpsql.rewrite.groups import PublicRows
+from dpsql.rewrite.joined import PublicRows
 
 _MOST_ROWS = 1_000_000
 _MOST_VALUES = 100_000

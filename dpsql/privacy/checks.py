@@ -10,6 +10,7 @@ from dpsql.privacy.feature import Feature
 from dpsql.privacy.layout import blocks
 from dpsql.privacy.quantile import depth
 from dpsql.rewrite.expr import Expr, refs, walk
+from dpsql.rewrite.joined import PublicRows, identifying
 from dpsql.rewrite.relation import Relation
 
 _MOST_NODES = 25_000
@@ -18,16 +19,18 @@ MOST_FEATURES = 40
 _MOST_IN_BLOCKS = 400
 
 
-def check_scope(relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound) -> None:
+def check_scope(
+    relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound, rows: PublicRows
+) -> None:
     """Refuse group keys that are privacy units, and expressions without end.
 
     Raises:
-        AccessDenied: a key depends on a column that identifies units of some kind.
+        AccessDenied: a key depends on a column that identifies units of some kind, be it a public copy of it.
         Unsupported: the statement is too large.
     """
-    units = {unit.column for unit in relation.protected.units.values()}
+    single = identifying(relation, {unit.column for unit in relation.protected.units.values()}, rows)
     for ref in refs(*keys):
-        if ref.source == 0 and ref.name in units:
+        if (ref.source, ref.name) in single:
             raise AccessDenied(
                 f'grouping by the privacy unit "{ref.name}" would show single individuals',
                 hint="Group by something that many individuals share.",

@@ -21,8 +21,8 @@ from dpsql.rewrite.expr import Expr, Ref, both, refs
 from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.facts import facts
 from dpsql.rewrite.grouping import Set
-from dpsql.rewrite.groups import NO_KEYS, Groups, PublicRows, discovered, groups
-from dpsql.rewrite.joined import matches_once
+from dpsql.rewrite.groups import NO_KEYS, Groups, discovered, groups
+from dpsql.rewrite.joined import PublicRows, matches_once
 from dpsql.rewrite.keys import Key
 from dpsql.rewrite.narrow import narrowed
 from dpsql.rewrite.relation import Join, Relation
@@ -54,7 +54,7 @@ def measure(
     """
     exprs = [e for a in aggregates for e in inputs(a)]
     bound = bounded(relation, world)
-    check_scope(relation, keys, exprs, bound)
+    check_scope(relation, keys, exprs, bound, world.rows)
     # Rows for which the condition of a LEFT JOIN does not hold stay.
     condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
     env = narrowed(refs(*keys, *exprs), condition, world.declared)

@@ -6,7 +6,7 @@ combinations that occur in the public rows are groups.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.errors import InternalError, MissingBounds, Unsupported
@@ -15,11 +15,9 @@ from dpsql.rewrite.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.fact import Env
 from dpsql.rewrite.facts import facts
+from dpsql.rewrite.joined import PublicRows
 from dpsql.rewrite.keys import Cell, Key, key_of, order_of, too_many
 from dpsql.rewrite.relation import Join, Relation
-
-PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
-"""The rows of public tables: by table, then by column."""
 
 
 @dataclass(frozen=True, slots=True)

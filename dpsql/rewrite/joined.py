@@ -1,10 +1,13 @@
 """What the conditions of a join say about the public rows that a private row finds."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.expr import Apply, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.relation import Join, Relation
+
+PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
+"""The rows of public tables: by table, then by column."""
 
 
 def equated_with_key(relation: Relation, index: int) -> tuple[Expr, ...]:
@@ -16,6 +19,24 @@ def equated_with_key(relation: Relation, index: int) -> tuple[Expr, ...]:
         for one, other in _equations(conditions)
         if isinstance(one, Ref) and one.source == index and one.name == source.table.key and _is_before(other, index)
     )
+
+
+def identifying(relation: Relation, units: Collection[str], rows: PublicRows) -> frozenset[tuple[int, str]]:
+    """Return the columns, as (source, name), that identify units: those of `units`, and public ones that tell as much.
+
+    A public column does that is equated with one, and so does, in a public row that is found by one, each column that tells
+    all rows apart.
+    """
+    known = {(0, unit) for unit in units}
+    for index, source in enumerate(relation.sources[1:], 1):
+        conditions = both(source.on, relation.where)
+        for one, other in _equations(conditions):
+            if any((ref.source, ref.name) in known for ref in refs(one)):
+                known |= {(ref.source, ref.name) for ref in refs(other) if ref.source}
+        if (index, source.table.key) in known:
+            columns = rows[source.table.name]
+            known |= {(index, name) for name, values in columns.items() if len(set(values)) == len(values) > 1}
+    return frozenset(known)
 
 
 def matches_once(relation: Relation, index: int) -> bool:

@@ -10,13 +10,13 @@ from dpsql.engines.kinds import fits
 from dpsql.engines.postgres import PostgresEngine
 from dpsql.policy.model import Column, SqlType
 from dpsql.privacy.budget import Charge
-from dpsql.question import Cancellation
 from dpsql.rewrite.declared import Declared
 from dpsql.rewrite.emit import Emitter
 from dpsql.rewrite.expr import Ref
 from dpsql.rewrite.fact import Facts
 from dpsql.rewrite.function import Dialect
 from dpsql.rewrite.stored import salt
+from tests.engines.asking import asked
 
 Engine = DuckDb | PostgresEngine
 POSTGRES: Mapping[str, Sequence[str]] = {
@@ -79,7 +79,7 @@ def test_every_value_can_be_read(
     texts = [emitter.raw(ref), emitter.one_text(emitter.raw(ref), declared), salt(ref, 's0."a"', dialect)]
     texts += [emitter.as_number(emitter.raw(ref), declared)]
     outputs = ", ".join(f"CAST({text} AS VARCHAR)" for text in texts)
-    rows = engine.run(f'SELECT {outputs} FROM "t" AS s0', charge, timeout=9.0, cancellation=Cancellation())
+    rows = asked(engine, f"SELECT {outputs} FROM {{t}} AS s0", charge)
     public = engine.public_rows("t", ["a"], 100)
     assert len(rows) == len(public) == len((POSTGRES if dialect is Dialect.POSTGRES else DUCKDB)[stored]) + 1
 
