@@ -91,7 +91,8 @@ class Server:
     async def reload(self) -> None:
         """Read the configuration's file again: its policy, roles and users count from now on.
 
-        Sessions end only where tables, rights or users changed; who is logged in and has asked nothing stays.
+        Sessions end only where tables, rights or users changed; who is logged in and has asked nothing stays. Data that
+        were replaced are opened as they are now.
 
         Raises:
             ConfigError: it can't be used, or something else in it changed; everything stays as it was.
@@ -100,24 +101,41 @@ class Server:
         kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
-        public = read_public(new.policy, self._engine)
-        if self._must_build(new, public):
-            await self._listener.begin_move()
+        engine = self._engine
+        if new.policy.tables != old.policy.tables or not engine.is_current():
+            engine = open_engine(new)
         try:
-            gateway = self._furnished(new, public)
-        except ConfigError:
-            self._listener.end_move(self._furnished(old, read_public(old.policy, self._engine)), _entries(old))
+            gateway = await self._moved(new, engine)
+        except BaseException:
+            if engine is not self._engine:
+                engine.close()
             raise
-        self._config = new
+        before, self._config, self._engine = self._engine, new, engine
         self._listener.end_move(gateway, _entries(new))
+        if before is not engine:
+            # What runs on it may end.
+            before.close()
         if self._pages is not None:
             await self._pages.stop()
             await self._open_pages()
 
+    async def _moved(self, new: Config, engine: Engine) -> Gateway:
+        """Make the shadow what the new configuration says; where that fails, it is again what the old one says."""
+        public = read_public(new.policy, engine)
+        if self._must_build(new, public):
+            await self._listener.begin_move()
+        try:
+            return self._furnished(new, public, engine)
+        except ConfigError:
+            old = self._config
+            public = read_public(old.policy, self._engine)
+            self._listener.end_move(self._furnished(old, public, self._engine), _entries(old))
+            raise
+
     async def _start(self) -> None:
         config = self._config
         self._engine = open_engine(config)
-        self._stack.callback(self._engine.close)
+        self._stack.callback(self._close_engine)
         public = read_public(config.policy, self._engine)
         self._ledger = open_ledger(config.ledger)
         self._stack.callback(self._ledger.close)
@@ -126,7 +144,7 @@ class Server:
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
         self._stack.callback(self._oracle.close)
-        self._listener = await self._listen(self._furnished(config, public))
+        self._listener = await self._listen(self._furnished(config, public, self._engine))
         tending = asyncio.get_running_loop().create_task(self._tend_shadow())
         self._stack.callback(tending.cancel)
         self._stack.push_async_callback(self._close_pages)
@@ -140,7 +158,7 @@ class Server:
         rows = hashlib.sha256(repr(public.rows).encode()).hexdigest()
         return f"{self._ledger.epoch(config.refresh)} {rows}"
 
-    def _furnished(self, config: Config, public: Public) -> Gateway:
+    def _furnished(self, config: Config, public: Public, engine: Engine) -> Gateway:
         """Make the shadow's database, if it is not there, and a gateway beside it."""
         policy, session = config.policy, self._oracle
         epoch = self._contents(config, public)
@@ -149,7 +167,7 @@ class Server:
         def oracle(settings: Settings) -> Oracle:
             return ShadowOracle(session, settings)
 
-        parts = (policy, self._engine, self._ledger, oracle, public.declared, public.rows, os.urandom)
+        parts = (policy, engine, self._ledger, oracle, public.declared, public.rows, os.urandom)
         return Gateway(Deps(*parts, config.refresh, _TIMEOUT))
 
     async def _listen(self, gateway: Gateway) -> Listener:
@@ -182,7 +200,8 @@ class Server:
             if not self._shadow.alive:
                 # On this thread: the kernel ends the shadow with the thread that started it.
                 self._shadow.revive()
-            gateway = self._furnished(self._config, read_public(self._config.policy, self._engine))
+            public = read_public(self._config.policy, self._engine)
+            gateway = self._furnished(self._config, public, self._engine)
         except (ConfigError, OSError, psycopg.Error):
             _LOG.exception("the shadow could not be started")
             return False
@@ -198,6 +217,9 @@ class Server:
         pages = Pages(config.web, site)
         await pages.start()
         self._pages = pages
+
+    def _close_engine(self) -> None:
+        self._engine.close()
 
     async def _close_pages(self) -> None:
         if self._pages is not None:

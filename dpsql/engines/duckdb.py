@@ -31,12 +31,8 @@ class DuckDb:
 
     dialect = Dialect.DUCKDB
 
-    def __init__(
-        self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED, spill: Path | None = None
-    ) -> None:
+    def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.
-
-        What does not fit into memory goes to a directory below `spill`.
 
         Raises:
             ConfigError: something is missing, or can't be read as what it is.
@@ -44,7 +40,7 @@ class DuckDb:
         self._catalog = ATTACHED if isinstance(source, Path) else MEMORY
         files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
         self._watched = Watched(files)
-        self._spill = Spill(spill)
+        self._spill = Spill(resources.spill)
         try:
             if isinstance(source, Path):
                 self._connection = of_file(source, self._spill.path, resources)

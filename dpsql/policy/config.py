@@ -22,6 +22,8 @@ class Resources:
     memory: str | None = None
     """A size with its unit: 4GB."""
     threads: int | None = None
+    spill: Path | None = None
+    """Below which directory it puts what does not fit into memory; None is the system's own place for such things."""
 
 
 @dataclass(frozen=True, slots=True)

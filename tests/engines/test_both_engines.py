@@ -109,3 +109,10 @@ def test_public_rows_are_exact(make: Make) -> None:
         (None, None, None, "", None, None, None),
     ]
     assert len(engine.public_rows("p", ["i"], 1)) == 2
+
+
+def test_no_name_of_a_table_is_taken_for_ours(make: Make, charge: Charge) -> None:
+    """What statements call `h` is not the table `h`, and a table `duckdb_tables` is no catalogue."""
+    engine = make("CREATE TABLE h AS SELECT 1 AS a; CREATE TABLE duckdb_tables AS SELECT 2 AS a")
+    assert _run(engine, "WITH h AS (SELECT 9 AS a) SELECT s.a, h.a FROM {h} AS s, h", charge) == [[1, 9]]
+    assert _run(engine, "SELECT a FROM {duckdb_tables}", charge) == [[2]]

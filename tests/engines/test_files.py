@@ -109,3 +109,15 @@ def test_a_file_that_changes_ends_the_measurements(folder: Path, charge: Charge)
     with pytest.raises(EngineNotReady):
         _ask(engine, "SELECT a FROM {t}", charge)
     engine.close()
+
+
+def test_what_a_file_brings_along_is_never_called(tmp_path: Path, charge: Charge) -> None:
+    """Macros of a DuckDB file that bear the names of functions and operators see no value; its own views may use them."""
+    with duckdb.connect(tmp_path / "records.duckdb") as connection:
+        connection.execute('CREATE MACRO abs(x) AS 42; CREATE MACRO "+"(x, y) AS 42; CREATE TABLE t AS SELECT -1 AS a')
+        connection.execute("CREATE VIEW v AS SELECT abs(a) AS a FROM t")
+        assert connection.execute("SELECT abs(a), a + 1 FROM t").fetchone() == (42, 42)
+    engine = DuckDb(tmp_path / "records.duckdb")
+    assert _ask(engine, "SELECT abs(a), a + 1 FROM {t}", charge) == [(1, 0)]
+    assert _ask(engine, "SELECT a FROM {v}", charge) == [(42,)]
+    engine.close()

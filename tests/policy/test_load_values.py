@@ -38,7 +38,7 @@ def test_owners_are_marked(tmp_path: Path) -> None:
 def test_the_operational_part(tmp_path: Path) -> None:
     """Paths start from the configuration's directory; what is not given has its documented value."""
     config = load(write_files(tmp_path), {})
-    assert config.engine == DuckDbFile(tmp_path / "taxi.duckdb")
+    assert config.engine == DuckDbFile(tmp_path / "taxi.duckdb", Resources(spill=tmp_path / ".dpsql/spill"))
     assert config.ledger == SqliteFile(tmp_path / "ledger.db")
     assert config.shadow == EmbeddedShadow(tmp_path / ".dpsql/shadow")
     assert config.listen == Listen("127.0.0.1", 5439)
@@ -147,7 +147,7 @@ def test_the_demo_configuration_is_right() -> None:
 
 def test_files_may_stand_for_tables(tmp_path: Path) -> None:
     """Paths start from the configuration's directory; resources go with them."""
-    new = "tables: {trips: data/*.parquet, zones: zones.csv}, memory: 4GB, threads: 2"
+    new = "tables: {trips: data/*.parquet, zones: zones.csv}, memory: 4GB, threads: 2, spill: big"
     config = load_changed(tmp_path, "config.yaml", "database: taxi.duckdb", new)
     tables = {"trips": tmp_path / "data/*.parquet", "zones": tmp_path / "zones.csv"}
-    assert config.engine == DuckDbTables(tables, Resources("4GB", 2))
+    assert config.engine == DuckDbTables(tables, Resources("4GB", 2, tmp_path / "big"))

@@ -22,7 +22,7 @@ from dpsql.policy.load.mistakes import Mistakes, Path
 from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, TlsShape, WebShape
 
 _ENGINE_KEYS = {
-    EngineKind.DUCKDB: frozenset({"database", "tables", "memory", "threads"}),
+    EngineKind.DUCKDB: frozenset({"database", "tables", "memory", "threads", "spill"}),
     EngineKind.POSTGRES: frozenset({"dsn"}),
 }
 
@@ -63,7 +63,7 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> Engine | None:
         wrong = "has database and tables; one of them is allowed" if given else 'lacks the key "database" (or "tables")'
         operation.wrong(("engine",), wrong)
         return None
-    resources = Resources(shape.memory, shape.threads)
+    resources = Resources(shape.memory, shape.threads, operation.base / (shape.spill or ".dpsql/spill"))
     if shape.tables is not None:
         return DuckDbTables({name: operation.base / path for name, path in shape.tables.items()}, resources)
     return None if shape.database is None else DuckDbFile(operation.base / shape.database, resources)
