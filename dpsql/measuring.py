@@ -96,7 +96,8 @@ class Measuring:
         """Return what a release is stored under: everything that it depends on."""
         kind = self.policy.roles[asker.role].protects
         cost, print_ = part.cost, self.policy.fingerprint
-        parts: tuple[object, ...] = (kind, print_, epoch, cost.epsilon, cost.delta, part.identity)
+        whose = (self.ledger.identity, kind, print_, epoch)
+        parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity)
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()

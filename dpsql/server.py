@@ -9,17 +9,17 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
 import psycopg
 
+from dpsql.books import open_ledger
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway import Deps, Gateway
-from dpsql.policy.config import Config, EmbeddedShadow, Ledger, PostgresServer, SqliteFile, Tls
+from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer, Tls
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
 from dpsql.privacy.sqlite_ledger import SqliteLedger
@@ -137,7 +137,7 @@ class Server:
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)
         public = read_public(config.policy, self._engine)
-        self._ledger = open_ledger(config.ledger)
+        self._ledger = open_ledger(config)
         self._stack.callback(self._ledger.close)
         self._shadow = _start_shadow(config)
         self._stack.callback(self._shadow.stop)
@@ -232,20 +232,6 @@ def _roles(config: Config) -> Mapping[str, str]:
 
 def _entries(config: Config) -> Mapping[str, UserEntry]:
     return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
-
-
-def open_ledger(ledger: Ledger) -> SqliteLedger:
-    """Return the ledger, made if there is none.
-
-    Raises:
-        ConfigError: it can't be used.
-    """
-    match ledger:
-        case SqliteFile(path=path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return SqliteLedger(path, lambda: datetime.now(UTC))
-        case PostgresServer():
-            raise ConfigError("a ledger on PostgreSQL is not supported yet; use sqlite:///…")
 
 
 def _start_shadow(config: Config) -> Postgres:

@@ -18,7 +18,7 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
-    frozenset({"accounts", "explain", "measuring", "observe", "plan", "public"}),
+    frozenset({"accounts", "books", "explain", "measuring", "observe", "plan", "public"}),
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"rewrite"}),

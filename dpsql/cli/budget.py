@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.cli.accounts import open_ledger
+from dpsql.books import open_ledger
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
 from dpsql.policy.load import load

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli import budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, unlock, user
+from dpsql.cli import adopt, budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, unlock, user
 from dpsql.cli.planned import planned
 
 app = typer.Typer(
@@ -40,6 +40,7 @@ for _command in (
     budget.budget,
     refresh.refresh,
     unlock.unlock,
+    adopt.adopt,
     plot.plot,
 ):
     app.command()(_command)

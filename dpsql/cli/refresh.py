@@ -2,7 +2,7 @@
 
 import typer
 
-from dpsql.cli.accounts import open_ledger
+from dpsql.books import open_ledger
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
 from dpsql.policy.load import load

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.accounts import open_ledger
+from dpsql.books import open_ledger
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
 from dpsql.errors import ConfigError, Unsupported

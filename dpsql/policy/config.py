@@ -47,6 +47,8 @@ class SqliteFile:
     """A SQLite database in a file."""
 
     path: Path
+    formerly: Path | None = None
+    """Where it was unless given, before each data set had a place of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,15 @@ def without_engine(missing: AbstractSet[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class DataSet:
+    """Whose ledger it is: what is told of one data set is not paid for in another's, nor answered from it."""
+
+    name: str = ""
+    source: str = ""
+    """Where its records are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One measurement that a statement needs."""
 
@@ -91,6 +100,10 @@ class Statement:
 
 class Ledger(Protocol):
     """A durable account of what every role was told, safe to share between threads and processes."""
+
+    @property
+    def identity(self) -> str:
+        """Return what no other ledger has, nor this one for another data set."""
 
     def open_statement(
         self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine

@@ -20,10 +20,11 @@ from dpsql.privacy.book import Book
 from dpsql.privacy.budget import first_day, issue, renewal, total
 from dpsql.privacy.failing import Event, Failing, Failure
 from dpsql.privacy.flight import Flights
-from dpsql.privacy.ledger import Beside, Clock, Entry, Item, Ready, Statement, without_engine
+from dpsql.privacy.ledger import Beside, Clock, DataSet, Entry, Item, Ready, Statement, without_engine
 from dpsql.privacy.sqlite_file import SqliteFile
 
 _LOG = logging.getLogger("dpsql.ledger")
+_NAMELESS = DataSet()
 _LINES = """
 SELECT c.id, s.time, s.user, s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured
 FROM charges c JOIN statements s ON s.id = c.statement
@@ -66,14 +67,18 @@ class _Found:
 class SqliteLedger:
     """A `Ledger`; see there for what its methods promise."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
-        """Open the ledger at `path`, or make a new one.
+    def __init__(self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, *, adopt: bool = False) -> None:
+        """Open a data set's ledger at `path`, or make a new one; `adopt` makes another data set's its own.
 
         Raises:
-            ConfigError: the file is not a ledger that this version reads.
+            ConfigError: the file is not a ledger that this version reads, or is another data set's.
         """
+        self.path = path
         self._clock = clock
-        self._file = SqliteFile(path)
+        self._file = SqliteFile(path, dataset, clock, adopt=adopt)
+        if self._file.adopted is not None:
+            # What was released of other records answers no questions about these.
+            self.advance(f"dpsql adopt, from {self._file.adopted.name}")
         self._book = Book()
         self._flights = Flights()
 
@@ -82,6 +87,16 @@ class SqliteLedger:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def identity(self) -> str:
+        """Return the ledger's and the data set's identity; see `Ledger.identity`."""
+        return self._file.identity
+
+    @property
+    def adopted(self) -> DataSet | None:
+        """Return whose ledger it was, if it was another's until it was opened."""
+        return self._file.adopted
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.accounts import open_ledger
+from dpsql.books import open_ledger
 from dpsql.cli.main import app
 from dpsql.policy.load import load
 from dpsql.policy.model import Period, Privacy

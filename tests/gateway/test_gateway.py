@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -13,10 +14,11 @@ import pytest
 
 from dpsql.errors import BudgetExhausted, DpsqlError, Unsupported
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, Role
-from dpsql.privacy.ledger import Entry
+from dpsql.privacy.ledger import DataSet, Entry
+from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation, Settings
 from tests.fix_policy import with_epsilon
-from tests.fix_world import Client, NewClient
+from tests.fix_world import Client, NewClient, noon
 from tests.gateway.engines import Watched, shuffled
 from tests.memory import Memory
 from tests.records import Maker
@@ -84,6 +86,18 @@ def test_the_next_epoch_measures_again(rides: Memory, new_client: NewClient) -> 
         client.ask(COUNT)
         client.ledger.advance("refresh")
     assert client.charges == 3
+
+
+def test_a_release_answers_for_its_own_records_only(rides: Memory, new_client: NewClient, tmp_path: Path) -> None:
+    """Where the data set is another, or elsewhere, the same question is measured and paid again."""
+    engine, places = Watched(rides), (DataSet("taxi", "here"), DataSet("taxi", "there"), DataSet("bikes", "there"))
+    for place in places:
+        with SqliteLedger(tmp_path / "ledger.db", noon, place, adopt=True) as ledger:
+            client = new_client(engine, ledger=ledger)
+            client.ask(COUNT)
+            client.ask(COUNT)
+            charges = client.charges
+    assert (engine.runs, charges) == (3, 3)
 
 
 def test_the_parts_of_a_statement_share_its_epsilon(rides: Memory, policy: Policy, new_client: NewClient) -> None:

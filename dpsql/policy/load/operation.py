@@ -82,7 +82,11 @@ def shadow_of(operation: Operation) -> Shadow:
 
 def ledger_of(operation: Operation) -> Ledger | None:
     """Check where spending is written down."""
-    url = operation.shape.ledger
+    url, home = operation.shape.ledger, operation.base / ".dpsql"
+    if url is None:
+        name = operation.shape.dataset
+        given = operation.document.has(("ledger",))  # and wrong
+        return None if given or name is None else SqliteFile(home / name / "ledger.db", formerly=home / "ledger.db")
     if url.startswith(("postgresql://", "postgres://")):
         return PostgresServer(url)
     file = url.removeprefix("sqlite:///")

@@ -224,8 +224,8 @@ class ConfigShape(Shape):
     """Where the pages are; off unless given."""
     shadow: ShadowShape | None = None
     """The PostgreSQL without records; .dpsql/shadow unless given."""
-    ledger: Scalar = "sqlite:///.dpsql/ledger.db"
-    """What was spent: sqlite:///file or postgresql://…"""
+    ledger: Scalar | None = None
+    """What was spent: sqlite:///file or postgresql://…; sqlite:///.dpsql/<dataset>/ledger.db unless given."""
     budget: dict[str, AmountShape] | None = None
     """What all roles together may spend, per unit kind."""
     roles: dict[str, RoleShape] | None = None

@@ -1,0 +1,42 @@
+"""The line that says where an engine's records are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dpsql.engines.source import source
+from dpsql.policy.config import DuckDbFile, DuckDbTables, PostgresServer
+
+
+def test_two_files_are_two_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever one stands; a link is what it is called, since what it points to may change with every load."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "now.duckdb").symlink_to("of monday.duckdb")
+    assert source(DuckDbFile(Path("now.duckdb"))) == f"duckdb {tmp_path}/now.duckdb"
+    assert source(DuckDbFile(tmp_path / "x" / ".." / "now.duckdb")) == f"duckdb {tmp_path}/now.duckdb"
+    assert source(DuckDbFile(tmp_path / "other.duckdb")) != source(DuckDbFile(tmp_path / "now.duckdb"))
+
+
+def test_tables_of_files_are_named_in_order() -> None:
+    """Which file stands for which table matters, the order in which they are given does not."""
+    one = source(DuckDbTables({"b": Path("/d/b.csv"), "a": Path("/d/a.parquet")}))
+    assert (
+        one
+        == "duckdb a=/d/a.parquet b=/d/b.csv"
+        == source(DuckDbTables({"a": Path("/d/a.parquet"), "b": Path("/d/b.csv")}))
+    )
+
+
+def test_a_server_is_named_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By host, port, database and options, also those of the environment; a new password or account is the same place."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+    here = source(PostgresServer("postgresql://me:hunter2@db.example.org:5433/rides?sslmode=require"))
+    assert here == "postgres host=db.example.org port=5433 dbname=rides"
+    assert here == source(PostgresServer("host=db.example.org port=5433 dbname=rides user=you password=other"))
+    assert here != source(PostgresServer("host=db.example.org port=5433 dbname=rides options=-csearch_path=old"))
+    assert here != source(PostgresServer("postgresql://me@db.example.org:5433/other"))
+    monkeypatch.setenv("PGHOST", "db.example.org")
+    monkeypatch.setenv("PGPORT", "5433")
+    assert here == source(PostgresServer("dbname=rides"))

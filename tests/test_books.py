@@ -1,0 +1,82 @@
+"""Which ledger a configuration has: its own, or the one of a time when all data sets of a directory had the same."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dpsql.books import open_ledger
+from dpsql.errors import ConfigError
+from dpsql.policy.config import Config, SqliteFile
+from dpsql.policy.load import load
+from tests.policy.fix_config import write_files
+from tests.privacy.test_ledger_file import as_of_version_one
+
+
+def config(directory: Path, dataset: str = "taxi", database: str = "taxi.duckdb") -> Config:
+    """Return a configuration that says nothing of its ledger."""
+    changes = {"config.yaml": ("ledger: sqlite:///ledger.db\n", "")}
+    file = write_files(directory, changes)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("taxi\n", f"{dataset}\n", 1).replace("taxi.duckdb", database), encoding="utf-8")
+    return load(file, {})
+
+
+def opened(configuration: Config) -> tuple[Path, int]:
+    """Open the ledger; return where it is and how many lines are in it."""
+    with open_ledger(configuration) as ledger:
+        lines = len(ledger.entries(None, 9))
+        return Path(ledger.path), lines
+
+
+def test_each_data_set_has_a_ledger_of_its_own(tmp_path: Path) -> None:
+    """Two of one directory share nothing."""
+    assert opened(config(tmp_path)) == (tmp_path / ".dpsql" / "taxi" / "ledger.db", 0)
+    assert opened(config(tmp_path, "bikes")) == (tmp_path / ".dpsql" / "bikes" / "ledger.db", 0)
+
+
+def test_two_sources_of_one_name_are_two_data_sets(tmp_path: Path) -> None:
+    """The second is not answered from the first one's releases, whatever they are called."""
+    opened(config(tmp_path))
+    with pytest.raises(ConfigError, match=r"is that of duckdb .*/taxi.duckdb, not of duckdb .*/other.duckdb"):
+        opened(config(tmp_path, database="other.duckdb"))
+
+
+def test_a_ledger_where_it_used_to_be_stays_in_use(tmp_path: Path) -> None:
+    """What was spent is not forgotten by an upgrade."""
+    old = tmp_path / ".dpsql" / "ledger.db"
+    old.parent.mkdir()
+    as_of_version_one(old)
+    assert [opened(config(tmp_path)) for _ in range(2)] == [(old, 1)] * 2
+
+
+def test_a_second_data_set_does_not_start_afresh_beside_an_old_ledger(tmp_path: Path) -> None:
+    """It may have spent what the first has taken over; its owner decides."""
+    old = tmp_path / ".dpsql" / "ledger.db"
+    old.parent.mkdir()
+    as_of_version_one(old)
+    opened(config(tmp_path))
+    bikes = config(tmp_path, "bikes")
+    with pytest.raises(
+        ConfigError, match='kept before ledgers belonged to data sets, and is now that of "taxi"'
+    ) as caught:
+        opened(bikes)
+    assert "ledger: sqlite:///" in (caught.value.hint or "")
+    assert isinstance(bikes.ledger, SqliteFile)
+    bikes.ledger.path.parent.mkdir()
+    bikes.ledger.path.write_bytes(old.read_bytes())
+    with open_ledger(bikes, adopt=True) as ledger:
+        assert len(ledger.entries(None, 9)) == 1
+    assert opened(bikes) == (bikes.ledger.path, 1)
+
+
+def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
+    """A file in the old place that can't be read is not passed over in silence."""
+    old = tmp_path / ".dpsql" / "ledger.db"
+    old.parent.mkdir()
+    old.write_text("no database, though longer than a header of one hundred bytes" * 9)
+    with pytest.raises(ConfigError, match="can't be read"):
+        opened(config(tmp_path))
+    old.unlink()
+    sqlite3.connect(old).close()
+    assert opened(config(tmp_path))[1] == 0
