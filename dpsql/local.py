@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 
 from dpsql.errors import ConfigError
-from dpsql.policy.config import Config, EmbeddedShadow, Listen, User
+from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
 from dpsql.server import Server
 from dpsql.wire.scram import Verifier
@@ -86,17 +86,22 @@ def _main() -> None:
     with tempfile.TemporaryDirectory(prefix="dpsql-") as directory:
         # The shadow may run as another user, who has to pass through.
         Path(directory).chmod(0o711)
+        loaded = load(Path(wanted["config"]))
         own = replace(
-            load(Path(wanted["config"])),
+            loaded,
             users={_USER: User(_USER, wanted["role"], wanted["user"])},
             listen=Listen("127.0.0.1", 0),
             web=None,
-            shadow=EmbeddedShadow(Path(directory) / "shadow"),
+            shadow=_moved(loaded.shadow, Path(directory) / "shadow"),
         )
         try:
             asyncio.run(_serve(own))
         except ConfigError as failed:
             _say({"failed": failed.message, "hint": failed.hint})
+
+
+def _moved(shadow: Shadow, directory: Path) -> Shadow:
+    return replace(shadow, directory=directory) if isinstance(shadow, EmbeddedShadow) else EmbeddedShadow(directory)
 
 
 async def _serve(config: Config) -> None:

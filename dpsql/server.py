@@ -31,6 +31,7 @@ from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
+from dpsql.shadow.sandbox import Sandbox
 from dpsql.shadow.warden import Warden
 from dpsql.web.client import Address
 from dpsql.web.serving import Pages
@@ -67,6 +68,11 @@ class Server:
     def address(self) -> tuple[str, int]:
         """Return the host and port that clients connect to."""
         return self._listener.host, self._listener.port
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Return how far the kernel shuts the shadow in."""
+        return self._shadow.sandbox
 
     async def __aenter__(self) -> Self:
         """Start everything.
@@ -236,8 +242,11 @@ def _entries(config: Config) -> Mapping[str, UserEntry]:
 
 def _start_shadow(config: Config) -> Postgres:
     match config.shadow:
-        case EmbeddedShadow(directory=directory):
-            return Postgres.start(directory)
+        case EmbeddedShadow(directory=directory, account=account, sandbox=need):
+            sandbox = Sandbox.as_needed(need)
+            if not sandbox.is_whole:
+                _LOG.warning("the sandbox is not whole: %s", sandbox)
+            return Postgres.start(directory, account=account, sandbox=sandbox)
         case PostgresServer():
             raise ConfigError("a shadow on another server is not supported yet; use shadow: {directory: …}")
 

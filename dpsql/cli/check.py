@@ -14,9 +14,11 @@ from dpsql.engines.base import NoEngine
 from dpsql.engines.open import connect
 from dpsql.engines.owner import report
 from dpsql.engines.tables import check_tables
+from dpsql.policy.config import EmbeddedShadow, Shadow
 from dpsql.policy.load import load
 from dpsql.policy.load.editors import write_schemas
 from dpsql.public import read_public
+from dpsql.shadow.sandbox import Sandbox
 
 _Schemas = Annotated[
     Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this directory instead.")
@@ -43,6 +45,7 @@ def check(
     policy = loaded.policy
     counts = f"{len(policy.tables)} tables, {len(policy.roles)} roles, {len(loaded.users)} users"
     typer.echo(f"{config}: {counts}: no mistake")
+    _tell_sandbox(loaded.shadow)
     try:
         engine = connect(loaded)
     except NoEngine as failure:
@@ -54,3 +57,9 @@ def check(
         if data:
             reports = report(policy, engine, read_public(policy, engine).declared)
             show_report(Console(), policy, reports, groups)
+
+
+def _tell_sandbox(shadow: Shadow) -> None:
+    """Tell how far this machine's kernel would shut the shadow in; refuse, if the configuration wants more."""
+    if isinstance(shadow, EmbeddedShadow):
+        typer.echo(str(Sandbox.as_needed(shadow.sandbox)))

@@ -58,11 +58,23 @@ class PostgresServer:
     dsn: str = field(repr=False)
 
 
+class SandboxNeed(StrEnum):
+    """Whether the shadow may run where the kernel can't shut it in."""
+
+    AVAILABLE = "available"
+    """It is shut in as far as the kernel can."""
+    REQUIRED = "required"
+    """It does not start otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddedShadow:
     """A shadow that dpsql runs itself, in a directory of its own."""
 
     directory: Path
+    account: str | None = None
+    """The account that it runs as when dpsql is root; one of its own is made unless given."""
+    sandbox: SandboxNeed = SandboxNeed.AVAILABLE
 
 
 Engine = DuckDbFile | DuckDbTables | PostgresServer

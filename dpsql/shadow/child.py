@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from dpsql.shadow import landlock, launch, seccomp
 from dpsql.shadow.binaries import Binaries
+from dpsql.shadow.cluster import FAST_SECRETS
 from dpsql.shadow.place import Place
 from dpsql.shadow.sandbox import Sandbox
 
 _MEMORY = 2 * 1024**3  # address space of one session
-_FAST_SECRETS = 16  # since then the work of a log-in can be chosen; the secret is long enough for the least
 
 _SETTINGS = """
 listen_addresses =
@@ -86,5 +86,5 @@ def _settings(place: Place, installed: Binaries, connections: int) -> Iterator[s
     yield f"hba_file={place.admitted}"
     yield f"ident_file={place.identities}"
     yield f"max_connections={connections}"
-    if installed.major >= _FAST_SECRETS:
+    if installed.major >= FAST_SECRETS:
         yield "scram_iterations=1"

@@ -1,8 +1,10 @@
 """How far the kernel shuts the shadow's server in."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from dpsql.errors import ConfigError
+from dpsql.policy.config import SandboxNeed
 from dpsql.shadow import landlock, seccomp
 
 
@@ -19,6 +21,27 @@ class Sandbox:
     def of_kernel(cls) -> "Sandbox":
         """Return the most that this kernel can do."""
         return cls(landlock.version(), seccomp.available())
+
+    @classmethod
+    def as_needed(cls, need: SandboxNeed) -> "Sandbox":
+        """Return the most that this kernel can do, if that is enough.
+
+        Raises:
+            ConfigError: the sandbox is required, and not whole.
+        """
+        found = cls.of_kernel()
+        match need:
+            case SandboxNeed.AVAILABLE:
+                return found
+            case SandboxNeed.REQUIRED:
+                if found.is_whole:
+                    return found
+                raise ConfigError(
+                    f"the configuration requires a sandbox: {found}",
+                    hint="Linux 5.13 or later has one if Landlock is enabled (lsm=…), on x86_64 and aarch64.",
+                )
+            case _:
+                assert_never(need)
 
     @classmethod
     def none(cls) -> "Sandbox":
@@ -43,15 +66,3 @@ class Sandbox:
             "the shadow runs without a sandbox, because this kernel has no Landlock: whoever becomes its superuser"
             " reads and writes what its account may"
         )
-
-    def demand(self) -> None:
-        """Refuse to go on without a whole sandbox.
-
-        Raises:
-            ConfigError: it is not whole.
-        """
-        if not self.is_whole:
-            raise ConfigError(
-                f"the configuration requires a sandbox: {self}",
-                hint="Linux 5.13 or later has one if Landlock is enabled (lsm=…), on x86_64 and aarch64.",
-            )

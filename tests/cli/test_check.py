@@ -27,6 +27,25 @@ def test_without_an_engine_the_files_are_checked(tmp_path: Path) -> None:
     assert "the engine was not compared: there is no DuckDB file" in done.stdout
 
 
+def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, whether there is one or not; a configuration that requires one is refused without."""
+    path = write_files(tmp_path)
+    monkeypatch.setattr("dpsql.shadow.landlock.version", lambda: 4)
+    monkeypatch.setattr("dpsql.shadow.seccomp.available", lambda: True)
+    assert (
+        "the shadow runs in a sandbox of the kernel (Landlock 4, "
+        in RUN.invoke(app, ["check", "--config", str(path)]).stdout
+    )
+    monkeypatch.setattr("dpsql.shadow.landlock.version", lambda: 0)
+    assert (
+        "runs without a sandbox, because this kernel has no" in RUN.invoke(app, ["check", "--config", str(path)]).stdout
+    )
+    path.write_text(path.read_text() + "shadow: {sandbox: required}\n")
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert done.exit_code == 1
+    assert "ERROR F0000: the configuration requires a sandbox: " in done.stderr
+
+
 def test_mistakes_go_to_stderr_with_their_code(tmp_path: Path) -> None:
     """One line a mistake, SQLSTATE F0000, exit code 1."""
     path = write_files(tmp_path, {"config.yaml": ("port: 5439", "port: x")})

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.errors import ConfigError
 from dpsql.policy.config import (
     DuckDbFile,
     DuckDbTables,
@@ -12,6 +13,7 @@ from dpsql.policy.config import (
     Listen,
     PostgresServer,
     Resources,
+    SandboxNeed,
     SqliteFile,
     User,
 )
@@ -33,6 +35,17 @@ def test_owners_are_marked(tmp_path: Path) -> None:
         for line in ("", "    owner: true\n", "    owner: false\n")
     ]
     assert [role.owner for role in roles] == [False, True, False]
+
+
+def test_shadow_has_account_and_sandbox(tmp_path: Path) -> None:
+    """Both have a default; a word that is no answer is refused."""
+    path = write_files(tmp_path)
+    text = path.read_text()
+    path.write_text(f"{text}shadow: {{account: apart, sandbox: required}}\n")
+    assert load(path, {}).shadow == EmbeddedShadow(tmp_path / ".dpsql/shadow", "apart", SandboxNeed.REQUIRED)
+    path.write_text(f"{text}shadow: {{sandbox: off}}\n")
+    with pytest.raises(ConfigError, match=r"shadow\.sandbox"):
+        load(path, {})
 
 
 def test_the_operational_part(tmp_path: Path) -> None:

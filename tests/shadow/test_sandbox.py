@@ -1,5 +1,6 @@
 """Whoever becomes superuser of the shadow finds nothing: the kernel shuts it in. Each way is first shown to lead out."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -7,14 +8,19 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from dpsql.errors import ConfigError
+from dpsql.policy.config import Config, EmbeddedShadow, SandboxNeed
+from dpsql.policy.load import load
+from dpsql.server import Server
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.sandbox import Sandbox
+from tests.clients.site import configure
 
 pytestmark = pytest.mark.skipif(not Sandbox.of_kernel().is_whole, reason="the kernel has no sandbox")
 
@@ -188,3 +194,38 @@ def test_foreign_code_in_the_server_stays_inside(prison: Prison, tmp_path: Path)
     assert results.keys() == STOPPED | LEFT
     done = {name for name, number in results.items() if number == 0}
     assert done == (LEFT if prison.shut else STOPPED | LEFT)
+
+
+@pytest.fixture
+def bare_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that the kernel has no Landlock."""
+    monkeypatch.setattr("dpsql.shadow.landlock.version", lambda: 0)
+
+
+def test_required_sandbox_is_a_condition(bare_kernel: None, tmp_path: Path) -> None:  # noqa: ARG001
+    """A server whose configuration wants one does not start without."""
+    config = load(configure(tmp_path))
+    shadow = EmbeddedShadow(tmp_path / "shadow", sandbox=SandboxNeed.REQUIRED)
+    with pytest.raises(ConfigError, match=r"requires a sandbox: .* no Landlock"):
+        asyncio.run(_sandbox_of(replace(config, shadow=shadow)))
+
+
+def test_missing_sandbox_is_told(bare_kernel: None, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # noqa: ARG001
+    """Else it starts, and says in one line what is missing and what that means."""
+    sandbox = asyncio.run(_sandbox_of(load(configure(tmp_path))))
+    assert sandbox == Sandbox(0, filtered=True)
+    told = [record.getMessage() for record in caplog.records if record.name == "dpsql.server"]
+    assert told == [f"the sandbox is not whole: {sandbox}"]
+    assert "because this kernel has no Landlock: whoever becomes its superuser" in told[0]
+
+
+def test_whole_sandbox_is_the_default(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A server without a word about it in its configuration shuts the shadow in, and has nothing to say."""
+    sandbox = asyncio.run(_sandbox_of(load(configure(tmp_path))))
+    assert sandbox == Sandbox.of_kernel()
+    assert caplog.records == []
+
+
+async def _sandbox_of(config: Config) -> Sandbox:
+    async with Server(config) as server:
+        return server.sandbox

@@ -19,7 +19,7 @@ from dpsql.policy.config import (
 )
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
-from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, TlsShape, WebShape
+from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, ShadowShape, TlsShape, WebShape
 
 _ENGINE_KEYS = {
     EngineKind.DUCKDB: frozenset({"database", "tables", "memory", "threads", "spill"}),
@@ -71,13 +71,13 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> Engine | None:
 
 def shadow_of(operation: Operation) -> Shadow:
     """Check where the database without records is."""
-    shape = operation.shape.shadow
-    if shape is not None and shape.directory is not None and shape.dsn is not None:
-        operation.wrong(("shadow",), "has directory and dsn; one of them is allowed")
-    if shape is not None and shape.dsn is not None:
+    shape = operation.shape.shadow or ShadowShape()
+    if shape.dsn is not None:
+        for key in ("directory", "account", "sandbox"):
+            if operation.document.has(("shadow", key)):
+                operation.wrong(("shadow",), f"has {key} and dsn; one of them is allowed")
         return PostgresServer(shape.dsn)
-    directory = None if shape is None else shape.directory
-    return EmbeddedShadow(operation.base / (directory or ".dpsql/shadow"))
+    return EmbeddedShadow(operation.base / (shape.directory or ".dpsql/shadow"), shape.account, shape.sandbox)
 
 
 def ledger_of(operation: Operation) -> Ledger | None:

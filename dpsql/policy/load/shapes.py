@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from dpsql.policy.config import EngineKind
+from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
 from dpsql.policy.model import Mechanism, NoiseLevel, Period, SqlType
 
@@ -201,6 +201,10 @@ class ShadowShape(Shape):
 
     directory: Scalar | None = None
     """A directory in which dpsql runs its own."""
+    account: Name | None = None
+    """The account that it runs as when dpsql is root; dpsql-shadow, made if there is none, unless given."""
+    sandbox: SandboxNeed = SandboxNeed.AVAILABLE
+    """Whether it may run where the kernel has no sandbox: available or required."""
     dsn: Scalar | None = None
     """The connection string of a dedicated server."""
 
