@@ -19,6 +19,7 @@ from rich.table import Table
 import dpsql
 from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
+from dpsql.engines.duckdb_open import ATTACHED
 
 ROUNDS = 60
 QUESTIONS = {
@@ -65,7 +66,8 @@ def _measured(connection: psycopg.Connection, copy: Path, question: str) -> tupl
     lines = [str(line) for (line,) in connection.execute(f"EXPLAIN VERBOSE {question}".encode()).fetchall()]
     statement = next(line.split("Engine: ", 1)[1] for line in lines if "Engine: " in line)
     whole, engine, again = [], [], []
-    with duckdb.connect(str(copy), read_only=True) as own:
+    with duckdb.connect() as own:
+        own.execute(f"ATTACH '{copy}' AS {ATTACHED} (READ_ONLY)")
         for number in range(ROUNDS):
             connection.execute(f"SET dpsql.epsilon = '0.{90_000 + number}'".encode())
             whole.append(_ms(lambda: connection.execute(question.encode()).fetchall()))

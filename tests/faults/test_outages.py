@@ -36,7 +36,8 @@ def source(directory: Path) -> Iterator[Postgres]:
     server = Postgres.start(directory / "source")
     write(directory / "copied.duckdb")
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
-        owner.execute("CREATE ROLE reader LOGIN; CREATE SCHEMA rides; GRANT USAGE ON SCHEMA rides TO reader")
+        owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{server.address.secret}'".encode())
+        owner.execute("CREATE SCHEMA rides; GRANT USAGE ON SCHEMA rides TO reader")
         owner.execute("ALTER ROLE reader SET search_path = rides; SET search_path = rides")
         with duckdb.connect(directory / "copied.duckdb") as duck:
             for table in ("zones", "trips"):
@@ -70,7 +71,7 @@ def _engine(config: Path, engine: str) -> Path:
 
 
 def _of(server: Postgres) -> str:
-    dsn = server.dsn("postgres").replace("user=dpsql_owner", "user=reader")
+    dsn = server.dsn("postgres", "reader")
     return f'engine: {{kind: postgres, dsn: "{dsn}"}}'
 
 

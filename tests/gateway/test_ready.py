@@ -1,0 +1,87 @@
+"""What fails before the charge is free, what fails after it is not, and no measurement is charged that was not ready."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady
+from dpsql.policy.model import Policy
+from tests.fix_world import NewClient, World
+from tests.gateway.engines import Watched
+from tests.gateway.test_gateway import with_total
+from tests.records import Maker
+from tests.served import Served
+
+COUNT = "SELECT paid, count(*) FROM rides GROUP BY paid"
+TWO = "SELECT (SELECT count(*) FROM rides), (SELECT median(fare) FROM rides)"
+
+
+@pytest.fixture
+def rides(policy: Policy, world: World) -> Iterator[Served]:
+    """Some rides on PostgreSQL."""
+    engine, maker = Served(world, "readied"), Maker(5)
+    engine.fill("rides", [maker.row(policy.tables["rides"]) | {"rider": n // 5} for n in range(200)])
+    yield engine
+    engine.close()
+
+
+def test_what_the_engine_refuses_is_not_charged(rides: Served, new_client: NewClient) -> None:
+    """However often it is asked; what was released before is still there."""
+    client = new_client(rides)
+    first = client.ask(COUNT)
+    rides.execute("REVOKE SELECT ON rides FROM reader")
+    for _ in range(10):
+        with pytest.raises(EngineNotReady):
+            client.ask(TWO)
+    assert client.ask(COUNT).rows == first.rows
+    assert client.charges == 1
+    rides.execute("GRANT SELECT (rider, fare, paid) ON rides TO reader")
+    client.ask(TWO)
+    assert client.charges == 3
+
+
+def test_a_connection_that_breaks_after_the_charge_leaves_it(rides: Served, new_client: NewClient) -> None:
+    """It might have broken because of what was read; the next try is charged, and answered on a fresh connection."""
+    engine = Watched(rides, before=lambda _: _end(rides))
+    client = new_client(engine)
+    with pytest.raises(EngineLost):
+        client.ask(COUNT)
+    assert client.charges == 1
+    engine.before = lambda _: None
+    client.ask(COUNT)
+    assert client.charges == 2
+
+
+def _end(rides: Served) -> None:
+    rides.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+
+
+def test_the_tables_stay_as_they_are_until_the_end(rides: Served, new_client: NewClient) -> None:
+    """Between ready and run nobody can alter them: who tries waits, and a statement's parts all see the same columns."""
+    refused: list[str | None] = []
+
+    def alter(_: object) -> None:
+        try:
+            rides.execute("SET lock_timeout = '50ms'; ALTER TABLE rides DROP COLUMN fare")
+        except psycopg.errors.LockNotAvailable as error:
+            refused.append(error.sqlstate)
+
+    client = new_client(Watched(rides, before=alter))
+    client.ask(TWO)
+    assert (len(refused), client.charges) == (2, 2)
+
+
+def test_who_can_not_pay_holds_nothing(rides: Served, new_client: NewClient, policy: Policy) -> None:
+    """A charge that is refused gives the connection back as it was lent."""
+    client = new_client(rides, policy=with_total(policy, 1))
+    client.ask(COUNT)
+    before = _sessions(rides)
+    for _ in range(5):
+        with pytest.raises(BudgetExhausted):
+            client.ask(TWO)
+    assert _sessions(rides) == before
+
+
+def _sessions(rides: Served) -> list[tuple[object, ...]]:
+    return rides.execute("SELECT pid, state FROM pg_stat_activity WHERE usename = 'reader' ORDER BY pid")
