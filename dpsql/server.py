@@ -19,6 +19,7 @@ from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway import Deps, Gateway
+from dpsql.observe import Readiness
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer, Tls
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
@@ -219,7 +220,9 @@ class Server:
         if config.web is None:
             return
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None)
-        site = Site(config.policy, _roles(config), server.connect, self._ledger, os.urandom, time.monotonic)
+        clock = time.monotonic
+        trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
+        site = Site(config.policy, _roles(config), server.connect, self._ledger, os.urandom, clock, trouble)
         pages = Pages(config.web, site)
         await pages.start()
         self._pages = pages

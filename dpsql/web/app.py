@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -49,6 +50,7 @@ def make_app(site: Site) -> tuple[ASGIApp, Sessions]:
 def _routes(rooms: Rooms) -> list[Route | Mount]:
     return [
         Route("/", _home),
+        Route("/ready", _ready(rooms)),
         Route("/login", _open(rooms, login.show)),
         Route("/login", _open(rooms, login.enter), methods=["POST"]),
         Route("/logout", _open(rooms, login.leave), methods=["POST"]),
@@ -67,6 +69,16 @@ def _routes(rooms: Rooms) -> list[Route | Mount]:
 
 async def _home(_: Request) -> Response:
     return RedirectResponse("/explore", 303)
+
+
+def _ready(rooms: Rooms) -> Endpoint:
+    """Tell monitors, who do not log in, whether private questions would be answered."""
+
+    async def endpoint(_: Request) -> Response:
+        trouble = await run_in_threadpool(rooms.site.trouble)
+        return PlainTextResponse(f"{trouble or 'ready'}\n", 503 if trouble else 200)
+
+    return endpoint
 
 
 def _open(rooms: Rooms, answer: Open) -> Endpoint:

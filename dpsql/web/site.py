@@ -70,6 +70,8 @@ class Site:
     entropy: Entropy
     clock: Callable[[], float]
     """Seconds that never go back."""
+    trouble: Callable[[], str | None]
+    """Returns why private questions would not be answered now, in words for anybody; may take seconds."""
     cookie: str = "dpsql"
     secure: bool = False
     """Whether the pages are served over TLS only."""

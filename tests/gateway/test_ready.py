@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady
+from dpsql.observe import Readiness
 from dpsql.policy.model import Policy
 from tests.fix_world import NewClient, World
 from tests.gateway.engines import Watched
@@ -51,6 +52,20 @@ def test_a_connection_that_breaks_after_the_charge_leaves_it(rides: Served, new_
     engine.before = lambda _: None
     client.ask(COUNT)
     assert client.charges == 2
+
+
+def test_monitors_are_told(rides: Served, world: World) -> None:
+    """Within seconds; and who asks often does not ask the engine often."""
+    now = [0.0]
+    readiness = Readiness(lambda: (rides, world.policy), lambda: now[0])
+    assert readiness.trouble() is None
+    rides.execute("REVOKE SELECT ON rides FROM reader")
+    assert readiness.trouble() is None
+    now[0] += 6
+    assert readiness.trouble() == EngineNotReady.text
+    rides.execute("GRANT SELECT ON rides TO reader")
+    now[0] += 6
+    assert readiness.trouble() is None
 
 
 def _end(rides: Served) -> None:

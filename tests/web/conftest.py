@@ -61,6 +61,7 @@ class Server:
     open: int = 0
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     refusal: Exception | None = None
+    trouble: str | None = None
 
     async def connect(self, user: str, password: str) -> "Connection":
         """Let in who has the password."""
@@ -140,7 +141,7 @@ def clock() -> Clock:
 @pytest.fixture
 def visit(server: Server, clock: Clock) -> Callable[..., Browser]:
     """Give a function that opens a new browser, logged in if a name is given; all of them see one site."""
-    app, _ = make_app(Site(POLICY, USERS, server.connect, server, os.urandom, clock))
+    app, _ = make_app(Site(POLICY, USERS, server.connect, server, os.urandom, clock, lambda: server.trouble))
 
     def visit(user: str | None = None) -> Browser:
         browser = Browser(TestClient(app, follow_redirects=False, raise_server_exceptions=False))

@@ -19,6 +19,7 @@ PATHS = (
     "/budget/charges",
     "/explore/sample",
     "/login",
+    "/ready",
     "/nothing",
     "/static/style.css",
     "/static/nothing",

@@ -1,0 +1,45 @@
+"""Whether questions would be answered now: for load balancers and monitors, who ask again and again."""
+
+import threading
+from collections.abc import Callable
+
+from dpsql.engines.base import Engine
+from dpsql.errors import DpsqlError, EngineAway, EngineNotReady
+from dpsql.policy.model import Policy
+from dpsql.question import Cancellation
+
+_KEPT = 5.0
+"""Seconds for which a look counts; however many ask, the engine is asked no more often."""
+_PATIENCE = 10.0
+"""Seconds that the engine has."""
+
+
+class Readiness:
+    """Looks whether the engine takes measurements, without one being charged or run."""
+
+    def __init__(self, engine: Callable[[], tuple[Engine, Policy]], clock: Callable[[], float]) -> None:
+        """`engine` returns the engine of the moment and the policy that it serves."""
+        self._engine = engine
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: tuple[float, str | None] | None = None
+
+    def trouble(self) -> str | None:
+        """Return what clients would hear instead of an answer; None if the engine is ready."""
+        with self._lock:
+            now = self._clock()
+            if self._seen is None or now - self._seen[0] > _KEPT:
+                self._seen = now, self._look()
+            return self._seen[1]
+
+    def _look(self) -> str | None:
+        engine, policy = self._engine()
+        try:
+            tables = [engine.named(table.name) for table in policy.tables.values() if not table.public]
+            probes = [f"SELECT 1 FROM {table} WHERE 1 = 0" for table in tables]  # noqa: S608
+            with engine.ready(probes, timeout=_PATIENCE, cancellation=Cancellation()):
+                return None
+        except (EngineAway, EngineNotReady) as failed:
+            return failed.message
+        except DpsqlError:
+            return EngineAway.text

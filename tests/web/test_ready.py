@@ -1,0 +1,15 @@
+"""What monitors are told, who do not log in."""
+
+from collections.abc import Callable
+
+from tests.web.browsing import Browser
+from tests.web.conftest import Server
+
+
+def test_ready_is_told_without_a_log_in(visit: Callable[..., Browser], server: Server) -> None:
+    """By the status, and in words."""
+    told = visit().get("/ready")
+    assert (told.status_code, told.text) == (200, "ready\n")
+    server.trouble = "the engine is away"
+    told = visit().get("/ready")
+    assert (told.status_code, told.text) == (503, "the engine is away\n")
