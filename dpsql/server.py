@@ -6,13 +6,13 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
-from typing import Self
-
-import psycopg
+from typing import ParamSpec, Self, TypeVar
 
 from dpsql.books import open_ledger
 from dpsql.engines.base import Engine
@@ -45,6 +45,10 @@ _TIMEOUT = 300.0
 """Seconds a measurement may take."""
 _LOOK = 0.5
 """Seconds between two looks whether the shadow lives."""
+_PAUSE = 5.0
+"""Seconds until it is tried again to start it."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Server:
@@ -54,6 +58,11 @@ class Server:
         self._config = config
         self._stack = AsyncExitStack()
         self._pages: Pages | None = None
+        self._keeper = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
+        self._whole = True
+        self._moving = asyncio.Lock()
+        """Held by whoever makes the shadow's database."""
+        self._public: Public
         self._engine: Engine
         self._ledger: SqliteLedger
         self._shadow: Postgres
@@ -108,50 +117,48 @@ class Server:
         kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
-        engine = self._engine
+        old_engine = engine = self._engine
         if new.policy.tables != old.policy.tables or not engine.is_current():
-            engine = open_engine(new)
+            engine = await self._apart(open_engine, new)
         try:
-            gateway = await self._moved(new, engine)
+            async with self._moving:
+                await self._move(new, engine)
         except BaseException:
             if engine is not self._engine:
                 engine.close()
             raise
-        before, self._config, self._engine = self._engine, new, engine
-        self._listener.end_move(gateway, _entries(new))
-        if before is not engine:
+        if old_engine is not engine:
             # What runs on it may end.
-            before.close()
+            old_engine.close()
         if self._pages is not None:
             await self._pages.stop()
             await self._open_pages()
 
-    async def _moved(self, new: Config, engine: Engine) -> Gateway:
-        """Make the shadow what the new configuration says; where that fails, it is again what the old one says."""
-        public = read_public(new.policy, engine)
-        if self._must_build(new, public):
+    async def _move(self, new: Config, engine: Engine) -> None:
+        """Serve what the new configuration says; where that fails, the shadow is made again as the old one says."""
+        public = await self._apart(read_public, new.policy, engine)
+        if await self._apart(self._must_build, new, public):
+            self._whole = False
             await self._listener.begin_move()
-        try:
-            return self._furnished(new, public, engine)
-        except ConfigError:
-            old = self._config
-            public = read_public(old.policy, self._engine)
-            self._listener.end_move(self._furnished(old, public, self._engine), _entries(old))
-            raise
+        gateway = await self._apart(self._furnished, new, public, engine)
+        self._config, self._public, self._engine = new, public, engine
+        self._listener.end_move(gateway, _entries(new))
+        self._whole = True
 
     async def _start(self) -> None:
         config = self._config
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)
-        public = read_public(config.policy, self._engine)
+        self._public = read_public(config.policy, self._engine)
         self._ledger = open_ledger(config)
         self._stack.callback(self._ledger.close)
-        self._shadow = _start_shadow(config)
+        self._stack.callback(self._keeper.shutdown)
+        self._shadow = await self._apart(_start_shadow, config)
         self._stack.callback(self._shadow.stop)
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
         self._stack.callback(self._oracle.close)
-        self._listener = await self._listen(self._furnished(config, public, self._engine))
+        self._listener = await self._listen(await self._apart(self._furnished, config, self._public, self._engine))
         tending = asyncio.get_running_loop().create_task(self._tend_shadow())
         self._stack.callback(tending.cancel)
         self._stack.push_async_callback(self._close_pages)
@@ -194,26 +201,34 @@ class Server:
 
     async def _tend_shadow(self) -> None:
         """Start the shadow again whenever it dies; sessions that were in it are gone, the others wait."""
-        whole = True
         while True:
             await asyncio.sleep(_LOOK)
-            if not whole or not self._shadow.alive:
-                whole = await self._restore_shadow()
+            if self._whole and self._shadow.alive:
+                continue
+            try:
+                async with self._moving:
+                    await self._restore_shadow()
+            except Exception:  # noqa: BLE001 # it is logged, and tried again
+                _LOG.exception("the shadow could not be started; it is tried again in %g seconds", _PAUSE)
+                await asyncio.sleep(_PAUSE)
 
-    async def _restore_shadow(self) -> bool:
-        _LOG.error("the shadow died, and is started again")
+    async def _restore_shadow(self) -> None:
+        if self._whole and self._shadow.alive:  # after a reload that we waited for
+            return
+        _LOG.error("the shadow died or was left half made, and is made again")
+        self._whole = False
         await self._listener.begin_move(0)
-        try:
-            if not self._shadow.alive:
-                # On this thread: the kernel ends the shadow with the thread that started it.
-                self._shadow.revive()
-            public = read_public(self._config.policy, self._engine)
-            gateway = self._furnished(self._config, public, self._engine)
-        except (ConfigError, OSError, psycopg.Error):
-            _LOG.exception("the shadow could not be started")
-            return False
+        if not self._shadow.alive:
+            await self._apart(self._shadow.revive)
+        # Of the public rows as they were read: the engine may be away.
+        gateway = await self._apart(self._furnished, self._config, self._public, self._engine)
         self._listener.end_move(gateway, _entries(self._config))
-        return True
+        self._whole = True
+        _LOG.warning("the shadow serves again")
+
+    async def _apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what takes long on a thread that lives as long as we do: the kernel ends the shadow with its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._keeper, partial(work, *args, **kwargs))
 
     async def _open_pages(self) -> None:
         config = self._config

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from dpsql.cli.show import show_answer
 from dpsql.cli.told import told
-from dpsql.cli.waiting import until_interrupted
+from dpsql.cli.waiting import Signals
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.policy.config import Config
 from dpsql.server import Server
@@ -69,7 +69,8 @@ async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> No
     if server.pages is not None:
         typer.echo(f"pages: {server.pages} (with the same names and passwords)")
     typer.echo(f"users: {', '.join(f'{name} ({role})' for name, role in USERS.items())}; stop with Ctrl-C")
-    await until_interrupted()
+    with Signals() as signals:
+        await signals.until_stopped()
 
 
 def _ask(link: str) -> None:

@@ -1,17 +1,20 @@
 """`dpsql serve`: run the server until it is told to stop."""
 
 import asyncio
+import logging
 from functools import partial
 
 import typer
 
 from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
-from dpsql.cli.waiting import until_interrupted
+from dpsql.cli.waiting import Signals
 from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.server import Server
+
+_LOG = logging.getLogger("dpsql.server")
 
 
 @told
@@ -21,11 +24,12 @@ def serve(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
 
 async def _serve(config: Config) -> None:
-    async with Server(config) as server:
-        host, port = server.address
-        pages = "" if server.pages is None else f", pages at {server.pages}"
-        typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
-        await until_interrupted(partial(_reload, server))
+    with Signals() as signals:
+        async with Server(config) as server:
+            host, port = server.address
+            pages = "" if server.pages is None else f", pages at {server.pages}"
+            typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
+            await signals.until_stopped(partial(_reload, server))
 
 
 async def _reload(server: Server) -> None:
@@ -34,5 +38,8 @@ async def _reload(server: Server) -> None:
         await server.reload()
     except DpsqlError as failed:
         typer.echo(f"not reloaded: {failed.message}", err=True)
+    except Exception:  # noqa: BLE001 # whatever it is: the next hang-up must be heard
+        _LOG.exception("the configuration could not be read again")
+        typer.echo("not reloaded: see the log", err=True)
     else:
         typer.echo("reloaded")

@@ -3,29 +3,42 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
+from typing import Self
 
 _STOP = (signal.SIGINT, signal.SIGTERM)
 
 
-async def until_interrupted(reload: Callable[[], Awaitable[None]] | None = None) -> None:
-    """Return at the first interrupt or request to terminate; call `reload` at each hang-up in between."""
-    stopped, hung_up = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    handled = {**dict.fromkeys(_STOP, stopped.set), **({signal.SIGHUP: hung_up.set} if reload is not None else {})}
-    for wanted, handle in handled.items():
-        loop.add_signal_handler(wanted, handle)
-    reloading = None if reload is None else loop.create_task(_reload_at(hung_up, reload))
-    try:
-        await stopped.wait()
-    finally:
-        for wanted in handled:
+class Signals:
+    """What the operator tells the process, heard from the start: `with Signals() as signals: …`, in a running loop."""
+
+    def __init__(self) -> None:
+        self._stopped, self._hung_up = asyncio.Event(), asyncio.Event()
+
+    def __enter__(self) -> Self:
+        """Listen; a hang-up while we start would end the process otherwise."""
+        loop = asyncio.get_running_loop()
+        for wanted in _STOP:
+            loop.add_signal_handler(wanted, self._stopped.set)
+        loop.add_signal_handler(signal.SIGHUP, self._hung_up.set)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave signals to their usual meaning."""
+        loop = asyncio.get_running_loop()
+        for wanted in (*_STOP, signal.SIGHUP):
             loop.remove_signal_handler(wanted)
-        if reloading is not None:
-            reloading.cancel()
 
+    async def until_stopped(self, reload: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Return at an interrupt or a request to terminate; call `reload` at each hang-up until then."""
+        reloading = None if reload is None else asyncio.get_running_loop().create_task(self._reload(reload))
+        try:
+            await self._stopped.wait()
+        finally:
+            if reloading is not None:
+                reloading.cancel()
 
-async def _reload_at(hung_up: asyncio.Event, reload: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        await hung_up.wait()
-        hung_up.clear()
-        await reload()
+    async def _reload(self, reload: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await self._hung_up.wait()
+            self._hung_up.clear()
+            await reload()

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from dpsql.cli import demo as module
 from dpsql.cli.main import app
+from dpsql.cli.waiting import Signals
 from dpsql.policy.config import Config
 
 RUN = CliRunner()
@@ -41,13 +42,13 @@ class FakeServer:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Stand-ins for what takes time; gives the links that were asked."""
 
-    async def at_once() -> None:
+    async def at_once(_signals: Signals) -> None:
         """Be interrupted at once."""
 
     links: list[str] = []
     monkeypatch.setattr(module, "Server", FakeServer)
     monkeypatch.setattr(module, "_ask", links.append)
-    monkeypatch.setattr(module, "until_interrupted", at_once)
+    monkeypatch.setattr(Signals, "until_stopped", at_once)
     monkeypatch.setattr("dpsql.demo.setting.generate", lambda _path: None)
     yield links
     FakeServer.taken = set()

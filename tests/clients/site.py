@@ -1,9 +1,11 @@
 """Two places that clients are sent to: dpsql as a user runs it, and a plain PostgreSQL with the same empty tables."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -91,8 +93,13 @@ def configure(directory: Path, *, tls: str = "") -> Path:
 
 
 @contextmanager
-def serving(config: Path, *, python: str = sys.executable, uid: int | None = None) -> Iterator[Site]:
-    """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given."""
+def serving(
+    config: Path, *, python: str = sys.executable, uid: int | None = None, at_once: signal.Signals | None = None
+) -> Iterator[Site]:
+    """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given.
+
+    `at_once` is sent when the shadow's directory is there, before anybody is served.
+    """
     served = subprocess.Popen(  # noqa: S603
         [python, "-c", "from dpsql.cli.main import app; app()", "serve", "--config", str(config)],
         stdout=subprocess.PIPE,
@@ -104,6 +111,10 @@ def serving(config: Path, *, python: str = sys.executable, uid: int | None = Non
     )
     assert served.stdout is not None
     try:
+        if at_once is not None:
+            while not (config.parent / "shadow").exists() and served.poll() is None:
+                time.sleep(0.001)
+            served.send_signal(at_once)
         said = served.stdout.readline()
         yield Site(int(said.split(";")[0].rpartition(":")[2]), served)
     finally:

@@ -15,14 +15,14 @@ from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
 from tests.clients.test_psql import psql
 from tests.ordinary import NOBODY, ordinary_python
+from tests.processes import children
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="whoever runs the tests is the ordinary user")
 
 
-def _children(pid: int) -> list[int]:
+def _accounts(pid: int) -> list[int]:
     """Return the users of a process's children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [Path(f"/proc/{child}").stat().st_uid for child in children]
+    return [Path(f"/proc/{child}").stat().st_uid for child in children(pid)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -32,7 +32,7 @@ def test_shadow_is_not_root(here: Site) -> None:
     account = Account.for_server()
     assert account is not None
     assert here.process is not None
-    assert _children(here.process.pid) == [account.uid]
+    assert _accounts(here.process.pid) == [account.uid]
 
 
 @as_root

@@ -4,8 +4,11 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -15,6 +18,7 @@ from dpsql.wire.scram import Verifier
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
+from tests.processes import children
 
 linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
 
@@ -42,9 +46,8 @@ def _line(site: Site) -> str:
 def _shadow(site: Site) -> int:
     """Return the process of the shadow."""
     assert site.process is not None
-    own = site.process.pid
-    (child,) = Path(f"/proc/{own}/task/{own}/children").read_text().split()
-    return int(child)
+    (child,) = children(site.process.pid)
+    return child
 
 
 def _spent(connection: psycopg.Connection) -> object:
@@ -141,3 +144,64 @@ def test_mistake_in_a_reload_changes_nothing(config: Path, capfd: pytest.Capture
         assert "not reloaded" in said
         config.write_text(good)
         assert asked.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+
+
+def _said(capfd: pytest.CaptureFixture[str], words: str) -> None:
+    """Wait until the server has said something on its standard error."""
+    deadline, said = time.monotonic() + 120, ""
+    while words not in said:
+        assert time.monotonic() < deadline, said
+        said += capfd.readouterr().err
+        time.sleep(0.05)
+
+
+def _hide(directory: Path) -> Path:
+    """Take the data file away; return where it is."""
+    return (directory / "taxi.duckdb").rename(directory / "hidden.duckdb")
+
+
+@linux
+def test_shadow_comes_back_while_the_data_are_away(config: Path) -> None:
+    """What it is made of was read before; who only looks at the catalogue notices nothing."""
+    with serving(config) as site:
+        hidden, old = _hide(config.parent), _shadow(site)
+        os.kill(old, signal.SIGKILL)
+        with psycopg.connect(site.dsn, autocommit=True) as connection:
+            assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
+        assert _shadow(site) != old
+        hidden.rename(config.parent / "taxi.duckdb")
+
+
+@pytest.mark.slow  # the ledger is waited for for a minute
+@linux
+def test_shadow_comes_back_after_the_ledger_was_locked(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whoever tends it goes on after an error that nobody thought of, and says so."""
+    with serving(config) as site:
+        with closing(sqlite3.connect(config.parent / "ledger.db", isolation_level=None)) as ledger:
+            ledger.execute("BEGIN EXCLUSIVE")
+            os.kill(_shadow(site), signal.SIGKILL)
+            _said(capfd, "the shadow could not be started")
+        with psycopg.connect(site.dsn, autocommit=True) as connection:
+            assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+
+
+def test_a_hangup_that_fails_is_not_the_last_that_is_heard(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever was in the way, the next one counts, and until then all is as it was."""
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
+        connection.execute("SELECT 1")
+        good = config.read_text()
+        config.unlink()
+        _signal(site, signal.SIGHUP)
+        _said(capfd, "not reloaded")
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+        config.write_text(good)
+        _signal(site, signal.SIGHUP)
+        assert _line(site) == "reloaded\n"
+
+
+def test_a_hangup_while_it_starts_ends_nothing(config: Path) -> None:
+    """It is heard as soon as there is something to read again."""
+    with serving(config, at_once=signal.SIGHUP) as site:
+        assert _line(site) == "reloaded\n"
+        with psycopg.connect(site.dsn, autocommit=True) as connection:
+            assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT

@@ -12,6 +12,7 @@ import pytest
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
+from tests.processes import children
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,10 +36,6 @@ def _many_users(config: Path) -> None:
     written = config.read_text()
     line = next(line for line in written.splitlines() if "ana:" in line)
     config.write_text(written + "\n".join(line.replace("ana:", f"user{n}:") for n in range(USERS)) + "\n")
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _megabytes(pid: int) -> int:
@@ -69,7 +66,7 @@ async def _measured(site: Site, mode: str) -> tuple[int, int, object]:
         await psycopg.AsyncConnection.connect(where.replace("ana", f"user{n % USERS}"), autocommit=True)
         for n in range(CLIENTS)
     ]
-    seen = _megabytes(own), len(_children(_children(own)[0]))
+    seen = _megabytes(own), len(children(children(own)[0]))
     answer = await (await clients[-1].execute(GROUPED.encode())).fetchall()
     for client in clients:
         await client.close()
