@@ -23,16 +23,18 @@ check: $(VENV)/ok
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
+# A file's tests stay together: many share a server that the first of them starts.
+PARALLEL = -n auto --dist loadfile
 test: $(VENV)/ok
-	$(PY) -m pytest
+	$(PY) -m pytest $(PARALLEL)
 
 # What an attacker would try, a line each.
 attack: $(VENV)/ok
 	$(PY) -m pytest -v --no-header --tb=short tests/attack tests/shadow/test_creation.py tests/shadow/test_functions.py \
-	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_warden.py
+	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py
 
 test-all: $(VENV)/ok
-	HYPOTHESIS_PROFILE=default $(PY) -m pytest -m 'not browser and not clients and not superset'
+	HYPOTHESIS_PROFILE=default $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there.
 test-browser: $(VENV)/ok
