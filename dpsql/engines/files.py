@@ -1,5 +1,6 @@
 """Files that stand for tables: Parquet is read where it lies, CSV is read once, with the declared types."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
         if all(file.name.lower().endswith(_PARQUET) for file in files):
             connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
         elif all(file.name.lower().endswith(_CSV) for file in files):
-            connection.execute(_csv(connection, name, table, listed))
+            _load_csv(connection, name, table, listed)
         else:
             raise ConfigError(
                 f"engine: {table.path} is neither Parquet ({', '.join(_PARQUET)}) nor CSV ({', '.join(_CSV)})"
@@ -81,16 +82,37 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
         raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read: {error}') from error
 
 
-def _csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: str) -> str:
-    """Return the statement that copies CSV files into memory, where no malformed line can make a statement fail."""
+def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: str) -> None:
+    """Copy CSV files into memory, where no malformed line can make a statement fail.
+
+    DuckDB's own errors quote lines of the file, which are somebody's; ours name the column.
+    """
     source = f"read_csv({files}, header = true, all_varchar = true)"
-    found = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-    columns = [
-        f"CAST({quoted(column)} AS {_type(table.columns[column])}) AS {quoted(column)}"
-        for column in found
-        if column in table.columns
-    ]
-    return f"CREATE TABLE {quoted(name)} AS SELECT {', '.join(columns) or 'NULL AS nothing'} FROM {source}"  # noqa: S608
+    try:
+        found = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
+        types = {column: _type(table.columns[column]) for column in found if column in table.columns}
+        casts = [f"CAST({quoted(column)} AS {kind}) AS {quoted(column)}" for column, kind in types.items()]
+        selected = ", ".join(casts) or "NULL AS nothing"
+        connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT {selected} FROM {source}")  # noqa: S608
+    except duckdb.ConversionException:
+        raise ConfigError(_misfits(connection, name, types, f"{table.path}", source)) from None
+    except duckdb.Error as error:
+        line = re.search(r"Line: (\d+)", str(error))
+        at = f", line {line[1]}" if line else ""
+        raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read as CSV{at}') from None
+
+
+def _misfits(connection: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], path: str, source: str) -> str:
+    """Return a line for each column that has values which are not of its type."""
+    tests = [f"{quoted(c)} IS NOT NULL AND TRY_CAST({quoted(c)} AS {kind}) IS NULL" for c, kind in types.items()]
+    counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
+    numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
+    lines = (
+        f'engine: table "{name}": {path}: column "{column}" has {number} values that are not {kind.lower()}'
+        for (column, kind), number in zip(types.items(), numbers, strict=True)
+        if number
+    )
+    return "\n".join(lines) or f'engine: table "{name}": {path} can\'t be read as the declared types'
 
 
 def _type(kind: SqlType) -> str:

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 
-from dpsql.engines.base import Engine
+from dpsql.engines.base import Engine, NoEngine
 from dpsql.engines.kinds import fits, identifies
-from dpsql.errors import ConfigError
+from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Policy, SqlType, Table
+from dpsql.question import Cancellation
+from dpsql.rewrite.stored import quoted
+
+_PATIENCE = 30.0
 
 
 def check_tables(policy: Policy, engine: Engine) -> None:
@@ -17,6 +21,23 @@ def check_tables(policy: Policy, engine: Engine) -> None:
     found = [line for table in policy.tables.values() for line in _mistakes(table, engine)]
     if found:
         raise ConfigError("\n".join(found), hint="Correct the schema files, or the tables.")
+    for table in policy.tables.values():
+        _see_that_it_is_readable(table, engine)
+
+
+def _see_that_it_is_readable(table: Table, engine: Engine) -> None:
+    """Have a question about all declared columns made ready, and not run."""
+    columns = ", ".join(quoted(name) for name in table.columns)
+    probe = f"SELECT {columns} FROM {engine.named(table.name)} WHERE 1 = 0"  # noqa: S608
+    try:
+        with engine.ready([probe], timeout=_PATIENCE, cancellation=Cancellation()):
+            pass
+    except EngineNotReady:
+        raise ConfigError(
+            f'{table.file}: the engine does not let dpsql read table "{table.name}"', hint="Its reason stands above."
+        ) from None
+    except EngineAway:
+        raise NoEngine("the engine can't be asked", hint="Its reason stands above.") from None
 
 
 def _mistakes(table: Table, engine: Engine) -> Iterator[str]:

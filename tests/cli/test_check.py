@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
 from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.duckdb_prepared import DuckPrepared
+from dpsql.shadow.postgres import Postgres
 from tests.policy.fix_config import write_files
 
 RUN = CliRunner()
@@ -21,10 +24,39 @@ def _make(path: Path, trips: str) -> None:
 
 def test_without_an_engine_the_files_are_checked(tmp_path: Path) -> None:
     """No database is needed to be told that the files are right."""
-    done = RUN.invoke(app, ["check", "--config", str(write_files(tmp_path))])
+    done = RUN.invoke(app, ["check", "--config", str(write_files(tmp_path)), "--files-only"])
     assert done.exit_code == 0
     assert "2 tables, 1 roles, 1 users: no mistake" in done.stdout
-    assert "the engine was not compared: there is no DuckDB file" in done.stdout
+
+
+def test_a_missing_engine_is_a_failure(tmp_path: Path) -> None:
+    """As for `serve`, which would not start."""
+    done = RUN.invoke(app, ["check", "--config", str(write_files(tmp_path))])
+    assert done.exit_code == 1
+    assert "2 tables, 1 roles, 1 users: no mistake" in done.stdout
+    assert done.stderr.startswith("ERROR F0000: there is no DuckDB file")
+
+
+def test_a_server_that_can_not_be_asked_is_a_failure(tmp_path: Path, postgres: Postgres) -> None:
+    """Nobody listens, the password is wrong, a table may not be read: each with what `serve` says; no password is shown."""
+    engine = ("database: taxi.duckdb", "kind: postgres, dsn: {}")
+    where = f"host={postgres.address.directory} dbname=postgres user=dpsql_checker password=hidden"
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as owner:
+        owner.execute("CREATE ROLE dpsql_checker LOGIN PASSWORD 'hidden'")
+        owner.execute(f"CREATE TABLE trips ({TRIPS}); CREATE TABLE zones (zone_id INT, borough TEXT)".encode())
+        owner.execute("GRANT SELECT ON zones TO dpsql_checker")
+    for dsn, said in (
+        (f"{where} port=1", "the PostgreSQL server can't be asked"),
+        (f"{where}-not port={postgres.address.port}", "the PostgreSQL server can't be asked"),
+        ("password=hidden nonsense", "the PostgreSQL server can't be asked"),
+        (f"{where} port={postgres.address.port}", 'the engine does not let dpsql read table "trips"'),
+    ):
+        path = write_files(tmp_path, {"config.yaml": (engine[0], "")})
+        path.write_text(path.read_text().replace("kind: duckdb, ", f'kind: postgres, dsn: "{dsn}"'))
+        done = RUN.invoke(app, ["check", "--config", str(path)])
+        assert (done.exit_code, said in done.stderr) == (1, True), done.stderr
+        assert "HINT" in done.stderr
+        assert "hidden" not in done.output
 
 
 def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +118,8 @@ def test_plain_check_reads_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Without --data only the catalogue is asked."""
     path = write_files(tmp_path)
     _make(tmp_path / "taxi.duckdb", TRIPS)
-    for method in ("ready", "for_owner", "public_rows"):
-        monkeypatch.delattr(DuckDb, method)
+    for owner, method in ((DuckPrepared, "rows"), (DuckDb, "for_owner"), (DuckDb, "public_rows")):
+        monkeypatch.delattr(owner, method)
     assert RUN.invoke(app, ["check", "--config", str(path)]).exit_code == 0
     assert RUN.invoke(app, ["check", "--config", str(path), "--data"]).exit_code == 1
 

@@ -65,8 +65,21 @@ def test_csv_has_the_declared_types(folder: Path) -> None:
 def test_a_value_that_is_not_of_its_type_is_told_at_the_start(folder: Path) -> None:
     """So that no statement can fail over it."""
     (folder / "bad.csv").write_text("a,zip\nx,01\n")
-    with pytest.raises(ConfigError, match='table "c"'):
+    with pytest.raises(ConfigError) as caught:
         DuckDb({"c": TableFile(folder / "bad.csv", TYPES)})
+    assert caught.value.message.endswith('bad.csv: column "a" has 1 values that are not integer')
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a,zip\n1,Ada Lovelace\nx,Ada Lovelace\n", "a,zip\n" + "1,02\n" * 30_000 + "1,Ada Lovelace,3,4\n", "a\n\xff\n"],
+)
+def test_no_line_of_a_file_is_told(folder: Path, text: str) -> None:
+    """What can't be read is somebody's record: errors go to terminals and logs."""
+    (folder / "bad.csv").write_text(text, encoding="latin-1")
+    with pytest.raises(ConfigError) as caught:
+        DuckDb({"c": TableFile(folder / "bad.csv", TYPES)})
+    assert "Ada" not in f"{caught.value.message}{caught.value.hint}"
 
 
 @pytest.mark.parametrize("name", ["missing.parquet", "no*.parquet"])
