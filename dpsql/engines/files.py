@@ -95,24 +95,26 @@ def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile
         selected = ", ".join(casts) or "NULL AS nothing"
         connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT {selected} FROM {source}")  # noqa: S608
     except duckdb.ConversionException:
-        raise ConfigError(_misfits(connection, name, types, f"{table.path}", source)) from None
+        raise _misfit(connection, name, types, table.path, source) from None
     except duckdb.Error as error:
         line = re.search(r"Line: (\d+)", str(error))
         at = f", line {line[1]}" if line else ""
         raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read as CSV{at}') from None
 
 
-def _misfits(connection: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], path: str, source: str) -> str:
-    """Return a line for each column that has values which are not of its type."""
+def _misfit(
+    connection: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], path: Path, source: str
+) -> ConfigError:
+    """Return what to say of the first column that has values which are not of its type."""
     tests = [f"{quoted(c)} IS NOT NULL AND TRY_CAST({quoted(c)} AS {kind}) IS NULL" for c, kind in types.items()]
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
     numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
-    lines = (
-        f'engine: table "{name}": {path}: column "{column}" has {number} values that are not {kind.lower()}'
-        for (column, kind), number in zip(types.items(), numbers, strict=True)
-        if number
-    )
-    return "\n".join(lines) or f'engine: table "{name}": {path} can\'t be read as the declared types'
+    for (column, kind), number in zip(types.items(), numbers, strict=True):
+        if number:
+            return ConfigError(
+                f'engine: table "{name}": {path}: column "{column}" has {number} values that are not {kind.lower()}'
+            )
+    return ConfigError(f'engine: table "{name}": {path} can\'t be read as the declared types')
 
 
 def _type(kind: SqlType) -> str:

@@ -30,7 +30,7 @@ class Spill:
             self.path, self._lock = _claimed(place)
         except OSError as error:
             raise ConfigError(
-                f"spilled records have no place at {place}: {error.strerror}",
+                f"spilled records have no place at {place or tempfile.gettempdir()}: {error.strerror}",
                 hint="engine.spill names a directory that dpsql may make and write to.",
             ) from None
 
