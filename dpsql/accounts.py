@@ -17,6 +17,8 @@ from dpsql.shadow import splice
 
 NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
 _MOST_CHARGES = 10_000
+_LONGEST = 2_000
+"""Characters of a statement that are shown."""
 _NAME_LENGTH = 63
 _TABLES = ("budget", "charges")
 _BUDGET = {
@@ -77,10 +79,15 @@ def _budget(account: Account, ledger: Ledger) -> str:
     return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
 
 
+def _brief(statement: str) -> str:
+    """Return a statement, or the beginning of a long one: many long ones must not be too much for the shadow."""
+    return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]}…"
+
+
 def _charges(account: Account, ledger: Ledger) -> str:
     entries = ledger.entries(account.role.name, _MOST_CHARGES)
     rows = [
-        (str(i), e.time.isoformat(" "), e.user, e.kind, show(e.cost.epsilon), show(e.cost.delta), e.statement)
+        (str(i), e.time.isoformat(" "), e.user, e.kind, show(e.cost.epsilon), show(e.cost.delta), _brief(e.statement))
         for i, e in enumerate(reversed(entries), 1)
     ]
     return splice.table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)

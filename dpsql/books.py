@@ -7,21 +7,23 @@ from typing import assert_never
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresServer, SqliteFile
+from dpsql.privacy import mark
 from dpsql.privacy.ledger import DataSet
-from dpsql.privacy.sqlite_file import owner_of
+from dpsql.privacy.sqlite_file import Way
 from dpsql.privacy.sqlite_ledger import SqliteLedger
+from dpsql.privacy.sqlite_owner import owner_of
 
 
-def open_ledger(config: Config, *, adopt: bool = False) -> SqliteLedger:
-    """Return the configuration's ledger, made if there is none; `adopt` makes that of another data set its own.
+def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
+    """Return the configuration's ledger, made if there is none.
 
     Raises:
-        ConfigError: it can't be used, or is another data set's.
+        ConfigError: it can't be used, or is another data set's, or is less than there was.
     """
     match config.ledger:
         case SqliteFile(path, formerly):
             dataset = DataSet(config.policy.dataset, source(config.engine))
-            return SqliteLedger(_place(path, formerly, dataset), lambda: datetime.now(UTC), dataset, adopt=adopt)
+            return SqliteLedger(_place(path, formerly, dataset), lambda: datetime.now(UTC), dataset, way)
         case PostgresServer():
             raise ConfigError("a ledger on PostgreSQL is not supported yet; use sqlite:///…")
         case _:
@@ -34,8 +36,11 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
     Raises:
         ConfigError: another data set has taken it over, with what this one may have spent.
     """
-    if formerly is None or path.exists() or not formerly.exists():
+    if formerly is None or path.exists() or mark.read(path) is not None:
         return path
+    if not formerly.exists():
+        known = mark.read(formerly)
+        return path if known is None or known.dataset != dataset.name else formerly
     owner = owner_of(formerly)
     if owner is None or owner.dataset == dataset:
         return formerly

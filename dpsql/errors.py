@@ -16,6 +16,9 @@
     ├── ShuttingDown      57P01  dpsql stops
     ├── EngineAway        08001  the engine can't be reached: fixed text, nothing is charged
     ├── EngineNotReady    57P03  it does not take the measurement: fixed text, nothing is charged
+    ├── LedgerFull        53100  the ledger's disk is full: fixed text
+    ├── LedgerBusy        55P03  another process keeps the ledger locked: fixed text
+    ├── LedgerFailed      58030  the ledger can't be read or written: fixed text
     ├── QueryCanceled     57014  a cancel request or the deadline
     ├── EngineLost        08006  the connection broke after data may have been read: fixed text
     ├── EngineFailed      58000  after data was read: fixed text
@@ -107,6 +110,33 @@ class _FixedError(DpsqlError, sqlstate="XX000"):
 
 class AuthFailed(_FixedError, sqlstate="28P01", text="password authentication failed"):
     """The log-in failed, for whatever reason."""
+
+
+class LedgerFull(
+    _FixedError,
+    sqlstate="53100",
+    text="the disk of the ledger is full",
+    advice="Nothing that costs is answered until whoever runs dpsql has made room; what was answered before is.",
+):
+    """There is no room for a charge and for what it would pay for."""
+
+
+class LedgerBusy(
+    _FixedError,
+    sqlstate="55P03",
+    text="the ledger is locked by another process",
+    advice="Try again. Whoever runs dpsql finds out which process holds it: a backup, or a forgotten sqlite3.",
+):
+    """Another process has kept the ledger locked for too long."""
+
+
+class LedgerFailed(
+    _FixedError,
+    sqlstate="58030",
+    text="the ledger can't be read or written",
+    advice="Tell whoever runs dpsql; its log has the cause.",
+):
+    """The ledger's file is damaged, out of reach, or the process has no descriptors left."""
 
 
 class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due to user request or time limit"):

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from dpsql.engines.base import Engine, Prepared
-from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
+from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.balance import Account
 from dpsql.privacy.buckets import Buckets
@@ -90,7 +90,11 @@ class Measuring:
                 raise
             statement.fail(key, failure)
             raise failure.how.error() from None
-        return statement.store(key, release, beside)
+        try:
+            return statement.store(key, release, beside)
+        except (LedgerFull, LedgerBusy, LedgerFailed):
+            _LOG.error("a release could not be stored: it is told once, and will be charged again")
+            return release
 
     def _key(self, part: Part, asker: Asker, epoch: int) -> str:
         """Return what a release is stored under: everything that it depends on."""

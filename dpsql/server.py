@@ -23,6 +23,7 @@ from dpsql.observe import Readiness
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer, Tls
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
+from dpsql.privacy.sqlite_file import Way
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.public import Public, read_public
 from dpsql.question import Settings
@@ -54,8 +55,10 @@ T = TypeVar("T")
 class Server:
     """Serves one configuration: `async with Server(config) as server: …`."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, ledger: Way = Way.AS_IT_IS) -> None:
+        """Serve `config`; `ledger` says what its owner has said about the ledger."""
         self._config = config
+        self._way = ledger
         self._stack = AsyncExitStack()
         self._pages: Pages | None = None
         self._keeper = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
@@ -150,7 +153,7 @@ class Server:
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)
         self._public = read_public(config.policy, self._engine)
-        self._ledger = open_ledger(config)
+        self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)
         self._stack.callback(self._keeper.shutdown)
         self._shadow = await self._apart(_start_shadow, config)

@@ -9,6 +9,7 @@ from dpsql.books import open_ledger
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, SqliteFile
 from dpsql.policy.load import load
+from dpsql.privacy.sqlite_file import Way
 from tests.policy.fix_config import write_files
 from tests.privacy.test_ledger_file import as_of_version_one
 
@@ -65,7 +66,7 @@ def test_a_second_data_set_does_not_start_afresh_beside_an_old_ledger(tmp_path: 
     assert isinstance(bikes.ledger, SqliteFile)
     bikes.ledger.path.parent.mkdir()
     bikes.ledger.path.write_bytes(old.read_bytes())
-    with open_ledger(bikes, adopt=True) as ledger:
+    with open_ledger(bikes, Way.ADOPTED) as ledger:
         assert len(ledger.entries(None, 9)) == 1
     assert opened(bikes) == (bikes.ledger.path, 1)
 

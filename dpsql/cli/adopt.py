@@ -7,13 +7,14 @@ from dpsql.cli.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.told import told
 from dpsql.errors import Unsupported
 from dpsql.policy.load import load
+from dpsql.privacy.sqlite_file import Way
 
 
 @told
 def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Let the ledger belong to the data set and the engine that the configuration names; what was charged stays charged."""
     loaded = load(config)
-    with open_ledger(loaded, adopt=True) as ledger:
+    with open_ledger(loaded, Way.ADOPTED) as ledger:
         before = ledger.adopted
     if before is None:
         raise Unsupported(f'the ledger is that of the data set "{loaded.policy.dataset}" already')

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -12,20 +13,27 @@ from dpsql.cli.waiting import Signals
 from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
+from dpsql.privacy.sqlite_file import Way
 from dpsql.server import Server
 
 _LOG = logging.getLogger("dpsql.server")
 
 
 @told
-def serve(config: ConfigFile = DEFAULT_CONFIG) -> None:
+def serve(
+    config: ConfigFile = DEFAULT_CONFIG,
+    *,
+    new_ledger: Annotated[
+        bool, typer.Option("--new-ledger", help="Start though the ledger is gone, or an older copy; once.")
+    ] = False,
+) -> None:
     """Serve the data set to PostgreSQL clients."""
-    asyncio.run(_serve(load(config)))
+    asyncio.run(_serve(load(config), Way.ANEW if new_ledger else Way.AS_IT_IS))
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, ledger: Way) -> None:
     with Signals() as signals:
-        async with Server(config) as server:
+        async with Server(config, ledger) as server:
             host, port = server.address
             pages = "" if server.pages is None else f", pages at {server.pages}"
             typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")

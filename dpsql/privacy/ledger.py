@@ -3,6 +3,7 @@
 Promise: a statement's whole cost is durable before `open_statement` returns, or nothing of it is; nothing is refunded.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
@@ -16,12 +17,18 @@ from dpsql.privacy.balance import Account, Balance
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.failing import Event, Failing, Failure
 
+_UNFIT = re.compile("[\0\ud800-\udfff]")
 Beside = tuple[str, bytes]
 """A key, and the release that has to be stored under it."""
 Clock = Callable[[], datetime]
 """Returns the present time with its time zone."""
 Ready = Callable[[AbstractSet[str]], None]
 """Makes ready to measure the items with these keys, or raises."""
+
+
+def presentable(text: str) -> str:
+    """Return a text without what PostgreSQL, UTF-8 or a file can't hold: one statement must not hide the others."""
+    return _UNFIT.sub("\ufffd", text)
 
 
 def without_engine(missing: AbstractSet[str]) -> None:

@@ -5,6 +5,7 @@ from datetime import date, datetime
 
 from dpsql.privacy.balance import Account
 from dpsql.privacy.failing import Event, Failing, Failure
+from dpsql.privacy.ledger import presentable
 
 CLOSED, OPENED = "closed", "opened"
 
@@ -46,7 +47,7 @@ def enter_opening(connection: sqlite3.Connection, role: str, now: datetime) -> N
 def since_opening(connection: sqlite3.Connection, role: str) -> tuple[Event, ...]:
     """Return what befell a role's account since it was last opened, oldest first."""
     rows = connection.execute(_SINCE, (role,)).fetchall()
-    return tuple(Event(datetime.fromisoformat(time), *texts) for time, *texts in rows)
+    return tuple(Event(datetime.fromisoformat(time), *map(presentable, texts)) for time, *texts in rows)
 
 
 def _failures(connection: sqlite3.Connection, role: str, day: date) -> int:

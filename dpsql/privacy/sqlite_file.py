@@ -3,12 +3,13 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 
 from dpsql.errors import ConfigError
+from dpsql.privacy import mark, sqlite_owner, sqlite_trouble
 from dpsql.privacy.ledger import Clock, DataSet
 
 _VERSION = 2
@@ -46,46 +47,39 @@ DELETE FROM releases;
 DELETE FROM entitlements;
 """
 """What version 2 adds; whose the releases of version 1 are it does not know."""
-_MADE, _TAKEN_OVER = "made", "taken over"
-_OWNER = """
-SELECT ledger, dataset, source, EXISTS (SELECT 1 FROM owners WHERE reason = 'taken over')
-FROM owners ORDER BY id DESC LIMIT 1
-"""
-_NEW_OWNER = """
-INSERT INTO owners (ledger, time, dataset, source, reason)
-SELECT coalesce((SELECT min(ledger) FROM owners), lower(hex(randomblob(16)))), ?, ?, ?, ?
-"""
 _APPEND_ONLY = """
 CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Whose ledger a file is."""
+class Way(Enum):
+    """What whoever opens a ledger has said about it."""
 
-    ledger: str
-    """The ledger's own identity, drawn when it was made."""
-    dataset: DataSet
-    inherited: bool
-    """Whether it was kept before ledgers belonged to data sets, perhaps for several."""
+    AS_IT_IS = "as it is"
+    ADOPTED = "adopted"
+    """It was another data set's, and becomes this one's."""
+    ANEW = "anew"
+    """The one that was here is lost."""
 
 
 class SqliteFile:
     """One connection, used by one thread at a time."""
 
-    def __init__(self, path: Path, dataset: DataSet, clock: Clock, *, adopt: bool = False) -> None:
+    def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: Way) -> None:
         """Open the file of a data set, or make it, readable by its owner only.
 
         Raises:
-            ConfigError: it is not a ledger, one of a newer dpsql, or another data set's.
+            ConfigError: it is not a ledger, one of a newer dpsql, another data set's, or less than there was.
         """
         self._lock = threading.Lock()
+        self._path, self._dataset = path, dataset
         self.identity = ""
         """What no other ledger has, nor this one for another data set."""
         self.adopted: DataSet | None = None
         """Whose it was until it was opened."""
+        if way is not Way.ANEW and mark.read(path) is not None and not (path.is_file() and path.stat().st_size):
+            raise _gone(path, "is gone")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.touch(mode=0o600)
@@ -93,13 +87,14 @@ class SqliteFile:
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(f"ledger {path} can't be opened: {error}") from error
         try:
-            self._prepare(path, dataset, clock().astimezone(UTC), adopt=adopt)
+            self._prepare(path, clock().astimezone(UTC), way)
         except sqlite3.Error as error:
             self._connection.close()
             raise ConfigError(f"ledger {path} can't be read: {error}") from error
         except ConfigError:
             self._connection.close()
             raise
+        self._inode = path.stat().st_ino
 
     def close(self) -> None:
         """Close the connection, after whatever is going on."""
@@ -110,76 +105,95 @@ class SqliteFile:
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection for a query."""
         with self._lock:
-            yield self._connection
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                raise sqlite_trouble.trouble(error) from error
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection for one transaction that no other process's overlaps; it is durable once this returns."""
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                with self._transaction() as connection:
+                    yield connection
+            except sqlite3.Error as error:
+                raise sqlite_trouble.trouble(error) from error
 
-    def _prepare(self, path: Path, dataset: DataSet, now: datetime, *, adopt: bool) -> None:
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def check(self) -> None:
+        """Return if a charge would last: the file is where it was, and there is room beside it.
+
+        Raises:
+            LedgerFailed: another file has taken its place, and what is written to the old one is lost.
+            LedgerFull: there is no room.
+        """
+        sqlite_trouble.check_place(self._path, self._inode)
+        sqlite_trouble.check_room(self._path)
+
+    def note(self, line: int) -> None:
+        """Remember, outside of the file, that it has this line."""
+        mark.write(self._path, mark.Mark(self._ledger, self._dataset.name, line))
+
+    def _prepare(self, path: Path, now: datetime, way: Way) -> None:
+        dataset = self._dataset
         # A rollback journal keeps every acknowledged charge in the one file that people back up. EXTRA syncs its
         # directory too: with FULL, a power cut just after the commit could bring the journal, and the past, back.
         self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.execute("PRAGMA synchronous = EXTRA")
-        with self.write() as connection:
+        with self._transaction() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 _create(connection)
             if version in (0, 1):
                 _upgrade(connection)
-                _own(connection, dataset, now, _MADE if version == 0 else _TAKEN_OVER)
+                sqlite_owner.own(
+                    connection, dataset, now, sqlite_owner.MADE if version == 0 else sqlite_owner.TAKEN_OVER
+                )
             elif version != _VERSION:
                 raise ConfigError(f"ledger {path} has schema version {version}, this dpsql reads version {_VERSION}")
-            owner = _owner(connection)
+            owner = sqlite_owner.owner(connection)
             if owner is None:
                 raise ConfigError(f"ledger {path} belongs to no data set: somebody has changed it")
             if owner.dataset != dataset:
-                if not adopt:
-                    raise _of_another(path, owner.dataset, dataset)
+                if way is not Way.ADOPTED:
+                    raise sqlite_owner.of_another(path, owner.dataset, dataset)
                 self.adopted = owner.dataset
-                _own(connection, dataset, now, "adopted")
-            self.identity = f"{owner.ledger} {dataset.name} {dataset.source}"
+                sqlite_owner.own(connection, dataset, now, "adopted")
+            self.identity, self._ledger = f"{owner.ledger} {dataset.name} {dataset.source}", owner.ledger
+            (lines,) = connection.execute("SELECT coalesce(max(id), 0) FROM charges").fetchone()
+            self._compare(path, lines, way)
+        self.note(lines)
+
+    def _compare(self, path: Path, lines: int, way: Way) -> None:
+        """Return if the file is what was here last time.
+
+        Raises:
+            ConfigError: it is another one, or an older copy.
+        """
+        last = mark.read(path)
+        if last is None or way is Way.ANEW:
+            return
+        if last.ledger != self._ledger:
+            raise _gone(path, "is not the one that was here")
+        if last.lines > lines:
+            raise _gone(path, f"is an older copy: {last.lines - lines:,} charges are missing")
 
 
-def owner_of(path: Path) -> Owner | None:
-    """Return whose ledger a file is; None if it is of a time before ledgers belonged to data sets.
-
-    Raises:
-        ConfigError: it can't be read.
-    """
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            return _owner(connection) if version > 1 else None
-    except sqlite3.Error as error:
-        raise ConfigError(f"ledger {path} can't be read: {error}") from error
-
-
-def _owner(connection: sqlite3.Connection) -> Owner | None:
-    row = connection.execute(_OWNER).fetchone()
-    return row and Owner(row[0], DataSet(row[1], row[2]), inherited=bool(row[3]))
-
-
-def _own(connection: sqlite3.Connection, dataset: DataSet, now: datetime, reason: str) -> None:
-    """Write whose ledger it is from now on; its own identity is drawn once."""
-    connection.execute(_NEW_OWNER, (now.isoformat(), dataset.name, dataset.source, reason))
-
-
-def _of_another(path: Path, theirs: DataSet, ours: DataSet) -> ConfigError:
-    wrong = f'the data set "{theirs.name}", not of "{ours.name}"'
-    if theirs.name == ours.name:
-        wrong = f"{theirs.source}, not of {ours.source}"
+def _gone(path: Path, how: str) -> ConfigError:
     return ConfigError(
-        f"ledger {path} is that of {wrong}",
-        hint="Give each data set a ledger of its own. If the same records have another name or place now: dpsql adopt",
+        f"ledger {path} {how}: what was told since would not be counted",
+        hint="Bring the newest copy back. If there is none, lower the budgets by what may be missing, and start once with: "
+        "dpsql serve --new-ledger",
     )
 
 

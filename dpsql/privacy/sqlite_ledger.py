@@ -2,35 +2,28 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import Period, Privacy
-from dpsql.privacy import sqlite_events
+from dpsql.policy.model import Period
+from dpsql.privacy import sqlite_events, sqlite_lines
 from dpsql.privacy.balance import Account, Balance, afford
 from dpsql.privacy.book import Book
 from dpsql.privacy.budget import first_day, issue, renewal, total
 from dpsql.privacy.failing import Event, Failing, Failure
 from dpsql.privacy.flight import Flights
-from dpsql.privacy.ledger import Beside, Clock, DataSet, Entry, Item, Ready, Statement, without_engine
-from dpsql.privacy.sqlite_file import SqliteFile
+from dpsql.privacy.ledger import Beside, Clock, DataSet, Entry, Item, Ready, Statement, presentable, without_engine
+from dpsql.privacy.sqlite_file import SqliteFile, Way
 
 _LOG = logging.getLogger("dpsql.ledger")
 _NAMELESS = DataSet()
-_LINES = """
-SELECT c.id, s.time, s.user, s.role, s.kind, s.text, c.key, c.note, c.epsilon, c.delta, c.measured
-FROM charges c JOIN statements s ON s.id = c.statement
-"""
-_NEW_LINES = _LINES + "WHERE c.id > ? ORDER BY c.id"
-_LAST_LINES = _LINES + "WHERE ?1 IS NULL OR s.role = ?1 ORDER BY c.id DESC LIMIT ?2"
 _STORED = """
 SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
 FROM releases r WHERE kind = ?1 AND key = ?2
@@ -67,15 +60,15 @@ class _Found:
 class SqliteLedger:
     """A `Ledger`; see there for what its methods promise."""
 
-    def __init__(self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, *, adopt: bool = False) -> None:
-        """Open a data set's ledger at `path`, or make a new one; `adopt` makes another data set's its own.
+    def __init__(self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: Way = Way.AS_IT_IS) -> None:
+        """Open a data set's ledger at `path`, or make a new one.
 
         Raises:
-            ConfigError: the file is not a ledger that this version reads, or is another data set's.
+            ConfigError: the file is not a ledger that this version reads, is another data set's, or is gone.
         """
         self.path = path
         self._clock = clock
-        self._file = SqliteFile(path, dataset, clock, adopt=adopt)
+        self._file = SqliteFile(path, dataset, clock, way)
         if self._file.adopted is not None:
             # What was released of other records answers no questions about these.
             self.advance(f"dpsql adopt, from {self._file.adopted.name}")
@@ -110,7 +103,7 @@ class SqliteLedger:
         keys = frozenset(item.key for item in items)
         if len(keys) < len(items):
             raise InternalError
-        flight = self._flights.board(keys)
+        text, flight = presentable(text), self._flights.board(keys)
         try:
             statement = None
             while statement is None:
@@ -131,7 +124,7 @@ class SqliteLedger:
     def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
         """Return the newest lines; see `Ledger.entries`."""
         with self._file.read() as connection:
-            return tuple(entry for _, entry in _lines(connection.execute(_LAST_LINES, (role, limit))))
+            return sqlite_lines.newest(connection, role, limit)
 
     def epoch(self, refresh: Period) -> int:
         """Return the epoch; see `Ledger.epoch`."""
@@ -172,6 +165,7 @@ class SqliteLedger:
 
     def _pay(self, account: Account, text: str, items: Sequence[Item], ready: frozenset[str]) -> Statement | None:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
+        self._file.check()
         with self._file.write() as connection:
             now = self._now()
             found = [_find(connection, account, item) for item in items]
@@ -182,8 +176,9 @@ class SqliteLedger:
             due = [] if failed else [each for each in found if not each.paid]
             measured, costs = [each for each in due if not each.stored], [each.item.cost for each in due]
             afford(self._balance(connection, account, now), costs, total(each.item.cost for each in measured))
-            if due:
-                _enter(connection, account, text, now, due)
+            last = _enter(connection, account, text, now, due) if due else None
+        if last is not None:
+            self._file.note(last)
         return Statement(
             issue(frozenset(each.item.key for each in measured), total(costs)),
             {each.item.key: each.release for each in found if each.release is not None},
@@ -219,7 +214,7 @@ class SqliteLedger:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
 
     def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
-        for number, entry in _lines(connection.execute(_NEW_LINES, (self._book.last,))):
+        for number, entry in sqlite_lines.after(connection, self._book.last):
             self._book.enter(number, entry)
         period = account.role.budget.period
         return Balance(
@@ -256,18 +251,20 @@ def _unmeasured(found: Sequence[_Found]) -> frozenset[str]:
     return frozenset(each.item.key for each in found if not each.stored)
 
 
-def _enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[_Found]) -> None:
-    """Write one line per item, and entitle the role to the releases that others had made."""
-    role = account.role
+def _enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[_Found]) -> int:
+    """Write one line per item, and entitle the role to the releases that others had made; return the last one's number."""
+    role, last = account.role, 0
     statement = connection.execute(
         _STATEMENT, (now.isoformat(), account.user, role.name, role.protects, text)
     ).lastrowid
     for each in due:
         key, cost = each.item.key, each.item.cost
         measured = not each.stored
-        connection.execute(_CHARGE, (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured))
+        values = (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured)
+        last = connection.execute(_CHARGE, values).lastrowid or 0
         if not measured:
             connection.execute(_ENTITLEMENT, (role.protects, key, role.name))
+    return last
 
 
 def _last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:
@@ -277,11 +274,3 @@ def _last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:
 
 def _day(time: str) -> date:
     return datetime.fromisoformat(time).date()
-
-
-def _lines(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, Entry]]:
-    """Read rows of `_LINES`."""
-    for number, time, user, role, kind, text, key, note, epsilon, delta, measured in rows:
-        cost = Privacy(Fraction(epsilon), Fraction(delta))
-        entry = Entry(datetime.fromisoformat(time), user, role, kind, text, key, note, cost, bool(measured))
-        yield int(number), entry

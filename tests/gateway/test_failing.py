@@ -4,14 +4,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpsql.errors import AccountClosed, DpsqlError, EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Limits, Policy
+from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation
-from tests.fix_world import Client, NewClient
+from tests.fix_policy import with_epsilon
+from tests.fix_world import Client, NewClient, noon
 from tests.gateway.engines import Rows, Watched, fail
 from tests.memory import Memory
 from tests.records import Maker
@@ -189,6 +192,28 @@ def test_a_bug_closes_the_account_at_once(rides: Memory, new_client: NewClient) 
     assert incidents[0].cause.startswith("InternalError in privacy/exact.py, line ")
     client.ledger.unlock("owner")
     assert client.ledger.incidents("owner") == ()
+
+
+def test_what_can_not_be_stored_is_told_once(
+    rides: Memory, policy: Policy, new_client: NewClient, tmp_path: Path
+) -> None:
+    """Where the ledger's disk fills up between charge and release the client has what it paid for, and pays again."""
+    with SqliteLedger(tmp_path / "full.db", noon) as ledger:
+
+        def fills_up(rows: Rows) -> Rows:
+            with ledger._file.read() as connection:
+                connection.execute("PRAGMA max_page_count = 1")
+            return rows
+
+        engine = Watched(rides, after=fills_up)
+        client = new_client(engine, policy=with_epsilon(policy, Fraction(1)), ledger=ledger)
+        sql = "SELECT from_zone, paid, seats, day, count(*), sum(fare) FROM rides GROUP BY 1, 2, 3, 4"
+        assert client.ask(sql).rows
+        with ledger._file.read() as connection:
+            connection.execute("PRAGMA max_page_count = 1000000")
+        engine.after = lambda rows: rows
+        assert client.ask(sql).rows
+        assert (engine.runs, client.charges, ledger.is_closed("owner")) == (2, 2, False)
 
 
 def test_a_measurement_costs_what_it_costs_when_it_fails(rides: Memory, new_client: NewClient) -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from dpsql.errors import BudgetExhausted, DpsqlError, Unsupported
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, Role
-from dpsql.privacy.ledger import DataSet, Entry
+from dpsql.privacy.balance import Account
+from dpsql.privacy.ledger import DataSet, Entry, Item
+from dpsql.privacy.sqlite_file import Way
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation, Settings
 from tests.fix_policy import with_epsilon
@@ -92,7 +94,7 @@ def test_a_release_answers_for_its_own_records_only(rides: Memory, new_client: N
     """Where the data set is another, or elsewhere, the same question is measured and paid again."""
     engine, places = Watched(rides), (DataSet("taxi", "here"), DataSet("taxi", "there"), DataSet("bikes", "there"))
     for place in places:
-        with SqliteLedger(tmp_path / "ledger.db", noon, place, adopt=True) as ledger:
+        with SqliteLedger(tmp_path / "ledger.db", noon, place, Way.ADOPTED) as ledger:
             client = new_client(engine, ledger=ledger)
             client.ask(COUNT)
             client.ask(COUNT)
@@ -176,6 +178,19 @@ def test_a_noise_level_pays_the_least_at_least(rides: Memory, policy: Policy, ne
     client.ask("SELECT count(*) FROM rides")
     client.ask(LEAST)
     assert costs(client) == [Fraction("0.4")] * 2
+
+
+def test_no_statement_hides_the_others_charges(rides: Memory, new_client: NewClient) -> None:
+    """Whatever text is in the ledger `dpsql.charges` can be read, the beginning of a long one."""
+    client = new_client(rides)
+    client.ask(COUNT)
+    cost = Privacy(Fraction(1))
+    account = Account("ana", client.gateway._deps.policy.roles["owner"], Privacy(Fraction(10**30)))
+    for key, text in (("zero", "SELECT '\0'"), ("quotes", "'\\\"{}$$\n\x1b"), ("long", "x" * 10**5)):
+        with client.ledger.open_statement(account, text, [Item(key, cost, "count")]):
+            pass
+    rows = client.ask("SELECT statement FROM dpsql.charges ORDER BY charge_id").rows
+    assert rows == [(COUNT,), ("SELECT '\ufffd'",), ("'\\\"{}$$\n\x1b",), ("x" * 2000 + "…",)]
 
 
 def test_looking_costs_nothing(rides: Memory, new_client: NewClient) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Period
-from dpsql.privacy import sqlite_file
+from dpsql.privacy import sqlite_file, sqlite_owner
 from dpsql.privacy.ledger import DataSet
+from dpsql.privacy.sqlite_file import Way
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from tests.fix_ledger import Clock, account_of, ask, item_of, spent
 
@@ -100,7 +101,7 @@ def test_an_adopted_ledger_keeps_what_was_charged(tmp_path: Path, clock: Clock) 
     with SqliteLedger(path, clock, TAXI) as ledger:
         ask(ledger, account_of(), item_of("a"))
         identity, epoch = ledger.identity, ledger.epoch(Period.NEVER)
-    with SqliteLedger(path, clock, BIKES, adopt=True) as ledger:
+    with SqliteLedger(path, clock, BIKES, Way.ADOPTED) as ledger:
         assert ledger.adopted == TAXI
         assert (ledger.identity == identity, ledger.epoch(Period.NEVER)) == (False, epoch + 1)
         assert ask(ledger, account_of(), item_of("a")) == {"a": None}
@@ -138,12 +139,12 @@ def test_a_ledger_of_the_first_version_is_taken_over_once(tmp_path: Path, clock:
     """By the first data set that is served with it: what was charged counts, what was released may be another's."""
     path = tmp_path / "ledger.db"
     as_of_version_one(path)
-    assert sqlite_file.owner_of(path) is None
+    assert sqlite_owner.owner_of(path) is None
     with SqliteLedger(path, clock, TAXI) as ledger:
         assert spent(ledger, account_of()) == (Fraction("0.4"), Fraction("0.4"))
         assert ask(ledger, account_of(), item_of("a")) == {"a": None}
         assert not ledger.is_closed("analyst")
-    owner = sqlite_file.owner_of(path)
+    owner = sqlite_owner.owner_of(path)
     assert owner is not None
     assert (owner.dataset, owner.inherited) == (TAXI, True)
     with pytest.raises(ConfigError, match='"taxi", not of "bikes"'):

@@ -1,0 +1,47 @@
+"""A mark beside the ledger: which one is here, and how far it had got, so that its loss is noticed at the next start."""
+
+import json
+import logging
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_LOG = logging.getLogger("dpsql.ledger")
+_WIDTH = 256
+"""Bytes of the file, whatever is in it, so that one write replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is known of a ledger without it."""
+
+    ledger: str
+    """Its identity."""
+    dataset: str
+    lines: int
+    """The number of its last line, or of an earlier one."""
+
+
+def place(path: Path) -> Path:
+    """Return where a ledger's mark is."""
+    return path.with_name(f"{path.name}.mark")
+
+
+def read(path: Path) -> Mark | None:
+    """Return the mark of the ledger at `path`; None where there is none, or none that a power cut has left whole."""
+    try:
+        return Mark(**json.loads(place(path).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write(path: Path, mark: Mark) -> None:
+    """Replace the mark; that the ledger goes on matters more than that it is marked."""
+    try:
+        file = os.open(place(path), os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(file, json.dumps(asdict(mark)).ljust(_WIDTH).encode(), 0)
+        finally:
+            os.close(file)
+    except OSError as error:
+        _LOG.warning("the ledger's mark can't be written: %s", error)
