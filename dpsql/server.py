@@ -121,7 +121,7 @@ class Server:
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
         old_engine = engine = self._engine
-        if new.policy.tables != old.policy.tables or not engine.is_current():
+        if new.policy.tables != old.policy.tables or not await self._apart(engine.is_current):
             engine = await self._apart(open_engine, new)
         try:
             async with self._moving:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.catalogue import read_catalogue
+from dpsql.cli.catalogue import Catalogue, RecordsFile, read_catalogue
 from dpsql.cli.quoting import quoted
 from dpsql.cli.told import told
+from dpsql.engines.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 from dpsql.policy.load.scalars import column_type
@@ -26,22 +27,27 @@ columns:
 
 @told
 def init(
-    database: Annotated[str, typer.Argument(help="A DuckDB file, or postgresql://user@host/database.")],
+    database: Annotated[str, typer.Argument(help="A DuckDB, Parquet or CSV file, or a PostgreSQL DSN.")],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
 ) -> None:
     """Write a schema file for each table of a database; only its catalogue is read, never its records."""
-    catalogue = read_catalogue(_engine(database))
-    unknown = sorted(set(table or ()) - set(catalogue))
-    if unknown or not catalogue:
+    source = _source(database)
+    catalogue = read_catalogue(source)
+    tables, advice = catalogue.tables, _advice(catalogue, source)
+    unknown = sorted(set(table or ()) - set(tables))
+    if unknown or not tables:
         found = f"has no table {', '.join(unknown)}" if unknown else "has no tables"
-        raise ConfigError(f"the database {found}", hint=f"It has {', '.join(sorted(catalogue)) or 'none'}.")
-    files = _files(directory, table or sorted(catalogue))
+        hint = " ".join((f"It has {', '.join(sorted(tables)) or 'none'}.", *advice))
+        raise ConfigError(f"the database {found}", hint=hint)
+    files = _files(directory, table or sorted(tables))
     directory.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(schema_text(name, catalogue[name]))
+            stream.write(schema_text(name, tables[name]))
         typer.echo(f"wrote {file}")
+    for line in advice:
+        typer.echo(line)
     typer.echo("next: declare the privacy units, bounds and values in them, then run dpsql check")
 
 
@@ -63,10 +69,23 @@ def _flow(declared: str) -> str:
     return f'"{declared}"' if "," in declared else declared
 
 
-def _engine(database: str) -> DuckDbFile | PostgresServer:
-    if database.startswith(("postgresql://", "postgres://")):
+def _source(database: str) -> DuckDbFile | PostgresServer | RecordsFile:
+    path = Path(database)
+    if database.startswith(("postgresql://", "postgres://")) or ("=" in database and not path.exists()):
         return PostgresServer(database)
-    return DuckDbFile(Path(database))
+    return RecordsFile(path) if path.name.lower().endswith((*PARQUET, *CSV)) else DuckDbFile(path)
+
+
+def _advice(catalogue: Catalogue, source: DuckDbFile | PostgresServer | RecordsFile) -> list[str]:
+    """Return what to say of what was not written."""
+    if not catalogue.elsewhere:
+        return []
+    schemas = ", ".join(catalogue.elsewhere)
+    if isinstance(source, PostgresServer):
+        how = f"Name one in the DSN: options='-c search_path={catalogue.elsewhere[0]}'."
+    else:
+        how = 'dpsql serves those of schema "main"; make views there.'
+    return [f"Left out are the tables of other schemas: {schemas}. {how}"]
 
 
 def _files(directory: Path, tables: Collection[str]) -> dict[str, Path]:

@@ -12,8 +12,8 @@ from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.stored import quoted
 
-_PARQUET = (".parquet", ".pq")
-_CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
     files = table.files
     listed = f"[{', '.join(literal(str(file)) for file in files)}]"
     try:
-        if all(file.name.lower().endswith(_PARQUET) for file in files):
+        if all(file.name.lower().endswith(PARQUET) for file in files):
             connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
-        elif all(file.name.lower().endswith(_CSV) for file in files):
+        elif all(file.name.lower().endswith(CSV) for file in files):
             _load_csv(connection, name, table, listed)
         else:
             raise ConfigError(
-                f"engine: {table.path} is neither Parquet ({', '.join(_PARQUET)}) nor CSV ({', '.join(_CSV)})"
+                f"engine: {table.path} is neither Parquet ({', '.join(PARQUET)}) nor CSV ({', '.join(CSV)})"
             )
     except duckdb.Error as error:
         raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read: {error}') from error

@@ -110,3 +110,53 @@ def test_a_table_named_like_a_path(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path / "in")])
     assert done.exit_code == 0
     assert [file.name for file in (tmp_path / "in").iterdir()] == ["___up.yaml"]
+
+
+def test_from_files(tmp_path: Path) -> None:
+    """A Parquet file has types; a CSV file has names, and its values are not looked at."""
+    with duckdb.connect() as connection:
+        connection.execute(DDL)
+        connection.execute("INSERT INTO people VALUES (?, 1, NULL, 2, NULL)", [RECORD])
+        for kind in ("parquet", "csv"):
+            connection.execute(f"COPY people TO '{tmp_path}/people.{kind}'")
+    done = RUN.invoke(app, ["init", str(tmp_path / "people.parquet"), "--directory", str(tmp_path / "p")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "p" / "people.yaml").read_text().endswith(_expected("text"))
+    done = RUN.invoke(app, ["init", str(tmp_path / "people.csv"), "--directory", str(tmp_path / "c")])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "c" / "people.yaml").read_text()
+    assert "  pay: {type: text}\n" in text
+    assert RECORD not in text
+    (tmp_path / "bad.parquet").write_text(RECORD)
+    done = RUN.invoke(app, ["init", str(tmp_path / "bad.parquet")])
+    assert (done.exit_code, RECORD in done.output) == (1, False)
+
+
+def test_a_dsn_of_key_words(postgres: Postgres, tmp_path: Path) -> None:
+    """As `engine.dsn` takes it; whatever is wrong with it, its password is not shown."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as connection:
+        connection.execute(
+            "CREATE SCHEMA sales; CREATE TABLE sales.orders (a INT); CREATE TABLE IF NOT EXISTS seen (a INT)"
+        )
+    done = RUN.invoke(app, ["init", postgres.dsn("postgres"), "--directory", str(tmp_path), "--table", "seen"])
+    assert done.exit_code == 0, done.output
+    assert "Left out are the tables of other schemas: sales." in done.stdout
+    other = f"{postgres.dsn('postgres')} options='-c search_path=sales'"
+    done = RUN.invoke(app, ["init", other, "--directory", str(tmp_path)])
+    assert (done.exit_code, (tmp_path / "orders.yaml").exists()) == (0, True)
+    for dsn in (
+        "host=127.0.0.1 port=1 password=hidden",
+        "password=hidden nonsense",
+        "postgresql://u:hidden@127.0.0.1:1/x",
+    ):
+        done = RUN.invoke(app, ["init", dsn])
+        assert (done.exit_code, "hidden" in done.output) == (1, False)
+
+
+def test_other_schemas_of_a_file_are_named(tmp_path: Path) -> None:
+    """They can't be served, and are not passed over in silence."""
+    with duckdb.connect(tmp_path / "x.duckdb") as connection:
+        connection.execute("CREATE SCHEMA sales; CREATE TABLE sales.orders (a INT)")
+    done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "Left out are the tables of other schemas: sales." in done.stderr
