@@ -70,22 +70,20 @@ class Place:
         """Remove the sockets' directory."""
         shutil.rmtree(self.sockets, ignore_errors=True)
         if self.sockets.parent != self.home:
-            self.sockets.parent.rmdir()
+            shutil.rmtree(self.sockets.parent, ignore_errors=True)
 
 
 def home_of(directory: Path, account: Account | None) -> Path:
-    """Return where the server's files go: `directory`, or a place that `account` can reach in its stead.
+    """Return where the server's files go: `directory`, or another that `account` can reach and only root can replace.
 
     Raises:
         ConfigError: the directory belongs to others, who could put links into it.
     """
-    if account is not None:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        if not reachable(directory.parent):
-            name = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
-            _ELSEWHERE.mkdir(parents=True, exist_ok=True)
-            _ELSEWHERE.chmod(0o755)
-            directory = _ELSEWHERE / f"shadow-{name}"
+    if account is not None and not _is_fit(directory.absolute().parent):
+        name = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
+        _ELSEWHERE.mkdir(parents=True, exist_ok=True)
+        _ELSEWHERE.chmod(0o755)
+        directory = _ELSEWHERE / f"shadow-{name}"
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     home = directory.resolve()
     if home.stat().st_uid != os.geteuid():
@@ -93,13 +91,19 @@ def home_of(directory: Path, account: Account | None) -> Path:
             f"the shadow's directory {home} belongs to another account",
             hint="Delete it: it is a cache, and made again.",
         )
-    if account is not None and any(step.stat().st_uid == account.uid for step in home.parents):
-        raise ConfigError(
-            f"the shadow's directory {home} lies in a directory of the account that the shadow runs as",
-            hint="Name a directory elsewhere: the account must not be able to replace it.",
-        )
     home.chmod(0o700 if account is None else 0o711)
     return home
+
+
+def _is_fit(parent: Path) -> bool:
+    """Return whether any account may pass through a directory, made if need be, and nobody but root replace it."""
+    there = next(step for step in (parent, *parent.parents) if step.exists()).resolve()
+    steps = [step.stat() for step in (there, *there.parents)]
+    roots = all(step.st_uid == 0 and (step.st_mode & stat.S_ISVTX or not step.st_mode & 0o022) for step in steps)
+    if not roots or not reachable(there):
+        return False
+    parent.mkdir(parents=True, exist_ok=True)
+    return reachable(parent)
 
 
 def lock(home: Path) -> IO[str]:

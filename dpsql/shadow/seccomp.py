@@ -17,7 +17,7 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in the kernel's description of a call
 _X32 = 0x40000000
-_PR_GET_SECCOMP = 21
+_GET_ACTION_AVAILABLE = 2
 _SINCE_TRUNCATE = 3
 
 
@@ -27,9 +27,11 @@ class _Machine:
 
     audit: int
     column: int
+    seccomp: int
+    """The system call that tells what filters can do."""
 
 
-_MACHINES = {"x86_64": _Machine(0xC000003E, 0), "aarch64": _Machine(0xC00000B7, 1)}
+_MACHINES = {"x86_64": _Machine(0xC000003E, 0, 317), "aarch64": _Machine(0xC00000B7, 1, 277)}
 
 _REFUSED: Mapping[str, tuple[int, int]] = {
     # Sockets of others, also by ways that need no `connect`: databases, buses and agents of the same account.
@@ -112,9 +114,11 @@ _RESTRICTED: Mapping[str, tuple[tuple[int, int], tuple[_Demand, ...]]] = {
 
 def available() -> bool:
     """Return whether the kernel has filters, and we its numbers."""
-    if sys.platform != "linux" or _machine() is None:
+    machine = _machine()
+    if sys.platform != "linux" or machine is None:
         return False
-    return int(ctypes.CDLL(None).prctl(_PR_GET_SECCOMP, 0, 0, 0, 0)) >= 0
+    refuse = ctypes.c_uint32(_ERRNO)
+    return int(ctypes.CDLL(None).syscall(machine.seccomp, _GET_ACTION_AVAILABLE, 0, ctypes.byref(refuse))) == 0
 
 
 def program(landlock: int) -> bytes:

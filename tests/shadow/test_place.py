@@ -17,6 +17,7 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.shadow.account import NAME, Account
+from dpsql.shadow.place import home_of
 from dpsql.shadow.postgres import OWNER, Postgres
 from tests.ordinary import NOBODY, ordinary_python
 
@@ -189,15 +190,28 @@ def test_process_that_the_account_names_lives_on(home: Path, account: Account) -
 
 
 @as_root
-def test_foreign_directory_is_refused(home: Path, account: Account) -> None:
+def test_foreign_directory_is_refused(home: Path) -> None:
     """Whoever owns the directory could put links into it while root works there."""
     (home / "shadow").mkdir()
     os.chown(home / "shadow", NOBODY, NOBODY)
     with pytest.raises(ConfigError, match="belongs to another account"):
         Postgres.start(home / "shadow")
-    os.chown(home, account.uid, account.gid)
-    with pytest.raises(ConfigError, match="directory of the account"):
-        Postgres.start(home / "other")
+
+
+@as_root
+@pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o711), (0, 0o777), (0, 0o700)], ids=["owned", "open", "closed"])
+def test_root_moves_out_of_a_directory_that_is_not_fit(home: Path, owner: int, mode: int) -> None:
+    """Whoever can replace the directory could lead root elsewhere; and its account has to get there."""
+    account = Account.for_server()
+    os.chown(home, owner, owner)
+    home.chmod(mode)
+    moved = home_of(home / "below" / "shadow", account)
+    assert moved.parent == Path("/var/cache/dpsql")
+    assert list(home.iterdir()) == []
+    moved.rmdir()
+    home.chmod(0o711)
+    os.chown(home, 0, 0)
+    assert home_of(home / "below" / "shadow", account) == home / "below" / "shadow"
 
 
 @as_root
