@@ -31,7 +31,8 @@ test: $(VENV)/ok
 # What an attacker would try, a line each.
 attack: $(VENV)/ok
 	$(PY) -m pytest -v --no-header --tb=short tests/attack tests/shadow/test_creation.py tests/shadow/test_functions.py \
-	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py
+	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
+	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py
 
 test-all: $(VENV)/ok
 	HYPOTHESIS_PROFILE=default $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'

@@ -25,6 +25,10 @@ SETTINGS: Mapping[str, str] = {
     "lc_monetary": "C",
     # A policy may let one person's rows depend on another's: better an error than rows that are missing.
     "row_security": "off",
+    # Else an index could leave rows out at random.
+    "gin_fuzzy_search_limit": "0",
+    # Else every error would be the end of the connection, and look like an outage.
+    "exit_on_error": "off",
     "default_transaction_read_only": "on",
     "idle_in_transaction_session_timeout": "0",
     # Else an ALTER TABLE that waits would hold up everybody.

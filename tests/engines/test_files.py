@@ -9,10 +9,11 @@ import pytest
 from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb import DuckDb
 from dpsql.engines.files import TableFile
-from dpsql.errors import ConfigError, EngineNotReady
+from dpsql.errors import ConfigError, EngineFailed, EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import SqlType
 from dpsql.privacy.budget import Charge
+from dpsql.question import Cancellation
 from tests.engines.asking import asked
 
 TYPES: Mapping[str, SqlType] = {"a": SqlType.INTEGER, "zip": SqlType.TEXT}
@@ -121,6 +122,17 @@ def test_a_file_that_changes_ends_the_measurements(folder: Path, charge: Charge)
     (folder / "t2.parquet").replace(folder / "t1.parquet")
     with pytest.raises(EngineNotReady):
         _ask(engine, "SELECT a FROM {t}", charge)
+    engine.close()
+
+
+def test_a_file_that_changes_while_it_is_read_ends_the_measurement(folder: Path, charge: Charge) -> None:
+    """Two scans of one statement could have seen different rows; what they saw is told to nobody."""
+    engine = DuckDb({"t": TableFile(folder / "t1.parquet", TYPES)})
+    sql = f"SELECT a FROM {engine.named('t')} WHERE a IN (SELECT a FROM {engine.named('t')})"
+    with engine.ready([sql], timeout=30, cancellation=Cancellation()) as prepared:
+        (folder / "t2.parquet").replace(folder / "t1.parquet")
+        with pytest.raises(EngineFailed):
+            prepared.run(sql, charge)
     engine.close()
 
 

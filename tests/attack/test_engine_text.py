@@ -1,0 +1,46 @@
+"""SQL into the engine, where its server reads a backslash in a text as an escape."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from dpsql.engines import pool
+from dpsql.errors import EngineNotReady
+from dpsql.policy.model import Policy
+from dpsql.rewrite import emit
+from tests.fix_world import NewClient, World
+from tests.records import Maker
+from tests.served import Served
+
+NOTES = 40
+ATTACK = r"SELECT count(*) FROM rides WHERE note = '\' OR note <> ' OR s0.rider = 3 --'"
+"""Read with escapes, the first text ends where the second begins, and what is left of the second is a condition."""
+
+
+@pytest.fixture(params=["as it is", "without literals of ours", "without settings of ours", "without both"])
+def loose(
+    policy: Policy, world: World, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Served]:
+    """Some rides on a server with `standard_conforming_strings = off`; each of the two defences may be away."""
+    if request.param in {"without literals of ours", "without both"}:
+        monkeypatch.setattr(emit, "_text", lambda text, _: "'" + text.replace("'", "''") + "'")
+    if request.param in {"without settings of ours", "without both"}:
+        monkeypatch.setattr(pool, "options", lambda given: given)
+        monkeypatch.setattr(pool, "differing", lambda _: None)
+    engine, maker = Served(world, "loose", standard_conforming_strings="off"), Maker(5)
+    engine.fill("rides", [maker.row(policy.tables["rides"]) | {"rider": n, "note": "x"} for n in range(NOTES)])
+    yield engine
+    engine.close()
+
+
+def test_a_text_with_a_backslash_stays_a_text(
+    loose: Served, new_client: NewClient, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every note is another than the second text, so all rides count; without both the server reads that text as SQL."""
+    client = new_client(loose)
+    if "without both" not in request.node.name:
+        assert client.ask(ATTACK).rows == [(NOTES,)]
+        return
+    with pytest.raises(EngineNotReady):
+        client.ask(ATTACK)
+    assert "syntax error at end of input" in caplog.text
