@@ -78,6 +78,7 @@ def prison(request: pytest.FixtureRequest) -> Iterator[Prison]:
         other.wait()
         server.stop()
         shutil.rmtree(home)
+        Path(f"/dev/shm/dpsql-test-{other.pid}").unlink(missing_ok=True)  # noqa: S108
 
 
 WAYS = (
