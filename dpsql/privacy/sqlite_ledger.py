@@ -159,9 +159,22 @@ class SqliteLedger:
             return sqlite_events.since_opening(connection, role)
 
     def _missing(self, account: Account, items: Sequence[Item]) -> frozenset[str]:
-        """Return the keys that have to be measured."""
+        """Return the keys that have to be measured; who can't pay for them does not get so far as to ask the engine."""
         with self._file.read() as connection:
-            return _unmeasured([_find(connection, account, item) for item in items])
+            found = [_find(connection, account, item) for item in items]
+            self._due(connection, account, self._now(), found)
+        return _unmeasured(found)
+
+    def _due(
+        self, connection: sqlite3.Connection, account: Account, now: datetime, found: Sequence[_Found]
+    ) -> Sequence[_Found]:
+        """Return what has to be paid for, if the account can."""
+        # What is known to fail fails again, free, and nothing that stands beside it is paid for.
+        failed = any(each.failed and each.paid for each in found)
+        due = [] if failed else [each for each in found if not each.paid]
+        costs = [each.item.cost for each in due]
+        afford(self._balance(connection, account, now), costs, total(each.item.cost for each in due if not each.stored))
+        return due
 
     def _pay(self, account: Account, text: str, items: Sequence[Item], ready: frozenset[str]) -> Statement | None:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
@@ -171,16 +184,12 @@ class SqliteLedger:
             found = [_find(connection, account, item) for item in items]
             if not ready.issuperset(_unmeasured(found)):
                 return None
-            failed = next((each.failed for each in found if each.failed and each.paid), None)
-            # What is known to fail fails again, free, and nothing that stands beside it is paid for.
-            due = [] if failed else [each for each in found if not each.paid]
-            measured, costs = [each for each in due if not each.stored], [each.item.cost for each in due]
-            afford(self._balance(connection, account, now), costs, total(each.item.cost for each in measured))
+            due = self._due(connection, account, now, found)
             last = _enter(connection, account, text, now, due) if due else None
         if last is not None:
             self._file.note(last)
         return Statement(
-            issue(frozenset(each.item.key for each in measured), total(costs)),
+            issue(frozenset(each.item.key for each in due if not each.stored), total(each.item.cost for each in due)),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
             partial(self._keep, account),

@@ -25,6 +25,7 @@ class Watched:
     before: Callable[[Cancellation], None] = lambda _: None
     after: Callable[[Rows], Rows] = lambda rows: rows
     runs: int = 0
+    readied: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -49,6 +50,8 @@ class Watched:
         self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation
     ) -> Iterator["WatchedPrepared"]:
         """Make ready."""
+        with self._lock:
+            self.readied += 1
         with self.engine.ready(statements, timeout=timeout, cancellation=cancellation) as prepared:
             yield WatchedPrepared(self, prepared, cancellation)
 

@@ -88,15 +88,11 @@ def test_the_tables_stay_as_they_are_until_the_end(rides: Served, new_client: Ne
 
 
 def test_who_can_not_pay_holds_nothing(rides: Served, new_client: NewClient, policy: Policy) -> None:
-    """A charge that is refused gives the connection back as it was lent."""
-    client = new_client(rides, policy=with_total(policy, 1))
+    """The engine is not even asked to make ready."""
+    engine = Watched(rides)
+    client = new_client(engine, policy=with_total(policy, 1))
     client.ask(COUNT)
-    before = _sessions(rides)
     for _ in range(5):
         with pytest.raises(BudgetExhausted):
             client.ask(TWO)
-    assert _sessions(rides) == before
-
-
-def _sessions(rides: Served) -> list[tuple[object, ...]]:
-    return rides.execute("SELECT pid, state FROM pg_stat_activity WHERE usename = 'reader' ORDER BY pid")
+    assert (engine.readied, engine.runs) == (1, 1)
