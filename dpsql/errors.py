@@ -11,6 +11,8 @@
     ├── AuthFailed        28P01  one text for every cause
     ├── EncryptionRequired 28000 there is a certificate, and the client does not use it
     ├── ProtocolError     08P01  malformed frames
+    ├── InvalidText       22021  bytes or an encoding that can't be read
+    ├── UndefinedParameter 42P02 a parameter in a statement that takes none
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
     ├── ShuttingDown      57P01  dpsql stops
@@ -81,6 +83,14 @@ class EncryptionRequired(DpsqlError, sqlstate="28000"):
 
 class ProtocolError(DpsqlError, sqlstate="08P01"):
     """The client sent bytes that are not the protocol."""
+
+
+class InvalidText(DpsqlError, sqlstate="22021"):
+    """The bytes are no text in the client's encoding, or the encoding is one that dpsql does not read."""
+
+
+class UndefinedParameter(DpsqlError, sqlstate="42P02"):
+    """The statement has a parameter where none can be given."""
 
 
 class UnknownDatabase(DpsqlError, sqlstate="3D000"):

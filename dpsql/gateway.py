@@ -78,10 +78,6 @@ class Gateway:
         self._plans: dict[Hashable, StatementPlan] = {}
         self._ready: dict[Hashable, Ready] = {}
 
-    def statements(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Return where each statement of a simple query begins and ends."""
-        return parse.statements(text)
-
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
         _ = asker

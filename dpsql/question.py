@@ -88,9 +88,6 @@ class Question:
 class Answers(Protocol):
     """What a session needs of the gateway."""
 
-    def statements(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Return where each statement of a simple query begins and ends; one span when it can't be told."""
-
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
 

@@ -22,7 +22,7 @@ ORDER = (
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"rewrite"}),
-    frozenset({"epsilon"}),
+    frozenset({"epsilon", "lexer"}),
     frozenset({"policy"}),
     frozenset({"errors", "question"}),
 )

@@ -36,6 +36,9 @@ _FACTS = (
     "pg_catalog.current_setting('array_nulls')",
     "dpsql.masked()",
 )
+_READING = (
+    b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,16 @@ class Asking:
         replies = await backend.ask(*_ran((EXPLAIN + named.text).encode(codec)), *_ran(select.encode(codec)))
         row = [frames.data_row(body) for kind, body in replies if kind == b"D"][-1]
         return tuple(None if value is None else value.decode(codec) for value in row)
+
+    async def reading(self, backend: Backend) -> tuple[str, str]:
+        """Return the session's encoding and its `standard_conforming_strings`, as they are now.
+
+        Raises:
+            ShadowRefusedError: when the shadow says nothing, in a failed transaction.
+        """
+        replies = await backend.ask(*_ran(_READING))
+        encoding, strings = next(frames.data_row(body) for kind, body in replies if kind == b"D")
+        return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
     async def _describe(self, backend: Backend, asked: Asked, codec: str) -> tuple[Message, ...]:
         """Describe the original, then each probe, and read the settings and the parameters, in one round trip."""

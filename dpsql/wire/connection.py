@@ -174,6 +174,7 @@ class Connection:
         asker = house.asker(user)
         self._asking = Asking(house.answers, asker, house.workers, house.types)
         desk = Desk(backend, self._asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
+        desk.check()
         self._session = Session(desk, house.limits)
         if greeted:
             changed = {k: v for k, v in backend.replies.parameters.items() if greeted.get(k) != v}

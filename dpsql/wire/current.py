@@ -10,10 +10,6 @@ class Current:
         self.now = now
         """May be set at any time; what is being answered is answered by the one that began it."""
 
-    def statements(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Tell statements apart; see `Answers`."""
-        return self.now.statements(text)
-
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Find the question in a statement; see `Answers`."""
         return self.now.examine(text, asker)

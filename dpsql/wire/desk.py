@@ -4,20 +4,27 @@ import logging
 import re
 from collections.abc import Callable
 
-from dpsql.errors import DpsqlError, InternalError
+from dpsql.errors import DpsqlError, InternalError, Unsupported
+from dpsql.lexer.tokens import TEXTS, Sort, tokens
 from dpsql.question import Answers, Asker
 from dpsql.wire.asking import Asking
-from dpsql.wire.backend import Backend
-from dpsql.wire.encoding import codec_of
+from dpsql.wire.backend import Backend, ShadowRefusedError
+from dpsql.wire.encoding import codec_of, decoded
 from dpsql.wire.names import Names, Prepared
 from dpsql.wire.replies import Kind, Owed
 from dpsql.wire.running import Runner
-from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private, Statement, by_first_words
+from dpsql.wire.setting import not_in, unread
+from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private, Statement, is_restoring, read
 
-_SIGNAL = re.compile(r"\bpg_(?:cancel|terminate)_backend\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\b\d{1,9}\b", re.ASCII)
+_SIGNAL = re.compile(r"pg_(?:cancel|terminate)_backend", re.IGNORECASE)
+_MOST_SIGNALS = 16
+_LOOKED_AT = 10_000  # tokens
 
 _LOG = logging.getLogger("dpsql.wire")
+
+
+class SkippedError(Exception):
+    """The shadow has failed, the client knows, and nothing is looked at before the next Sync."""
 
 
 class Desk:
@@ -36,31 +43,61 @@ class Desk:
         self.backend = backend
         self.names = Names()
         self.runner = Runner(backend, asking, write)
+        self._asking = asking
         self._answers = answers
         self._asker = asker
         self._signal = signal
+        self._asked: tuple[str, str] | None = None
 
-    @property
-    def codec(self) -> str | None:
-        """Return what reads the client's texts; None if nothing does."""
-        return codec_of(self.backend.replies.parameters.get("client_encoding", "UTF8"))
+    def ready(self, in_transaction: bool) -> None:
+        """Hear of a ReadyForQuery."""
+        self._asked = None
+        self.names.ready(in_transaction, settled=self.backend.replies.is_settled)
 
-    def text(self, raw: bytes) -> str | None:
-        """Return what the client wrote; None when we can't read it, which leaves it to the shadow's tripwire."""
-        codec = self.codec
-        try:
-            return None if codec is None else raw.decode(codec)
-        except UnicodeDecodeError:
-            return None
+    async def text(self, raw: bytes) -> str:
+        """Return what the client wrote, with the tokens that PostgreSQL sees in it.
+
+        Raises:
+            DpsqlError: it can't be read, or the session is such that nothing can.
+            SkippedError: the shadow would not look at it.
+            ShadowLostError: when the shadow goes.
+        """
+        if self._reads and raw.isascii() and b"\\" not in raw:
+            return raw.decode("ascii")
+        await self._be_certain()
+        if not self._reads and raw.isascii() and b"\\" not in raw and is_restoring(raw.decode("ascii")):
+            return raw.decode("ascii")
+        codec = self._codec()
+        text = decoded(raw, codec)
+        if text is None:
+            raise not_in(self._reading[0])
+        return text
+
+    async def codec(self) -> str:
+        """Return what reads and writes the client's texts.
+
+        Raises:
+            DpsqlError: the session is such that nothing can be read.
+            SkippedError: the shadow would not look at it.
+            ShadowLostError: when the shadow goes.
+        """
+        await self._be_certain()
+        return self._codec()
+
+    def check(self) -> None:
+        """Check that the session, which has just begun, is one that we read.
+
+        Raises:
+            DpsqlError: when it is not.
+        """
+        self._codec()
 
     def inspect(self, text: str) -> Statement | None:
         """Return what `text` is to us; None if it is the shadow's alone."""
-        if _SIGNAL.search(text):
-            for number in _NUMBER.findall(text):
-                self._signal(int(number))
-        found = by_first_words(text)
+        found = read(text)
         if found is not None:
             return found
+        self._pass_signals(text)
         try:
             question = self._answers.examine(text, self._asker)
         except DpsqlError as failed:
@@ -69,12 +106,6 @@ class Desk:
             _LOG.exception("a statement could not be examined")
             return Denied(InternalError())
         return None if question is None else Private(question)
-
-    def spans(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Return where the statements of a simple query are."""
-        if ";" not in text.rstrip().removesuffix(";"):
-            return ((0, len(text)),)
-        return self._answers.statements(text)
 
     def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
         """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it."""
@@ -92,3 +123,55 @@ class Desk:
         if prepared is None or not isinstance(prepared.statement, Private):
             return None
         return prepared.statement, prepared
+
+    @property
+    def _reading(self) -> tuple[str, str]:
+        """Return the last that is known of the encoding and of `standard_conforming_strings`."""
+        told = self.backend.replies.parameters
+        return self._asked or (told.get("client_encoding", ""), told.get("standard_conforming_strings", ""))
+
+    @property
+    def _reads(self) -> bool:
+        encoding, strings = self._reading
+        return codec_of(encoding) is not None and strings == "on"
+
+    def _codec(self) -> str:
+        encoding, strings = self._reading
+        codec = codec_of(encoding)
+        if codec is None:
+            raise unread()
+        if strings != "on":
+            raise Unsupported(
+                "dpsql reads statements with standard_conforming_strings = on only",
+                hint="SET standard_conforming_strings = on",
+            )
+        return codec
+
+    async def _be_certain(self) -> None:
+        """Learn how the session reads texts now; what was sent and not answered may change it."""
+        replies = self.backend.replies
+        if replies.is_certain:
+            return
+        await self.backend.settle()
+        if replies.skipping:
+            raise SkippedError
+        if replies.is_certain:
+            return
+        try:
+            self._asked = await self._asking.reading(self.backend)
+        except ShadowRefusedError as refused:
+            self.runner.tell(refused.body)
+            raise SkippedError from None
+        replies.is_certain = True
+
+    def _pass_signals(self, text: str) -> None:
+        """Stop what the gateway does for the sessions that a statement would stop in the shadow."""
+        if _SIGNAL.search(text) is None:
+            return
+        numbers: set[int] = set()
+        for _, token in zip(range(_LOOKED_AT), tokens(text), strict=False):
+            digits = token.text.strip("'") if token.sort in TEXTS else token.text
+            if token.sort in TEXTS | {Sort.NUMBER} and digits.isdecimal() and len(digits) < 10:
+                numbers.add(int(digits))
+        for number in sorted(numbers)[:_MOST_SIGNALS]:
+            self._signal(number)

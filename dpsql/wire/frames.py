@@ -175,6 +175,31 @@ def row_description(body: bytes, codec: str) -> tuple[Field, ...]:
     return tuple(fields)
 
 
+def query_text(body: bytes) -> bytes:
+    """Read a Query.
+
+    Raises:
+        ProtocolError: when its text does not end where the message does.
+    """
+    text, rest = strings(body, 1)
+    if rest:
+        raise ProtocolError("invalid message format")
+    return text
+
+
+def parse_parts(body: bytes) -> tuple[bytes, bytes, tuple[int, ...]]:
+    """Read the name, the text and the types of the parameters of a Parse.
+
+    Raises:
+        ProtocolError: when they don't fill the message.
+    """
+    name, text, rest = strings(body, 2)
+    oids = parameter_oids(rest)
+    if len(rest) != 2 + 4 * len(oids):
+        raise ProtocolError("invalid message format")
+    return name, text, oids
+
+
 def parameter_oids(body: bytes) -> tuple[int, ...]:
     """Read a ParameterDescription, or the end of a Parse.
 

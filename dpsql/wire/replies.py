@@ -40,6 +40,8 @@ _LAST = {
 }
 """The kinds of message that end the replies to one sent."""
 
+_CHANGING = frozenset({Kind.EXECUTE, Kind.SYNC, Kind.QUERY})
+"""What may change settings: also the end of a transaction does."""
 _STREAMED = b"Dd"  # rows and copied data: may be large, and nobody but the client looks at them
 
 
@@ -75,6 +77,8 @@ class Replies:
         """Whether the shadow ignores everything until a Sync that was not yet sent."""
         self.copying = False
         """Whether the shadow waits for copied data."""
+        self.is_certain = True
+        """Whether nothing was sent since the last word on the session's settings that could have changed them."""
         self.ended = False
         """Whether the shadow has said that it ends the session, and why."""
         self.since = 0.0
@@ -97,6 +101,9 @@ class Replies:
         """Note what is sent; it must not be while the shadow skips."""
         if not self._owed:
             self._begin()
+        if owed.kind is Kind.SYNC:
+            self.skipping = False
+        self.is_certain = self.is_certain and owed.kind not in _CHANGING
         self._owed.append(owed)
 
     def sort(self, data: bytes) -> bytes:
@@ -183,6 +190,8 @@ class Replies:
         self.status, self.skipping, self.copying = status, False, False
         if owed is not None and _LAST[owed.kind] == b"Z":
             self._done(owed)
+        # The shadow tells what has changed before each ReadyForQuery.
+        self.is_certain = not any(owed.kind in _CHANGING for owed in self._owed)
         self._ready(status != b"I")
 
     def _begins_copying(self, owed: Owed | None) -> None:

@@ -48,15 +48,15 @@ class Runner:
             asked = Asked(run.private.question, run.prepared.text, oids, values, portal)
             answer = await self._asking.answer(self._backend, asked, codec)
         except ShadowRefusedError as refused:
-            self._tell(_placed(refused, asked, run.offset))
+            self.tell(_placed(refused, asked, run.offset))
             return False
         except DpsqlError as failed:
-            self._refuse(failed, run.offset)
+            self.refuse(failed, run.offset)
             return False
         try:
             await self._asking.install(self._backend, answer, asked, run.rest, run.portal, codec)
         except ShadowRefusedError as refused:
-            self._tell(_of_answer(refused))
+            self.tell(_of_answer(refused))
             return False
         except InternalError as failed:
             refuse(self._backend, failed)
@@ -69,21 +69,23 @@ class Runner:
             return await self._asking.arguments(self._backend, named, codec)
         except ShadowRefusedError as refused:
             explained = any(kind == b"C" for kind, _ in refused.replies)
-            self._tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
+            self.tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
             return None
+
+    def tell(self, body: bytes) -> None:
+        """Tell the client an error of the shadow's."""
+        self._write(frames.message(b"E", body))
+
+    def refuse(self, failed: DpsqlError, offset: int | None) -> None:
+        """Tell the client an error of ours, about a statement that begins at `offset` of what it sent."""
+        placed = None if offset is None or failed.position is None else failed.position + offset
+        refuse(self._backend, replace(Refusal.of(failed), position=placed).error())
 
     async def _types(self, prepared: Prepared, codec: str) -> tuple[int, ...]:
         if prepared.oids is None:
             text = prepared.text.encode(codec)
             prepared.oids = await self._asking.parameter_types(self._backend, text, prepared.declared)
         return prepared.oids
-
-    def _refuse(self, failed: DpsqlError, offset: int | None) -> None:
-        placed = None if offset is None or failed.position is None else failed.position + offset
-        refuse(self._backend, replace(Refusal.of(failed), position=placed).error())
-
-    def _tell(self, body: bytes) -> None:
-        self._write(frames.message(b"E", body))
 
 
 def _placed(refused: ShadowRefusedError, asked: Asked | None, offset: int | None) -> bytes:

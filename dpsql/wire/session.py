@@ -3,11 +3,13 @@
 No sockets: frames come in through `Frames`, bytes leave through the desk's `Backend` and the function it writes with.
 """
 
+import contextlib
 from typing import assert_never
 
-from dpsql.errors import ProtocolError, Unsupported
+from dpsql.errors import DpsqlError, ProtocolError, SyntaxFailed, Unsupported
+from dpsql.lexer.split import statements
 from dpsql.wire import frames, simple
-from dpsql.wire.desk import Desk
+from dpsql.wire.desk import Desk, SkippedError
 from dpsql.wire.frames import Frame, Frames, Limits
 from dpsql.wire.names import Portal, Prepared
 from dpsql.wire.refusal import refuse, unplaced
@@ -39,28 +41,36 @@ class Session:
             frame = await incoming.next(self._limit)
             if frame.kind == b"X":
                 return
-            await self._take(frame)
+            with contextlib.suppress(SkippedError):
+                await self._take(frame)
             await self._backend.drain()
 
     def ready(self, in_transaction: bool) -> None:
         """Hear of a ReadyForQuery."""
-        self._names.ready(in_transaction, settled=self._backend.replies.is_settled)
+        self._desk.ready(in_transaction)
 
     def _limit(self, kind: bytes) -> int:
         return self._limits.statement if kind in _STATEMENTS else self._limits.message
 
     async def _take(self, frame: Frame) -> None:
         """Deal with one message, unless the shadow would not look at it."""
-        if self._backend.replies.skipping and frame.kind != b"S":
+        replies = self._backend.replies
+        if replies.skipping and frame.kind != b"S":
             return
-        if frame.kind in (b"H", b"d", b"c", b"f") or self._backend.replies.copying:
+        if frame.kind in (b"H", b"d", b"c", b"f"):
             self._relay(frame)
-            return
+        elif not replies.copying:
+            await self._take_statement(frame)
+        elif frame.kind != b"S":
+            # The shadow may have given up copying by now, and would run what nobody has looked at.
+            raise ProtocolError("unexpected message during COPY from stdin")
+
+    async def _take_statement(self, frame: Frame) -> None:
         match frame.kind:
             case b"Q":
                 await self._query(frame)
             case b"P":
-                self._parse(frame)
+                await self._parse(frame)
             case b"B":
                 self._bind(frame)
             case b"E":
@@ -81,18 +91,34 @@ class Session:
         self._backend.send(frame.raw)
 
     async def _query(self, frame: Frame) -> None:
-        text = self._desk.text(frame.body.removesuffix(b"\0"))
-        parts = None if text is None else simple.parts(self._desk, text)
+        try:
+            text = await self._desk.text(frames.query_text(frame.body))
+            parts = simple.parts(self._desk, text)
+        except ProtocolError:
+            raise
+        except DpsqlError as failed:
+            await simple.refuse_alone(self._desk, failed)
+            return
         if parts is None:
             self._backend.send(frame.raw, Owed(Kind.QUERY))
         else:
-            await simple.run(self._desk, parts, self._codec())
+            await simple.run(self._desk, parts)
 
-    def _parse(self, frame: Frame) -> None:
-        name, statement, rest = frames.strings(frame.body, 2)
-        text = self._desk.text(statement)
-        found = None if text is None else self._desk.inspect(text)
-        prepared = None if found is None or text is None else Prepared(text, frames.parameter_oids(rest), found)
+    async def _parse(self, frame: Frame) -> None:
+        name, statement, oids = frames.parse_parts(frame.body)
+        try:
+            text = await self._desk.text(statement)
+            if len(statements(text)) > 1:
+                raise SyntaxFailed("cannot insert multiple commands into a prepared statement")
+        except DpsqlError as failed:
+            refuse(self._backend, failed)
+            return
+        found = self._desk.inspect(text)
+        if isinstance(found, Denied):
+            # Not even parsed: EXECUTE would run it under its name.
+            refuse(self._backend, found.error)
+            return
+        prepared = None if found is None else Prepared(text, oids, found)
         if prepared is not None:
             self._names.expect_statement(name)
         self._backend.send(frame.raw, Owed(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
@@ -126,24 +152,30 @@ class Session:
         portal = self._names.portals.pop(name, None)
         if portal is None:
             self._backend.send(frame.raw, Owed(Kind.EXECUTE))
-        else:
-            await self._execute_ours(frame, name, portal)
+            return
+        try:
+            codec = await self._desk.codec()
+        except DpsqlError as failed:
+            refuse(self._backend, failed)
+            return
+        await self._execute_ours(frame, name, portal, codec)
 
-    async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal) -> None:
+    async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal, codec: str) -> None:
         match portal.prepared.statement:
             case Private() as private:
-                await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0))
+                await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0), codec)
             case Prepare() as prepare:
-                self._desk.run_prepare(frame.raw, prepare, self._codec())
+                self._desk.run_prepare(frame.raw, prepare, codec)
             case ExecuteNamed() as execute:
-                await self._execute_named(frame, name, portal, execute)
+                await self._execute_named(frame, name, portal, execute, codec)
             case Denied(failed):
                 refuse(self._backend, failed)
             case _ as never:
                 assert_never(never)
 
-    async def _execute_named(self, frame: Frame, name: bytes, portal: Portal, execute: ExecuteNamed) -> None:
-        codec = self._codec()
+    async def _execute_named(
+        self, frame: Frame, name: bytes, portal: Portal, execute: ExecuteNamed, codec: str
+    ) -> None:
         named = self._desk.named(execute, codec)
         if named is None:
             self._backend.send(frame.raw, Owed(Kind.EXECUTE))
@@ -153,14 +185,8 @@ class Session:
             return
         values = frames.bind_texts(arguments, codec).removesuffix(b"\0\0")
         formats = portal.rest[len(frames.bind_parameters(portal.rest)[0]) :]
-        await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None))
+        await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None), codec)
 
-    async def _answer(self, frame: Frame, run: Run) -> None:
-        if await self._desk.runner.install(run, self._codec()):
+    async def _answer(self, frame: Frame, run: Run, codec: str) -> None:
+        if await self._desk.runner.install(run, codec):
             self._backend.send(frame.raw, Owed(Kind.EXECUTE, error=unplaced))
-
-    def _codec(self) -> str:
-        codec = self._desk.codec
-        if codec is None:
-            raise ProtocolError("the client's encoding changed within a statement")
-        return codec

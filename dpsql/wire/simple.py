@@ -6,17 +6,19 @@ hidden from it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, UndefinedParameter
+from dpsql.lexer.split import statements
+from dpsql.lexer.tokens import Sort, tokens
 from dpsql.wire import frames
-from dpsql.wire.desk import Desk
+from dpsql.wire.desk import Desk, SkippedError
 from dpsql.wire.names import Prepared
 from dpsql.wire.refusal import moved, refuse, unplaced
 from dpsql.wire.replies import Kind, Owed
 from dpsql.wire.running import Run
-from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private, Statement
+from dpsql.wire.statement import Denied, ExecuteNamed, Prepare, Private, Statement, read
 
 _NOTHING = bytes(6)  # no parameters, all results as text
 _NO_COPY = frames.message(b"f", frames.text("COPY FROM STDIN needs a message of its own"))
@@ -33,13 +35,31 @@ class Part:
 
 
 def parts(desk: Desk, text: str) -> tuple[Part, ...] | None:
-    """Return the statements of a query; None if all of them are the shadow's alone."""
-    spans = [(start, text[start:end]) for start, end in desk.spans(text)]
-    found = tuple(Part(part, start, desk.inspect(part)) for start, part in spans if part.strip(" \t\r\n\f;"))
-    return None if all(part.statement is None for part in found) else found
+    """Return the statements of a query; None if all of them are the shadow's alone.
+
+    Raises:
+        DpsqlError: when they can't be told apart.
+    """
+    spans = statements(text)
+    if len(spans) == 1 and ";" not in text[: spans[0][0]]:
+        spans = ((0, spans[0][1]),)  # with the comments before it
+    found = tuple(Part(text[start:end], start, desk.inspect(text[start:end])) for start, end in spans)
+    if all(part.statement is None for part in found):
+        return None
+    return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in found)
 
 
-async def run(desk: Desk, found: tuple[Part, ...], codec: str) -> None:
+def _undefined(text: str) -> Denied | None:
+    """Return what to say of a parameter in a statement that is no PREPARE's."""
+    if "$" not in text or isinstance(read(text), Prepare):
+        return None
+    found = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
+    if found is None:
+        return None
+    return Denied(UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1))
+
+
+async def run(desk: Desk, found: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = desk.backend
     await backend.settle()
@@ -47,7 +67,7 @@ async def run(desk: Desk, found: tuple[Part, ...], codec: str) -> None:
         return
     backend.send(frames.close(b"S", b""), Owed(Kind.CLOSE, hide=b"3"))
     for part in found:
-        await _run_part(desk, part, codec)
+        await _run_part(desk, part)
         await backend.settle()
         if backend.replies.copying:
             backend.replies.copying = False
@@ -67,7 +87,16 @@ async def refuse_alone(desk: Desk, failed: DpsqlError) -> None:
     desk.backend.send(frames.SYNC, Owed(Kind.SYNC))
 
 
-async def _run_part(desk: Desk, part: Part, codec: str) -> None:
+async def _run_part(desk: Desk, part: Part) -> None:
+    is_plain = part.text.isascii() and "\\" not in part.text
+    try:
+        # What stood before it may have changed how it is read.
+        codec = "ascii" if is_plain and part.statement is None else await desk.codec()
+    except SkippedError:
+        return
+    except DpsqlError as unreadable:
+        refuse(desk.backend, unreadable)
+        return
     match part.statement:
         case None:
             _bind(desk, part, codec)
@@ -81,7 +110,7 @@ async def _run_part(desk: Desk, part: Part, codec: str) -> None:
         case ExecuteNamed() as execute:
             await _execute_named(desk, part, execute, codec)
         case Denied(failed):
-            refuse(desk.backend, failed)
+            desk.runner.refuse(failed, part.start)
         case _ as never:
             assert_never(never)
 

@@ -1,22 +1,18 @@
 """What a statement is to the wire: private, prepared or executed by name, refused here, or (None) the shadow's alone.
 
-Only the first words are looked at. Whatever is misread here meets the shadow's tripwire or its privileges.
+Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (`allowed.py`).
 """
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.errors import DpsqlError
+from dpsql.lexer.kinds import kind
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.split import statements
 from dpsql.question import Question
+from dpsql.wire.allowed import refusal
 
-_NAME_LIMIT = 63  # bytes of an identifier that PostgreSQL keeps
-# Each character can be read in one way only: a text that does not match must not be tried in all the others.
-_BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)*")
-_FIRST = re.compile(_BLANK.pattern + r"(?:prepare|execute|listen|notify|alter|create|set)\b", re.IGNORECASE)
-_TOKEN = re.compile(r'"(?:[^"]|"")*"|[^\W\d][\w$]*|.', re.DOTALL)
-_MANY = 12  # words that are looked at
-_ON = {"on", "true", "yes", "1", "'on'", "'true'", "default"}
+_RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,95 +49,48 @@ class Denied:
 Statement = Private | Prepare | ExecuteNamed | Denied
 
 
-def by_first_words(text: str) -> Prepare | ExecuteNamed | Denied | None:
-    """Return what the first words of `text` say; None if they don't decide anything."""
-    if _FIRST.match(text) is None:
-        return None
-    tokens = list(_tokens(text))
-    words = [token.lower() for token, _ in tokens]
-    match words:
-        case ["prepare", "transaction", *_]:
+def read(text: str) -> Prepare | ExecuteNamed | Denied | None:
+    """Return what the words of one statement say; None if the gateway, or else the shadow, has to say more."""
+    try:
+        reader = _begun(text)
+        if reader.is_at_end:
             return None
-        case ["prepare", _, *_]:
-            return _prepare(text, tokens)
-        case ["execute", _, *_]:
-            return _execute(text, tokens)
-        case ["listen" | "notify" as word, *_]:
-            return Denied(Unsupported(f"{word.upper()} is not supported"))
-        case ["alter", "role" | "user" | "group" | "database" | "system" as word, *_]:
-            return Denied(AccessDenied(f"permission denied to alter a {word}"))
-        case ["create", *rest]:
-            return _create(rest)
-        case ["set", *rest]:
-            return _set([word for word in rest if word not in ("session", "local")])
-    return None
+        error = refusal(reader)
+        if error is not None:
+            return Denied(error)
+        reader = _begun(text)
+        if reader.skip("prepare") and reader.word != "transaction":
+            return _prepare(text, reader)
+        return _execute(text, reader) if reader.skip("execute") else None
+    except DpsqlError as failed:
+        return Denied(failed)
 
 
-def _create(words: list[str]) -> Denied | None:
-    plain = [
-        word for word in words if word not in ("or", "replace", "local", "global", "temp", "temporary", "recursive")
-    ]
-    if plain[:1] in (["view"], ["rule"]):
-        return Denied(AccessDenied(f"permission denied to create a {plain[0]}", hint="Create a temporary table."))
-    return None
+def _begun(text: str) -> Reader:
+    """Return a reader at the first token that is no semicolon: statements may be empty."""
+    reader = Reader(text)
+    while reader.skip(";"):
+        pass
+    return reader
 
 
-def _set(words: list[str]) -> Denied | None:
-    """Refuse the settings that change how literals are read."""
-    name = words[0].strip('"') if words else ""
-    if name not in ("standard_conforming_strings", "array_nulls") or (len(words) > 2 and _is_on(words[2:])):
-        return None
-    return Denied(Unsupported(f'setting "{name}" can\'t be changed'))
+def _prepare(text: str, reader: Reader) -> Prepare | None:
+    name = reader.name()
+    reader.skip_parentheses()
+    at = reader.token.end
+    return Prepare(name, text[at:]) if name is not None and reader.skip("as") else None
 
 
-def _is_on(words: list[str]) -> bool:
-    return "".join(words).rstrip(";") in _ON
+def _execute(text: str, reader: Reader) -> ExecuteNamed | None:
+    name = reader.name()
+    start, end = reader.skip_parentheses() or (0, 0)
+    return None if name is None else ExecuteNamed(text, name, text[start:end].strip())
 
 
-def _prepare(text: str, tokens: list[tuple[str, int]]) -> Prepare | None:
-    name = _name(tokens[1][0])
-    at = _after_parentheses(text, tokens[1][1])
-    found = re.compile(r"as\b", re.IGNORECASE).match(text, _skip_blank(text, at))
-    return None if found is None else Prepare(name, text[found.end() :])
-
-
-def _execute(text: str, tokens: list[tuple[str, int]]) -> ExecuteNamed:
-    name, start = _name(tokens[1][0]), tokens[1][1]
-    inside = text[start:].strip().removesuffix(";").strip()
-    arguments = inside[1:-1] if inside.startswith("(") and inside.endswith(")") else ""
-    return ExecuteNamed(text, name, arguments)
-
-
-def _after_parentheses(text: str, at: int) -> int:
-    """Return where a list of types in parentheses ends, if one begins at `at`."""
-    at = _skip_blank(text, at)
-    if text[at : at + 1] != "(":
-        return at
-    depth = 0
-    for match in re.compile(r'"(?:[^"]|"")*"|[()]').finditer(text, at):
-        depth += {"(": 1, ")": -1}.get(match[0], 0)
-        if depth == 0:
-            return match.end()
-    return at
-
-
-def _name(token: str) -> str:
-    """Return an identifier as PostgreSQL keeps it."""
-    name = token[1:-1].replace('""', '"') if token.startswith('"') else token.lower()
-    return name.encode()[:_NAME_LIMIT].decode(errors="ignore")
-
-
-def _skip_blank(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return at if match is None else match.end()
-
-
-def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the first words with where each ends."""
-    at = 0
-    for _ in range(_MANY):
-        found = _TOKEN.match(text, _skip_blank(text, at))
-        if found is None:
-            return
-        at = found.end()
-        yield found[0], at
+def is_restoring(text: str) -> bool:
+    """Return whether a text changes settings or ends a transaction, and does nothing else."""
+    try:
+        kinds = {kind(Reader(text[start:end])) for start, end in statements(text)}
+    except DpsqlError:
+        return False
+    return kinds <= _RESTORING

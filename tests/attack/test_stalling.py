@@ -4,10 +4,11 @@ from time import perf_counter
 
 import pytest
 
+from dpsql.lexer.split import statements
 from dpsql.policy.model import Policy
 from dpsql.rewrite.asked import take_apart
-from dpsql.rewrite.parse import parse, statements
-from dpsql.wire.statement import by_first_words
+from dpsql.rewrite.parse import parse
+from dpsql.wire.statement import read
 
 SECONDS = 5.0
 """Far more than any of these needs, on a busy machine too; read badly they would take years."""
@@ -37,7 +38,7 @@ STATEMENTS = (
 def test_reading_takes_little_time(sql: str, policy: Policy) -> None:
     """Spaces, comments, nesting and repetition cost no more than their length."""
     start = perf_counter()
-    by_first_words(sql)
+    read(sql)
     take_apart(sql, policy)
     assert perf_counter() - start < SECONDS
 

@@ -5,9 +5,7 @@ import threading
 from collections import Counter
 
 import psycopg
-import sqlglot
 from psycopg import RawCursor
-from sqlglot import TokenType
 
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
 from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
@@ -32,15 +30,6 @@ class Exact:
         self.settings: list[Settings] = []
         self.arguments: list[tuple[Argument, ...]] = []
         self.working = threading.Event()
-
-    def statements(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Split at semicolons."""
-        spans, start = [], 0
-        for token in sqlglot.tokenize(text, "postgres"):
-            if token.token_type is TokenType.SEMICOLON:
-                spans.append((start, token.start))
-                start = token.end + 1
-        return (*spans, (start, len(text)))
 
     def examine(self, text: str, asker: Asker) -> Question | None:  # noqa: ARG002
         """Take what names trips and has an aggregate; `broken` raises."""

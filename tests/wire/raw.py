@@ -12,7 +12,7 @@ from dpsql.wire.frames import FLUSH, SYNC, bind_texts, close, describe, execute,
 __all__ = ["FLUSH", "SYNC", "Raw", "bind", "close", "describe", "execute", "parse", "query"]
 
 
-def query(statement: str) -> bytes:
+def query(statement: str | bytes) -> bytes:
     """Build a simple Query."""
     return message(b"Q", text(statement))
 

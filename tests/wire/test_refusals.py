@@ -127,7 +127,7 @@ def test_position_counts_from_the_beginning_of_the_query(connect: Connect) -> No
     for _ in range(3):
         with pytest.raises(psycopg.Error) as caught:
             connect().execute("select 'ä'; select count(*) as \"no budget\" from trips")
-        assert caught.value.diag.statement_position == "19"
+        assert caught.value.diag.statement_position == "20"
 
 
 def test_failed_transaction_never_asks_the_gateway(connect: Connect, answers: Exact) -> None:

@@ -1,0 +1,69 @@
+"""Where the statements of one text begin and end.
+
+PostgreSQL's grammar has semicolons within a statement only in the bodies of functions and rules; what begins like one of
+these is nobody's to run here, so that every semicolon may count as an end.
+"""
+
+import re
+
+from dpsql.errors import Unsupported
+from dpsql.lexer import pieces
+from dpsql.lexer.tokens import MANY, comment_end, dollars_end, skipped, stuck, too_odd
+
+MOST = 10_000
+"""Statements in one text."""
+
+_PLENTY = r"[ \t\n\r\f,()\[\]]++"
+_SHORT = r"[0-9]++(?![0-9A-Za-z_.$\x80-\U0010ffff])"
+# What is frequent comes first, and `re` stays in its own loop over all that is not a semicolon.
+_RUN = re.compile(
+    rf"(?:{_PLENTY}(?:{_SHORT}{_PLENTY})*+|{pieces.OPERATOR}|{pieces.NAME}|{pieces.PLAIN}|{pieces.NUMBER}|{pieces.ESCAPED}"
+    rf"|{pieces.BITS}|{pieces.UNICODE}|{pieces.UNICODE_NAME}|{pieces.QUOTED}|{pieces.PARAMETER}|{pieces.SKIPPED}"
+    rf"|{pieces.COMMENT}|{pieces.UNTAGGED}|:|\.\.|\.(?![0-9])|{pieces.OTHER})*+"
+)
+_ENDS = re.compile(rf"(?:;++|{pieces.SKIPPED}|{pieces.COMMENT})*+")
+
+
+def statements(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where each statement that is not empty begins, with its first token, and ends, before its semicolon.
+
+    Raises:
+        SyntaxFailed: where PostgreSQL's lexer would stop.
+        Unsupported: when there are more than `MOST`, or it takes too long to tell.
+    """
+    spans: list[tuple[int, int]] = []
+    at = _begin(text, 0)
+    while at < len(text):
+        end = _end(text, at)
+        spans.append((at, end))
+        if len(spans) > MOST:
+            raise Unsupported(f"more than {MOST} statements in one message", hint="Send them in several.")
+        at = _begin(text, end)
+    return tuple(spans)
+
+
+def _begin(text: str, at: int) -> int:
+    """Return where the next token stands that is no semicolon."""
+    for _ in range(MANY):
+        found = _ENDS.match(text, at)
+        at = skipped(text, at if found is None else found.end())
+        if not text.startswith(";", at):
+            return at
+    raise too_odd()
+
+
+def _end(text: str, at: int) -> int:
+    """Return where the statement ends that is read from `at` on."""
+    for _ in range(MANY):
+        found = _RUN.match(text, at)
+        at = at if found is None else found.end()
+        if at == len(text) or text[at] == ";":
+            return at
+        if text.startswith("/*", at):
+            at = comment_end(text, at)
+            continue
+        after = dollars_end(text, at) if text[at] == "$" else at
+        if after == at and (text[at] != "$" or text[at + 1 : at + 2].isdecimal()):
+            raise stuck(text, at)
+        at = max(after, at + 1)
+    raise too_odd()

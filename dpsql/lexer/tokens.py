@@ -1,0 +1,210 @@
+"""One text into PostgreSQL's tokens; what PostgreSQL would not read is an error with its words and place.
+
+Promise: reading takes time that grows with the text's length and no faster.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from dpsql.errors import SyntaxFailed, Unsupported
+from dpsql.lexer import pieces
+
+
+class Sort(Enum):
+    """What a token is; the values name the groups that find it."""
+
+    NAME = "name"
+    """A keyword, or a name without quotes."""
+    QUOTED = "quoted"
+    UNICODE_NAME = "unicode_name"
+    PLAIN = "plain"
+    ESCAPED = "escaped"
+    UNICODE = "unicode"
+    BITS = "bits"
+    DOLLARS = "dollars"
+    NUMBER = "number"
+    PARAMETER = "parameter"
+    OPERATOR = "operator"
+    PUNCTUATION = "punctuation"
+    OTHER = "other"
+    """A character that no statement has outside quotes."""
+
+
+TEXTS = frozenset({Sort.PLAIN, Sort.ESCAPED, Sort.UNICODE, Sort.DOLLARS})
+"""Literals of strings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token, and where it stands."""
+
+    sort: Sort
+    text: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        """Return a keyword or a name without quotes in small letters, or a sign; "" for anything else."""
+        match self.sort:
+            case Sort.NAME:
+                return folded(self.text)
+            case Sort.PUNCTUATION | Sort.OPERATOR:
+                return self.text
+            case _:
+                return ""
+
+
+_SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+
+
+def folded(name: str) -> str:
+    """Return `name` in small letters, as PostgreSQL makes them: those of ASCII only."""
+    return name.lower() if name.isascii() else name.translate(_SMALL)
+
+
+def _one_of(plain: str, unicode: str) -> re.Pattern[str]:
+    sorts = {
+        Sort.NAME: pieces.NAME,
+        Sort.PLAIN: plain,
+        Sort.NUMBER: pieces.NUMBER,
+        Sort.PUNCTUATION: pieces.PUNCTUATION,
+        Sort.OPERATOR: pieces.OPERATOR,
+        Sort.QUOTED: pieces.QUOTED,
+        Sort.ESCAPED: pieces.ESCAPED,
+        Sort.BITS: pieces.BITS,
+        Sort.UNICODE: unicode,
+        Sort.UNICODE_NAME: pieces.UNICODE_NAME,
+        Sort.PARAMETER: pieces.PARAMETER,
+        Sort.OTHER: pieces.OTHER,
+    }
+    return re.compile("|".join(f"(?P<{sort.value}>{pattern})" for sort, pattern in sorts.items()))
+
+
+# Where backslashes count in plain literals PostgreSQL refuses those with Unicode escapes.
+_TOKEN = {True: _one_of(pieces.PLAIN, pieces.UNICODE), False: _one_of(pieces.BACKSLASHED, "(?!)")}
+_SKIPPED = re.compile(rf"(?:{pieces.SKIPPED}|{pieces.COMMENT})*+")
+_TAG = re.compile(pieces.TAG)
+_EDGES = re.compile(r"(?:/\*)++|\*/")
+_JUNK = re.compile(r"""^(?:(?:[uU]&)?""|[$.]?[\w$.]+|[\s\S])""")
+_SHOWN = 100  # characters of what can't be read
+MANY = 10_000
+"""Oddities of one text that are read one by one."""
+_MAY_END_SO = frozenset("~!@#^&|`?%")  # what an operator has that ends in + or -
+_STUCK = {
+    r"(?:[uU]&|[eEnN])?'": "unterminated quoted string",
+    r"[bB]'": "unterminated bit string literal",
+    r"[xX]'": "unterminated hexadecimal string literal",
+    r'(?:[uU]&)?""': "zero-length delimited identifier",
+    r'(?:[uU]&)?"': "unterminated quoted identifier",
+    r"\$[0-9]": "trailing junk after parameter",
+    r"\$": "unterminated dollar-quoted string",
+    r"\.?[0-9]": "trailing junk after numeric literal",
+    r"[\x00\v]": "syntax error",
+    pieces.SIGN: "operator too long",
+}
+
+
+def tokens(text: str, *, conforming: bool = True) -> Iterator[Token]:
+    """Yield the tokens of `text`; `conforming` is the session's `standard_conforming_strings`.
+
+    Raises:
+        SyntaxFailed: where PostgreSQL's lexer would stop, or in an operator of more than 63 characters.
+        Unsupported: in a comment with too many comments in it.
+    """
+    find = _TOKEN[conforming].match
+    at = skipped(text, 0)
+    while at < len(text):
+        found = find(text, at)
+        if found is None:
+            token = _quoted_by_dollars(text, at)
+        else:
+            sort = Sort(found.lastgroup)
+            end = found.end() if sort is not Sort.OPERATOR else at + _length(found[0])
+            token = Token(sort, text[at:end], at, end)
+        yield token
+        at = skipped(text, token.end)
+
+
+def skipped(text: str, at: int) -> int:
+    """Return where the next token begins, behind blanks and comments.
+
+    Raises:
+        SyntaxFailed: when a comment does not end.
+    """
+    while True:
+        found = _SKIPPED.match(text, at)
+        at = found.end() if found else at
+        if not text.startswith("/*", at):
+            return at
+        at = comment_end(text, at)
+
+
+def comment_end(text: str, at: int) -> int:
+    """Return where the comment that begins at `at` ends; those in it are counted.
+
+    Raises:
+        SyntaxFailed: when it does not.
+        Unsupported: when there are too many in it.
+    """
+    depth = 0
+    for number, edge in enumerate(_EDGES.finditer(text, at)):
+        depth += -1 if edge[0] == "*/" else len(edge[0]) // 2
+        if depth == 0:
+            return edge.end()
+        if number > MANY:
+            raise too_odd()
+    raise failed("unterminated /* comment", text, at)
+
+
+def dollars_end(text: str, at: int) -> int:
+    """Return where the literal in dollars that begins at `at` ends; `at` if none begins there.
+
+    Raises:
+        SyntaxFailed: when it does not end.
+    """
+    tag = _TAG.match(text, at)
+    if tag is None:
+        return at
+    end = text.find(tag[0], tag.end())
+    if end < 0:
+        raise failed("unterminated dollar-quoted string", text, at)
+    return end + len(tag[0])
+
+
+def stuck(text: str, at: int) -> SyntaxFailed:
+    """Return the error for a place where no token begins."""
+    told = next(words for pattern, words in _STUCK.items() if re.match(pattern, text[at : at + 4]))
+    return failed(told, text, at)
+
+
+def too_odd() -> Unsupported:
+    """Return the error for a text that takes too long to read."""
+    return Unsupported("the statement has too many comments or quoted parts within each other")
+
+
+def failed(words: str, text: str, at: int) -> SyntaxFailed:
+    """Return PostgreSQL's error of these words about the token at `at`."""
+    near = text[at:] if words.startswith("unterminated") else next(iter(_JUNK.findall(text[at : at + _SHOWN])), "")
+    return SyntaxFailed(f'{words} at or near "{near}"', position=at + 1)
+
+
+def _quoted_by_dollars(text: str, at: int) -> Token:
+    end = dollars_end(text, at)
+    if end > at:
+        return Token(Sort.DOLLARS, text[at:end], at, end)
+    if text[at] == "$" and not text[at + 1 : at + 2].isdecimal():
+        return Token(Sort.OTHER, "$", at, at + 1)
+    raise stuck(text, at)
+
+
+def _length(signs: str) -> int:
+    """Return how much of signs without anything between them is one operator."""
+    length = len(signs)
+    if _MAY_END_SO.isdisjoint(signs):
+        return max(len(signs.rstrip("+-")), 1)
+    while length > 1 and signs[length - 1] in "+-" and _MAY_END_SO.isdisjoint(signs[: length - 1]):
+        length -= 1
+    return length
