@@ -93,7 +93,7 @@ def negotiation(start: Start) -> bytes:
     unknown = [name for name in start.options if name.startswith("_pq_.")]
     if start.minor == 0 and not unknown:
         return b""
-    return message(b"v", uint32(0), uint32(len(unknown)), *map(text, unknown))
+    return message(b"v", uint32(_VERSION << 16), uint32(len(unknown)), *map(text, unknown))
 
 
 async def log_in(pipe: Pipe, incoming: Frames, verifier: Verifier, limits: Limits) -> None:
