@@ -9,6 +9,7 @@ from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.dialect import render
 from dpsql.rewrite.empty import is_empty, limit_of
+from dpsql.rewrite.mentions import reads
 from dpsql.rewrite.parse import SPACE, Statement, Wrap, parse
 from dpsql.rewrite.scopes import Kind, find, probe
 from dpsql.rewrite.simplify import simplify
@@ -37,7 +38,9 @@ def take_apart(text: str, policy: Policy) -> Asked | None:
     """Return what is asked of protected tables; None when the statement is the shadow's own business."""
     statement = None if len(text) > _LONGEST else parse(text)
     if statement is None:
-        return _not_understood(text) if _QUERY.match(text) else None
+        # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
+        protected = {table.name for table in policy.tables.values() if not table.public}
+        return _not_understood(text) if _QUERY.match(text) and reads(text, protected) else None
     try:
         return _understood(statement, policy)
     except RecursionError:

@@ -11,10 +11,18 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import TokenType
+
+from dpsql.errors import Unsupported
+from dpsql.lexer.tokens import Sort, tokens
 
 _STEPS = 30
 """Steps that the parser may take for each token; statements of people and tools need one or two."""
 _OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
+
+
+_PARAMETER = "\ue000"
+"""Stands for the `$` of a parameter: a character of no script, which no statement has outside quotes."""
 
 
 class TooComplexError(Exception):
@@ -27,7 +35,10 @@ class Client(Postgres):
     class Tokenizer(Postgres.Tokenizer):
         """A tokenizer for which `@` is PostgreSQL's operator (which nobody uses), and no parameter."""
 
-        SINGLE_TOKENS: ClassVar = {k: v for k, v in Postgres.Tokenizer.SINGLE_TOKENS.items() if k != "@"}
+        SINGLE_TOKENS: ClassVar = {
+            **{k: v for k, v in Postgres.Tokenizer.SINGLE_TOKENS.items() if k != "@"},
+            _PARAMETER: TokenType.PARAMETER,
+        }
 
     class Parser(PostgresParser):
         """A parser that recognises syntax, not functions."""
@@ -53,6 +64,25 @@ class Client(Postgres):
 
 
 _CLIENT = Client()
+
+
+def with_marked_parameters(text: str) -> str:
+    """Return `text`, as long as it was, with another sign for the `$` of parameters: `($1,$2)` is no quote `$1,$`.
+
+    Raises:
+        SyntaxFailed: PostgreSQL would not read it.
+        Unsupported: it has that sign already.
+    """
+    if "$" not in text and _PARAMETER not in text:
+        return text
+    if _PARAMETER in text:
+        raise Unsupported("a statement over a protected table can't have the character U+E000")
+    parts, at = [], 0
+    for token in tokens(text):
+        if token.sort is Sort.PARAMETER:
+            parts += [text[at : token.start], _PARAMETER]
+            at = token.start + 1
+    return "".join([*parts, text[at:]])
 
 
 def render(node: exp.Expr) -> str:

@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.rewrite.dialect import Client, TooComplexError
+from dpsql.errors import DpsqlError
+from dpsql.rewrite.dialect import Client, TooComplexError, with_marked_parameters
 
 # Each character can be read in one way only: a text that does not match must not be tried in all the others.
 SPACE = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
@@ -90,11 +91,11 @@ def _closing(text: str) -> int:
     """Return where the parenthesis that was open before `text` closes."""
     depth = 1
     try:
-        for token in Client().tokenize(text):
+        for token in Client().tokenize(with_marked_parameters(text)):
             depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
             if depth == 0:
                 return int(token.start)
-    except SqlglotError:
+    except (SqlglotError, DpsqlError):
         pass
     return len(text)
 
@@ -102,11 +103,12 @@ def _closing(text: str) -> int:
 def _query(text: str) -> exp.Query | None:
     dialect = Client()
     try:
+        text = with_marked_parameters(text)
         tokens = dialect.tokenize(text)
         if _has_odd_number(text, tokens):
             return None
         trees = [t for t in dialect.parser().parse(tokens, text) if t is not None]
-    except (SqlglotError, RecursionError, TooComplexError):
+    except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
         return None
     return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
 

@@ -46,6 +46,25 @@ def test_aggregates_are_answered(here: Site) -> None:
     assert _rows(here, "SELECT count(*) FROM trips WHERE pickup_zone = ANY($1)", [1, 2]) == [(1200,)]
 
 
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        ("pickup_zone IN ($1,$2)", (1, 2)),
+        ("pickup_zone = ANY(array[$1,$2]::int[])", (1, 2)),
+        ("pickup_zone-$1=$2-$1 OR pickup_zone=$1", (1, 2)),
+    ],
+)
+def test_parameters_need_no_space(here: Site, condition: str, values: tuple[int, ...]) -> None:
+    """As most drivers and mappers write them."""
+    assert _rows(here, f"SELECT count(*) FROM trips WHERE {condition}", *values) == [(1200,)]
+
+
+def test_statements_about_a_table_are_passed_on(here: Site) -> None:
+    """Its name in a literal, in syntax that only PostgreSQL knows, reads no row."""
+    found = _rows(here, "SELECT '{int}'::regtype[]::text, relname FROM pg_class WHERE relname = 'trips'")
+    assert found == [("{integer}", "trips")]
+
+
 def test_rows_are_refused(here: Site) -> None:
     """With PostgreSQL's code."""
     with pytest.raises(asyncpg.InsufficientPrivilegeError) as caught:

@@ -74,7 +74,7 @@ def test_temporary_table_keeps_an_answer(connection: psycopg.Connection) -> None
 
 @pytest.mark.parametrize("version", ["3.2", "latest"])
 def test_newer_protocols_are_brought_down(here: Site, version: str) -> None:
-    """libpq that asks for more goes on with the protocol that it is offered."""
+    """Libpq that asks for more goes on with the protocol that it is offered."""
     with psycopg.connect(f"{here.dsn} max_protocol_version={version}", autocommit=True) as connection:
         assert connection.info.vendor == "PostgreSQL"
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
