@@ -29,6 +29,7 @@ from dpsql.public import Public, read_public
 from dpsql.question import Settings
 from dpsql.rewrite.literal import format_value
 from dpsql.rewrite.oracle import Oracle
+from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
@@ -196,6 +197,7 @@ class Server:
             config.policy.dataset,
             config.listen.host,
             config.listen.port,
+            secret=kept_secret(secret_file(config.shadow, config.file.parent)),
             tls=_tls(config.listen.tls),
         )
         await listener.start()

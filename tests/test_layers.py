@@ -18,7 +18,7 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
-    frozenset({"accounts", "books", "explain", "measuring", "observe", "plan", "public"}),
+    frozenset({"accounts", "books", "explain", "measuring", "observe", "plan", "public", "secret"}),
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"rewrite"}),
@@ -31,7 +31,8 @@ ORDER = (
 ALLOWED: Mapping[str, Mapping[str, str]] = {
     "secrets": {
         "wire.scram": "salts and nonces of the log-in",
-        "wire.house": "the keys by which a session is cancelled, and the salts of unknown names",
+        "wire.house": "the keys by which a session is cancelled",
+        "secret": "what makes the salts of unknown names",
         "demo.setting": "the passwords of the demo's users",
         "web.sessions": "the keys of those who are logged in",
         "local": "the password of a connection to a server of our own",

@@ -1,18 +1,22 @@
-"""How often somebody may try to log in: a sliding window for each address and for each name.
+"""How often somebody may try to log in: a sliding window for each place, and for each name tried from one place.
 
-The limit of a name is wider than that of an address, so that a stranger can slow down guesses at a name from many places but
-one stranger can't lock its owner out.
+Nobody waits for what others do elsewhere, so that a stranger can't lock a name's owner out, from however many places.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dpsql.wire.attempts import place_of
+
 WINDOW = 300.0
 """Seconds after which an attempt is forgotten."""
-PER_ADDRESS = 10
-PER_NAME = 50
+PER_PLACE = 50
+PER_NAME = 10
 _MOST = 10_000
-"""How many addresses and names are remembered; beyond that everybody waits until the window has passed."""
+"""How many places and names are remembered; beyond that those that tried longest ago are forgotten."""
+
+_Key = tuple[str, str | None]
 
 
 @dataclass(slots=True)
@@ -20,34 +24,33 @@ class Attempts:
     """The attempts of the last minutes that have not succeeded."""
 
     clock: Callable[[], float]
-    _times: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    _times: OrderedDict[_Key, list[float]] = field(default_factory=OrderedDict)
 
     def begin(self, address: str, name: str) -> float:
         """Count an attempt and return 0, or return the seconds to wait and count nothing."""
-        now = self.clock()
-        self._forget(now)
-        keys = (("address", address), ("name", name))
-        wait = max(self._wait(key, most, now) for key, most in zip(keys, (PER_ADDRESS, PER_NAME), strict=True))
-        if not wait:
-            for key in keys:
-                self._times.setdefault(key, []).append(now)
-        return wait
+        now, place = self.clock(), place_of(address)
+        keys: tuple[_Key, _Key] = ((place, None), (place, name))
+        wait = max(self._wait(key, most, now) for key, most in zip(keys, (PER_PLACE, PER_NAME), strict=True))
+        if wait:
+            return wait
+        for key in keys:
+            self._times[key] = [time for time in self._times.get(key, []) if time + WINDOW > now] + [now]
+            self._times.move_to_end(key)
+        while len(self._times) > _MOST:
+            self._times.popitem(last=False)
+        return 0.0
 
     def succeed(self, address: str, name: str) -> None:
-        """Forget the attempts of somebody who has come in."""
-        self._times.pop(("address", address), None)
-        self._times.pop(("name", name), None)
+        """Forget the attempts of somebody who has come in: the name's, and as many of the place's."""
+        place = place_of(address)
+        times = self._times.pop((place, name), [])
+        kept = list(self._times.pop((place, None), []))
+        for time in times:
+            if time in kept:
+                kept.remove(time)
+        if kept:
+            self._times[place, None] = kept
 
-    def _wait(self, key: tuple[str, str], most: int, now: float) -> float:
+    def _wait(self, key: _Key, most: int, now: float) -> float:
         times = self._times.get(key, [])
-        if len(times) >= most:
-            return times[-most] + WINDOW - now
-        return WINDOW if not times and len(self._times) >= _MOST else 0.0
-
-    def _forget(self, now: float) -> None:
-        for key in list(self._times):
-            kept = [time for time in self._times[key] if time + WINDOW > now]
-            if kept:
-                self._times[key] = kept
-            else:
-                del self._times[key]
+        return max(times[-most] + WINDOW - now, 0.0) if len(times) >= most else 0.0

@@ -1,15 +1,21 @@
-"""How often a log-in may fail: as one user from one address, and from one address as anybody."""
+"""How often a log-in may fail: as one user from one place, and from one place as anybody.
 
+A place is an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer.
+"""
+
+import ipaddress
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
-_MOST_KNOWN = 10_000  # whoever tries from many addresses must not fill the memory
+_MOST_KNOWN = 10_000  # whoever tries from many places must not fill the memory
+_NETWORK = 64  # bits
 
 
 class Attempts:
     """Counts failures; who has too many of them within the window is barred until they are old.
 
-    A user is barred from one address only, so that nobody can lock somebody else out.
+    A user is barred from one place only, so that nobody can lock somebody else out. While many places are counted those
+    that failed longest ago are forgotten; nobody is barred because of others.
     """
 
     def __init__(self, per_user: int, per_address: int, window: float, clock: Callable[[], float]) -> None:
@@ -22,11 +28,13 @@ class Attempts:
 
     def barred(self, user: str, address: str) -> bool:
         """Say whether nothing more is to be tried."""
-        return self._recent((user, address)) >= self._per_user or self._recent(address) >= self._per_address
+        place = place_of(address)
+        return self._recent((user, place)) >= self._per_user or self._recent(place) >= self._per_address
 
     def failed(self, user: str, address: str) -> None:
         """Note a failure."""
-        for key, limit in (((user, address), self._per_user), (address, self._per_address)):
+        place = place_of(address)
+        for key, limit in (((user, place), self._per_user), (place, self._per_address)):
             self._failures.setdefault(key, deque(maxlen=limit)).append(self._clock())
             self._failures.move_to_end(key)
         while len(self._failures) > _MOST_KNOWN:
@@ -34,10 +42,23 @@ class Attempts:
 
     def succeeded(self, user: str, address: str) -> None:
         """Forget that the user failed."""
-        self._failures.pop((user, address), None)
+        self._failures.pop((user, place_of(address)), None)
 
     def _recent(self, key: Hashable) -> int:
         times = self._failures.get(key, deque())
         while times and times[0] <= self._clock() - self._window:
             times.popleft()
         return len(times)
+
+
+def place_of(address: str) -> str:
+    """Return where an address is: itself, or its network where one client may have as many as it likes."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, _NETWORK), strict=False))

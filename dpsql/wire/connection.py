@@ -133,11 +133,12 @@ class Connection:
 
     async def _check_password(self, user: str) -> None:
         house, address = self._house, self._pipe.address
-        if house.attempts.barred(user, address):
+        barred = partial(house.attempts.barred, user, address)
+        if barred():
             _LOG.warning("too many failed log-ins as %r from %s", user, address)
             raise AuthFailed
         try:
-            await greeting.log_in(self._pipe, self._incoming, house.verifier(user), house.limits)
+            await greeting.log_in(self._pipe, self._incoming, house.verifier(user), house.limits, barred)
         except AuthFailed:
             house.attempts.failed(user, address)
             raise

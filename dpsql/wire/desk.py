@@ -142,7 +142,7 @@ class Desk:
             raise unread()
         if strings != "on":
             raise Unsupported(
-                "dpsql reads statements with standard_conforming_strings = on only",
+                "statements are read with standard_conforming_strings = on only",
                 hint="SET standard_conforming_strings = on",
             )
         return codec

@@ -2,7 +2,7 @@
 
 import ssl
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -96,11 +96,11 @@ def negotiation(start: Start) -> bytes:
     return message(b"v", uint32(_VERSION << 16), uint32(len(unknown)), *map(text, unknown))
 
 
-async def log_in(pipe: Pipe, incoming: Frames, verifier: Verifier, limits: Limits) -> None:
-    """Ask for the password and check it.
+async def log_in(pipe: Pipe, incoming: Frames, verifier: Verifier, limits: Limits, barred: Callable[[], bool]) -> None:
+    """Ask for the password and check it, unless at that moment nothing more is to be checked.
 
     Raises:
-        AuthFailed: when it is not the user's.
+        AuthFailed: when it is not the user's, or `barred`.
         ProtocolError: when the client sends something else.
         EOFError: when it goes.
     """
@@ -111,7 +111,10 @@ async def log_in(pipe: Pipe, incoming: Frames, verifier: Verifier, limits: Limit
         raise AuthFailed
     exchange = Exchange(verifier)
     pipe.write(_authentication(_SASL_CONTINUE, exchange.challenge(rest[4:])))
-    final = exchange.conclude(await _password_message(incoming, limits))
+    last = await _password_message(incoming, limits)
+    if barred():  # others that began at the same time may have failed since
+        raise AuthFailed
+    final = exchange.conclude(last)
     pipe.write(_authentication(_SASL_FINAL, final) + _authentication(_OK))
 
 

@@ -69,11 +69,14 @@ class House:
         *,
         open_shadow: Callable[[asyncio.Protocol], Awaitable[None]],
         shadow_secret: str,
+        secret: bytes,
         workers: Executor,
         tls: ssl.SSLContext | None,
         limits: Limits,
     ) -> None:
         """`open_shadow` connects a protocol to the shadow, or raises OSError; `shadow_secret` lets it in.
+
+        `secret` makes the salts of names that nobody has; the same after a restart, or these could be told apart.
 
         Raises:
             ValueError: when a verifier is none.
@@ -88,7 +91,7 @@ class House:
         self._shadow_is_there = asyncio.Event()
         self._seats: dict[int, _Seat] = {}
         self._present: Counter[str] = Counter()
-        self._secret = secrets.token_bytes(32)
+        self._secret = secret
         self.answers = Current(answers)
         self.furnish(answers, users)
 

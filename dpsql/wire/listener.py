@@ -32,10 +32,11 @@ class Listener:
         host: str,
         port: int,
         *,
+        secret: bytes,
         tls: ssl.SSLContext | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """Port 0 lets the system choose one; `port` tells which."""
+        """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
         self.host = host
         self.port = port
         self._shadow = shadow
@@ -46,6 +47,7 @@ class Listener:
             database,
             open_shadow=self._open_shadow,
             shadow_secret=shadow.secret,
+            secret=secret,
             workers=self._workers,
             tls=tls,
             limits=limits or Limits(),

@@ -21,7 +21,9 @@ def listening(
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on."""
     users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}
-    served = Listener(answers, shadow.address, users, "taxi", "127.0.0.1", 0, tls=tls, limits=limits)
+    served = Listener(
+        answers, shadow.address, users, "taxi", "127.0.0.1", 0, secret=b"of the tests", tls=tls, limits=limits
+    )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

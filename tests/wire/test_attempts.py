@@ -4,8 +4,9 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.attempts import Attempts
+from dpsql.wire.attempts import Attempts, place_of
 from tests.wire.exact import Exact
+from tests.wire.guess import Guess
 from tests.wire.listening import dsn, listening
 
 
@@ -30,6 +31,39 @@ def test_address_is_barred_whoever_it_names() -> None:
         attempts.failed(name, "x")
     assert attempts.barred("d", "x")
     assert not attempts.barred("d", "y")
+
+
+def test_network_of_one_customer_is_one_place() -> None:
+    """Whoever has 2^64 addresses has no more attempts for it; the network beside it has its own."""
+    attempts = Attempts(2, 100, 60, lambda: 0.0)
+    for number in range(2):
+        attempts.failed("ana", f"2001:db8::{number:x}")
+    assert attempts.barred("ana", "2001:db8::ffff")
+    assert not attempts.barred("ana", "2001:db8:0:1::")
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("", ""),
+        ("a name", "a name"),
+    ],
+)
+def test_places(address: str, place: str) -> None:
+    """An IPv4 address in any spelling, an IPv6 network, or what is no address."""
+    assert place_of(address) == place
+
+
+def test_twenty_thousand_networks_lock_nobody_out() -> None:
+    """Failures elsewhere fill no table that others need."""
+    attempts = Attempts(2, 100, 60, lambda: 0.0)
+    for number in range(20_000):
+        attempts.failed("ana", f"2001:db8:{number:x}::1")
+    assert not attempts.barred("ana", "192.0.2.1")
 
 
 def test_success_forgets_the_users_failures() -> None:
@@ -62,3 +96,14 @@ def test_server_stops_checking_after_ten_failures(shadow: Postgres, answers: Exa
     with listening(answers, shadow) as (served, _):
         where = dsn(served)
         assert len({told("wrong") for _ in range(10)} | {told("pw")}) == 1
+
+
+def test_guesses_at_the_same_time_are_no_more_than_in_a_row(shadow: Postgres, answers: Exact) -> None:
+    """Forty log-ins begin before the first one fails; ten are checked, and the right password among the rest is not."""
+    with listening(answers, shadow) as (served, _):
+        exchanges = [Guess(served, "wrong") for _ in range(40)] + [Guess(served, "pw")]
+        assert [guess.is_let_in() for guess in exchanges] == [False] * 41
+        assert served._house.attempts.barred("ana", "127.0.0.1")
+    with listening(answers, shadow) as (served, _):
+        exchanges = [Guess(served, "pw") for _ in range(40)]
+        assert all(guess.is_let_in() for guess in exchanges)

@@ -11,6 +11,9 @@ import pytest
 
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.listener import Listener
+from tests.wire.exact import Exact
+from tests.wire.guess import Guess
+from tests.wire.listening import listening
 from tests.wire.raw import SYNC, Raw, parse, query
 
 Connect = Callable[..., psycopg.Connection]
@@ -89,20 +92,20 @@ def test_wrong_password_and_unknown_user_are_told_alike(listener: Listener) -> N
     assert refused("ana", "wrong") == refused("nobody-here", "pw")
 
 
-def test_unknown_user_gets_the_same_salt_each_time(listener: Listener) -> None:
-    """A salt that changes would tell that the user does not exist."""
-    first = b"SCRAM-SHA-256\0" + struct.pack("!I", 11) + b"n,,n=,r=abc"
-    hello = b"p" + struct.pack("!I", len(first) + 4) + first
+def test_unknown_user_gets_the_same_salt_each_time(shadow: Postgres, answers: Exact) -> None:
+    """A salt that changes, at a restart or before, would tell that the user does not exist."""
 
-    def salt() -> bytes:
-        with socket.create_connection(("127.0.0.1", listener.port), timeout=10) as raw:
-            raw.sendall(packet(b"user\0mallory\0\0") + hello)
-            received = b""
-            while b",s=" not in received or b",i=" not in received:
-                received += raw.recv(65536)
-        return received.split(b",s=")[1].split(b",")[0]
+    def salt(user: str) -> bytes:
+        guess = Guess(served, "wrong", user)
+        guess.close()
+        return guess.challenge.split(b",s=")[1]
 
-    assert salt() == salt()
+    salts = []
+    for _ in range(2):
+        with listening(answers, shadow) as (served, _):
+            salts += [salt("mallory"), salt("mallory")]
+            assert salt("trudy") != salts[0]
+    assert len(set(salts)) == 1
 
 
 def test_other_database_is_unknown(listener: Listener) -> None:

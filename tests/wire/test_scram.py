@@ -2,8 +2,6 @@
 
 import base64
 import contextlib
-import hashlib
-import hmac
 
 import pytest
 from hypothesis import given
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 from dpsql.errors import AuthFailed
 from dpsql.wire.scram import Exchange, Verifier
+from tests.wire.guess import proof
 
 RFC_VERIFIER = (
     "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"
@@ -19,23 +18,13 @@ RFC_VERIFIER = (
 """Of the password `pencil` with the salt of RFC 7677."""
 
 
-def _proof(password: str, challenge: bytes, bare: str, without_proof: str) -> bytes:
-    """Compute a client's proof from the definition (RFC 5802, section 3)."""
-    salt = base64.b64decode(challenge.split(b",s=")[1].split(b",")[0])
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
-    client = hmac.digest(salted, b"Client Key", "sha256")
-    signed = f"{bare},{challenge.decode()},{without_proof}".encode()
-    signature = hmac.digest(hashlib.sha256(client).digest(), signed, "sha256")
-    return base64.b64encode(bytes(a ^ b for a, b in zip(client, signature, strict=True)))
-
-
 def _log_in(verifier: Verifier, password: str, *, header: str = "n,,", binding: str | None = None) -> bytes:
     """Go through the exchange as a client does."""
     exchange, bare = Exchange(verifier), "n=,r=rOprNGfwEbeRWgbNEkqO"
     challenge = exchange.challenge((header + bare).encode())
     nonce = challenge.split(b",")[0].decode()
     without_proof = f"c={base64.b64encode((binding or header).encode()).decode()},{nonce}"
-    return exchange.conclude(without_proof.encode() + b",p=" + _proof(password, challenge, bare, without_proof))
+    return exchange.conclude(without_proof.encode() + b",p=" + proof(password, challenge, bare, without_proof))
 
 
 def test_verifier_of_the_rfc_is_read_and_written() -> None:
