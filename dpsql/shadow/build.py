@@ -31,7 +31,7 @@ def ensure(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
         if _stamped(server, connection, policy.dataset) == stamp:
             return False
         _drop_databases(connection)
-        role.create_roles(connection, users, server.address.secret)
+        role.create_roles(connection, users)
         connection.execute(SQL("CREATE DATABASE {}").format(Identifier(policy.dataset)))
         role.close_databases(connection, policy.dataset)
     with psycopg.connect(server.dsn(policy.dataset)) as connection:

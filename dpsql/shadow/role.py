@@ -54,10 +54,10 @@ END $$
 """
 
 
-def create_roles(connection: Connection, users: Mapping[str, str], secret: str) -> None:
+def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
     """Make the cluster's roles exactly these users', whoever was there before; connected to any of its databases.
 
-    All log in with the one secret, which only dpsql knows.
+    All log in with the owner's secret, which only dpsql knows.
 
     Raises:
         ConfigError: for a user's name that can't be a role.
@@ -69,9 +69,10 @@ def create_roles(connection: Connection, users: Mapping[str, str], secret: str) 
     for user in users:
         if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, "public", "none", ""):
             raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
+    ((verifier,),) = connection.execute("SELECT rolpassword FROM pg_authid WHERE rolname = %s", (OWNER,)).fetchall()
     for user in (ORACLE, *users):
         made = SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
-        connection.execute(made.format(Identifier(user), secret))
+        connection.execute(made.format(Identifier(user), verifier))
         if user != ORACLE:
             connection.execute(SQL("GRANT {} TO {}").format(Identifier(CLIENTS), Identifier(user)))
 

@@ -1,6 +1,6 @@
-"""Sees to it that no client fills the disk with temporary tables, or leaves a setting behind for later sessions.
+"""Sees to it that no client fills the disk with temporary tables, or leaves settings and passwords for later sessions.
 
-PostgreSQL has no limit for the one (`temp_file_limit` is about sorting) and no privilege for the other.
+PostgreSQL has no limit for the one (`temp_file_limit` is about sorting) and no privilege for the others.
 """
 
 import logging
@@ -32,6 +32,11 @@ SELECT pid, sum(size)::bigint FROM files LEFT JOIN sessions ON files.number = se
  GROUP BY 1 ORDER BY 2 DESC, 1
 """  # both parts are above
 _STORED = "DELETE FROM pg_catalog.pg_db_role_setting WHERE setrole <> 0 RETURNING setrole::regrole::text"
+_LOCKED = """
+UPDATE pg_catalog.pg_authid AS r SET rolpassword = o.rolpassword FROM pg_catalog.pg_authid AS o
+ WHERE o.rolname = current_user AND r.rolcanlogin AND r.rolpassword IS DISTINCT FROM o.rolpassword RETURNING r.rolname
+"""
+"""A role may also change the password that dpsql logs it in with, and would lock its users out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ class Warden:
             self._connection = psycopg.connect(self._dsn, autocommit=True)
         for (role,) in self._connection.execute(_STORED).fetchall():
             _LOG.error("settings that %s had stored for later sessions were taken back", role)
+        for (role,) in self._connection.execute(_LOCKED).fetchall():
+            _LOG.error("the password that %s had changed was set back", role)
         kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
         for pid in _too_much(kept, self._limits):
             self._connection.execute("SELECT pg_terminate_backend(%s)", (pid,))

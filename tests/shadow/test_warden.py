@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -75,6 +76,16 @@ def test_stored_settings_are_taken_back(connect: Connect, shadow: Postgres, capl
         _until(lambda: "ana" in caplog.text)
     path = connect("ana").execute("show search_path").fetchone()
     assert path == ('"$user", public',)
+
+
+def test_changed_password_is_set_back(connect: Connect, shadow: Postgres, caplog: pytest.LogCaptureFixture) -> None:
+    """PostgreSQL lets every role change its own, by which dpsql logs it in; its users would be locked out."""
+    connect("ana").execute("alter role ana password 'mine'")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        connect("ana")
+    with caplog.at_level(logging.ERROR, "dpsql.shadow"), closing(Warden(shadow.dsn("postgres"))):
+        _until(lambda: "password that ana" in caplog.text)
+    assert connect("ana").execute("select 1").fetchone() == (1,)
 
 
 def test_it_goes_on_after_its_session_is_lost(connect: Connect, shadow: Postgres, warden: Warden) -> None:
