@@ -155,6 +155,14 @@ def read_foreign(path: Path) -> str:
         return file.read(_SMALL).decode(errors="replace")
 
 
+def last_words(log: Path) -> str:
+    """Return the end of the server's log; whatever runs in the server can write there, also what terminals obey."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _SMALL))
+        said = file.read(_SMALL).decode(errors="replace")
+    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in said)
+
+
 def _sockets(home: Path, account: Account | None) -> Path:
     """Return an empty directory that only the server's account enters, with a path short enough for a socket."""
     sockets = home / "sockets"

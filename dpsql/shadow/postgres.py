@@ -131,7 +131,7 @@ class Postgres:
 
     def _failure(self) -> ConfigError:
         log = self._place.log
-        _LOG.error("the shadow did not start: %s", log.read_text(errors="replace")[-2000:])
+        _LOG.error("the shadow did not start: %s", place.last_words(log))
         return ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
 
 

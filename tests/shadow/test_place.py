@@ -17,7 +17,7 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.shadow.account import NAME, Account
-from dpsql.shadow.place import home_of
+from dpsql.shadow.place import home_of, last_words
 from dpsql.shadow.postgres import OWNER, Postgres
 from tests.ordinary import NOBODY, ordinary_python
 
@@ -224,6 +224,15 @@ def test_account_is_the_shadows_own(home: Path, account: Account) -> None:
             Postgres.start(home / "shadow", account=name)
     with pytest.raises(ConfigError, match='no account "dpsql-missing"'):
         Postgres.start(home / "shadow", account="dpsql-missing")
+
+
+def test_log_is_shown_without_what_terminals_obey(tmp_path: Path) -> None:
+    """Code in the server can write to its log, as much as it likes; the operator is shown the end."""
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 10_000_000 + b"\nFATAL: no\x1b]0;title\x07 \xff\n")
+    shown = last_words(log)
+    assert shown.endswith("x\nFATAL: no?]0;title? \N{REPLACEMENT CHARACTER}\n")
+    assert len(shown) < 5000
 
 
 def test_only_root_names_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
