@@ -1,5 +1,6 @@
 """The ledger's SQLite file: its tables, and transactions that survive a kill or a power cut at any moment."""
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -8,10 +9,11 @@ from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 
-from dpsql.errors import ConfigError
+from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.privacy import mark, sqlite_owner, sqlite_trouble
 from dpsql.privacy.ledger import Clock, DataSet
 
+_LOG = logging.getLogger("dpsql.ledger")
 _VERSION = 2
 _PATIENCE = 60.0
 """Seconds to wait for another process's transaction; one takes milliseconds."""
@@ -140,6 +142,17 @@ class SqliteFile:
         sqlite_trouble.check_place(self._path, self._inode)
         sqlite_trouble.check_room(self._path)
 
+    def check_owner(self, connection: sqlite3.Connection) -> None:
+        """Return if the ledger still is the data set's for which it was opened.
+
+        Raises:
+            LedgerFailed: somebody has let another one adopt it.
+        """
+        owner = sqlite_owner.owner(connection)
+        if owner is None or owner.dataset != self._dataset:
+            _LOG.error("the ledger can't be used: another data set has adopted %s", self._path)
+            raise LedgerFailed
+
     def note(self, line: int) -> None:
         """Remember, outside of the file, that it has this line."""
         mark.write(self._path, mark.Mark(self._ledger, self._dataset.name, line))
@@ -171,22 +184,24 @@ class SqliteFile:
                 sqlite_owner.own(connection, dataset, now, "adopted")
             self.identity, self._ledger = f"{owner.ledger} {dataset.name} {dataset.source}", owner.ledger
             (lines,) = connection.execute("SELECT coalesce(max(id), 0) FROM charges").fetchone()
-            self._compare(path, lines, way)
+            if self._differs(path, lines, way):
+                sqlite_owner.own(connection, dataset, now, "--new-ledger")
         self.note(lines)
 
-    def _compare(self, path: Path, lines: int, way: Way) -> None:
-        """Return if the file is what was here last time.
+    def _differs(self, path: Path, lines: int, way: Way) -> bool:
+        """Return whether the file is another one than was here last time, or an older copy.
 
         Raises:
-            ConfigError: it is another one, or an older copy.
+            ConfigError: it is, and nobody has said that it may be.
         """
         last = mark.read(path)
-        if last is None or way is Way.ANEW:
-            return
+        if last is None or (last.ledger == self._ledger and last.lines <= lines):
+            return False
+        if way is Way.ANEW:
+            return True
         if last.ledger != self._ledger:
             raise _gone(path, "is not the one that was here")
-        if last.lines > lines:
-            raise _gone(path, f"is an older copy: {last.lines - lines:,} charges are missing")
+        raise _gone(path, f"is an older copy: {last.lines - lines:,} charges are missing")
 
 
 def _gone(path: Path, how: str) -> ConfigError:

@@ -180,6 +180,7 @@ class SqliteLedger:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
         self._file.check()
         with self._file.write() as connection:
+            self._file.check_owner(connection)
             now = self._now()
             found = [_find(connection, account, item) for item in items]
             if not ready.issuperset(_unmeasured(found)):

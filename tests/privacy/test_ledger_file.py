@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.errors import ConfigError
+from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.policy.model import Period
 from dpsql.privacy import sqlite_file, sqlite_owner
 from dpsql.privacy.ledger import DataSet
@@ -118,6 +118,15 @@ def test_an_adopted_ledger_keeps_what_was_charged(tmp_path: Path, clock: Clock) 
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         connection.execute("UPDATE owners SET dataset = 'taxi'")
     connection.close()
+
+
+def test_a_ledger_that_another_has_adopted_pays_no_more(tmp_path: Path, clock: Clock) -> None:
+    """The server that has it open would charge another data set's budget, and answer from its releases."""
+    with SqliteLedger(tmp_path / "ledger.db", clock, TAXI) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+        SqliteLedger(tmp_path / "ledger.db", clock, BIKES, Way.ADOPTED).close()
+        with pytest.raises(LedgerFailed):
+            ask(ledger, account_of(), item_of("a"))
 
 
 def as_of_version_one(path: Path) -> None:

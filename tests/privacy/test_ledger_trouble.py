@@ -134,9 +134,13 @@ def test_an_older_copy_is_noticed(tmp_path: Path, clock: Clock) -> None:
     shutil.copy(tmp_path / "foreign.db", file)
     with pytest.raises(ConfigError, match="is not the one that was here"):
         SqliteLedger(file, clock)
-    with SqliteLedger(file, clock, way=Way.ANEW) as ledger:
-        ask(ledger, account_of(), item_of("a"))
+    for _ in range(2):
+        with SqliteLedger(file, clock, way=Way.ANEW) as ledger:
+            ask(ledger, account_of(), item_of("a"))
     SqliteLedger(file, clock).close()
+    connection = sqlite3.connect(file)
+    assert connection.execute("SELECT reason FROM owners").fetchall() == [("made",), ("--new-ledger",)]
+    connection.close()
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"ledger": 1}'])
