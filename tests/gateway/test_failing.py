@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import AccountClosed, DpsqlError, EngineFailed, EngineLost, QueryCanceled
+from dpsql.errors import AccountClosed, DpsqlError, EngineAway, EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Limits, Policy
 from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation
@@ -142,6 +142,17 @@ def test_a_first_part_that_failed_is_not_paid_for_beside_others(rides: Memory, n
     for _ in range(3):
         told(client, BOTH)
     assert (engine.runs, client.charges) == (1, 2)
+
+
+def test_what_is_known_to_fail_needs_no_engine(policy: Policy, new_client: NewClient) -> None:
+    """Nothing of it is made ready: it fails alike while the engine is away."""
+    memory = Memory(policy)
+    client = new_client(Watched(memory, before=fail))
+    first = told(client, BOTH)
+    memory.close()
+    assert told(client, BOTH) == first
+    assert told(client, COUNT)[0] is EngineAway
+    assert client.charges == 2
 
 
 def test_another_role_pays_for_what_failed(rides: Memory, new_client: NewClient) -> None:

@@ -102,6 +102,17 @@ def test_a_release_answers_for_its_own_records_only(rides: Memory, new_client: N
     assert (engine.runs, charges) == (3, 3)
 
 
+def test_keys_of_releases_contain_whose_they_are(rides: Memory, new_client: NewClient, tmp_path: Path) -> None:
+    """Releases of two ledgers, or of two data sets, bear different names, so that none is ever taken for another."""
+    keys = []
+    for number, name in enumerate(("taxi", "taxi", "bikes")):
+        with SqliteLedger(tmp_path / f"{number}.db", noon, DataSet(name, "here")) as ledger:
+            client = new_client(rides, ledger=ledger)
+            client.ask(COUNT)
+            keys.append(entries(client)[0].key)
+    assert len(set(keys)) == 3
+
+
 def test_the_parts_of_a_statement_share_its_epsilon(rides: Memory, policy: Policy, new_client: NewClient) -> None:
     """However many measurements a statement needs, their costs add up to its ε."""
     client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))

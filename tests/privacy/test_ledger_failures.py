@@ -45,6 +45,14 @@ def test_failures_of_several_days_do_not_add_up(ledger: SqliteLedger, clock: Clo
         ask(ledger, account, item_of("c"))
 
 
+def test_what_took_too_long_counts_like_what_failed(ledger: SqliteLedger) -> None:
+    """How long a statement takes depends on rows."""
+    account = patient(2)
+    fail(ledger, account, "a", Failure(Failing.LATE, "the time limit was met"))
+    fail(ledger, account, "b", ENGINE)
+    assert ledger.is_closed("analyst")
+
+
 def test_a_clock_that_is_set_back_forgives_no_failure(ledger: SqliteLedger, clock: Clock) -> None:
     """Failures of days to come count."""
     account = patient(2)
