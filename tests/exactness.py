@@ -135,6 +135,19 @@ class Measured:
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
 
 
+def turned_round(measured: Measured, table: str, rows: Sequence[Row]) -> bool:
+    """Return whether taking some unit's rows away changes the order in which the groups that are left come."""
+    unit = measured.measurement.bound.unit.name
+    measured.engine.fill(table, rows)
+    whole = list(measured.exact())
+    for name in {str(row[unit]) for row in rows if row[unit] is not None}:
+        measured.engine.fill(table, [row for row in rows if str(row[unit]) != name])
+        left = list(measured.exact())
+        if [key for key in left if key in whole] != [key for key in whole if key in left]:
+            return True
+    return False
+
+
 def each_once(keys: Iterable[KeyRow]) -> Iterator[KeyRow]:
     """Yield the keys, those that occur again told apart: what is released twice counts twice."""
     seen: Counter[KeyRow] = Counter()

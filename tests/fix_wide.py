@@ -55,6 +55,8 @@ _TYPES = {
 _LATE = [dt.datetime(2300, 1, 1, microsecond=n) for n in (2, 3, 4)]  # noqa: DTZ001  (timestamps without time zone)
 """Microseconds that double precision can't tell apart."""
 _DAYS = [dt.datetime(2019, 3, d) for d in (1, 2, 3)]  # noqa: DTZ001
+_TWICE = "UPDATE by_big SET moment = 'infinity' WHERE key = 2"
+"""A second group that comes back as NULL."""
 KEYS: Mapping[str, Sequence[Cell]] = {
     "big": [1, 2, 3, LARGE, LARGE + 1, LARGE + 2],
     "num": [Decimal(1), Decimal(2), Decimal(LARGE), Decimal(LARGE + 1), Decimal(10**18), Decimal(10**18 + 1)],
@@ -149,8 +151,10 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
     """DuckDB and PostgreSQL with the wide tables; what they hold is the last test's."""
     policy = read_wide(tmp_path_factory.mktemp("wide"))
     memory = Memory(policy, public=PUBLIC, types=_TYPES)
+    memory.execute(_TWICE)
     with running(policy, USERS, memory) as world:
         served = Served(world, "records", PUBLIC)
+        served.execute(_TWICE)
         engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}
         yield {name: Wide(replace(world, public=read_public(policy, e)), e) for name, e in engines.items()}
         served.close()
@@ -176,6 +180,8 @@ def plans(wide: Engines) -> Iterator[Engines]:
     threads = Memory(world.policy, public=PUBLIC, types=_TYPES)
     threads.execute("SET threads = 4")
     by_sort, parallel = (Served(world, n, PUBLIC, **s) for n, s in (("by_sort", _BY_SORT), ("parallel", _PARALLEL)))
+    for engine in (threads, by_sort, parallel):
+        engine.execute(_TWICE)
     yield {
         **wide,
         "duckdb, threads": replace(wide["duckdb"], engine=threads),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.outline import Measurement
 from dpsql.privacy.sums import Sums
-from tests.exactness import Measured, measurements
+from tests.exactness import Measured, measurements, turned_round
 from tests.fix_wide import PLANS, USERS, Engines, Wide
 from tests.records import Row
 from tests.wide_statements import UNITS, Asked, asked, tables
@@ -34,6 +34,7 @@ def check(question: Asked, data: st.DataObject, plans: Engines) -> None:
         measured = Measured.of(part, one.engine, one.world)
         note(measured.sql)
         assert all(move <= measured.claim for move in measured.moves(question.table, rows, UNITS[question.table]))
+        assert not turned_round(measured, question.table, rows)
         orders = [rows, rows[::-1], random.Random(1).sample(rows, len(rows))]  # noqa: S311  (an order)
         first, *others = [_listed(measured, question.table, order) for order in orders]
         assert all(other == first for other in others)
