@@ -56,6 +56,9 @@ LONGEST_OPERATOR = 63
 SIGN = r"(?:[~!@#^&|`?+*%<>=]|-(?!-)|/(?!\*))"
 OPERATOR = rf"{SIGN}{{1,{LONGEST_OPERATOR}}}+(?!{SIGN})"
 """Operators without anything between them; a comment may begin where they end."""
+SIGNS = r"[~!@#^&|`?+\-*/%<>=]"
+LONGEST_RUN = 2_000
+"""Signs in one piece with the beginning of a comment among them: PostgreSQL reads such a piece anew for each of these."""
 PUNCTUATION = r"(?:::|\.\.|:=|[,()\[\]:;]|\.(?![0-9]))"
 OTHER = r"[\\{}\x01-\x08\x0e-\x1f\x7f]"
 

@@ -21,6 +21,7 @@ _RUN = re.compile(
     rf"|{pieces.BITS}|{pieces.UNICODE}|{pieces.UNICODE_NAME}|{pieces.QUOTED}|{pieces.PARAMETER}|{pieces.SKIPPED}"
     rf"|{pieces.COMMENT}|{pieces.UNTAGGED}|:|\.\.|\.(?![0-9])|{pieces.OTHER})*+"
 )
+_SIGNS = re.compile(rf"{pieces.SIGNS}{{{pieces.LONGEST_RUN},}}+")
 _ENDS = re.compile(rf"(?:;++|{pieces.SKIPPED}|{pieces.COMMENT})*+")
 
 
@@ -31,6 +32,8 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
         SyntaxFailed: where PostgreSQL's lexer would stop.
         Unsupported: when there are more than `MOST`, or it takes too long to tell.
     """
+    if "/*" in text and any("/*" in run[0] for run in _SIGNS.finditer(text)):
+        raise too_odd()
     spans: list[tuple[int, int]] = []
     at = _begin(text, 0)
     while at < len(text):

@@ -18,6 +18,7 @@ _CODECS = {
     "ISO_8859_6": "iso8859-6",
     "ISO_8859_7": "iso8859-7",
     "ISO_8859_8": "iso8859-8",
+    "JOHAB": "johab",
     "KOI8R": "koi8-r",
     "KOI8U": "koi8-u",
     "LATIN1": "latin-1",
@@ -44,7 +45,7 @@ _CODECS = {
     "WIN1257": "cp1257",
     "WIN1258": "cp1258",
 }
-_UNREAD = frozenset({"EUC_TW", "JOHAB", "MULE_INTERNAL", "SHIFT_JIS_2004"})
+_UNREAD = frozenset({"EUC_TW", "MULE_INTERNAL", "SHIFT_JIS_2004"})
 
 
 def codec_of(client_encoding: str) -> str | None:
