@@ -9,7 +9,7 @@ from dpsql.rewrite.ops_logic import LOGIC
 from dpsql.rewrite.ops_number import NUMBERS
 from dpsql.rewrite.ops_span import SPANS
 from dpsql.rewrite.ops_time import TIMES
-from dpsql.rewrite.speller import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
+from dpsql.rewrite.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
 PAGE = Path(__file__).parent / "sql.md"
 

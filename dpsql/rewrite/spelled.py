@@ -23,6 +23,20 @@ class UnspeakableError(Exception):
     """Something in a tree is not allowed in a constant."""
 
 
+PLAIN_FUNCTIONS = frozenset(
+    """abs age btrim ceil ceiling char_length chr concat concat_ws date_bin date_part date_trunc div exp floor
+    initcap justify_days justify_hours justify_interval left length ln log log10 lower lpad ltrim
+    make_date make_interval make_timestamp md5 mod now octet_length power pow
+    regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt starts_with
+    statement_timestamp strpos substr timezone to_char to_date to_number to_timestamp transaction_timestamp
+    translate trunc upper width_bucket""".split()
+)
+SYNTAX_FUNCTIONS = frozenset({"coalesce", "greatest", "least", "nullif"})
+"""Functions that are grammar, and have no schema."""
+AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
+CLOCKS = frozenset({"now", "statement_timestamp", "transaction_timestamp"})
+FUNCTIONS = PLAIN_FUNCTIONS | SYNTAX_FUNCTIONS | {"overlay", "position", "substring", "trim"}
+"""The functions that a constant may call."""
 _WORD = re.compile(r"[A-Za-z_]{1,30}", re.ASCII)
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _TYPE = re.compile(

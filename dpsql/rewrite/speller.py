@@ -14,20 +14,22 @@ from sqlglot import exp
 from dpsql.question import Argument
 from dpsql.rewrite.dialect import render
 from dpsql.rewrite.names import fold
-from dpsql.rewrite.spelled import TEMPORAL, Spelled, UnspeakableError, literal, number, only, quoted, type_name, word
-
-_FUNCTIONS = frozenset(
-    """abs age btrim ceil ceiling char_length chr concat concat_ws date_bin date_part date_trunc div exp floor
-    initcap justify_days justify_hours justify_interval left length ln log log10 lower lpad ltrim
-    make_date make_interval make_timestamp md5 mod now octet_length power pow
-    regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt starts_with
-    statement_timestamp strpos substr timezone to_char to_date to_number to_timestamp transaction_timestamp
-    translate trunc upper width_bucket""".split()
+from dpsql.rewrite.spelled import (
+    AGGREGATES,
+    CLOCKS,
+    PLAIN_FUNCTIONS,
+    SYNTAX_FUNCTIONS,
+    TEMPORAL,
+    Spelled,
+    UnspeakableError,
+    literal,
+    number,
+    only,
+    quoted,
+    type_name,
+    word,
 )
-_SYNTAX = frozenset({"coalesce", "greatest", "least", "nullif"})
-"""Functions that are grammar, and have no schema."""
-_AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
-_CLOCKS = frozenset({"now", "statement_timestamp", "transaction_timestamp"})
+
 _CLOCK_WORDS = re.compile(r"(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE | re.ASCII)
 _BINARY: Mapping[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^", exp.DPipe: "||",
@@ -37,6 +39,10 @@ _BINARY: Mapping[type[exp.Expr], str] = {
 }  # fmt: skip
 _SIDES = frozenset({"", "LEFT", "RIGHT", "FULL"})
 _KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
+_WORDS: Mapping[type[exp.Expr], str] = {
+    exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.Localtimestamp: "localtimestamp",
+}  # fmt: skip
+_TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
 _FIELDS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 
 
@@ -143,13 +149,13 @@ class _Speller:
         """Return the call of an allowed function, in PostgreSQL's own schema."""
         name = node.this if isinstance(node.this, str) else fold(node.this)
         name = name.lower() if isinstance(node.this, str) else name
-        if name in _SYNTAX:
+        if name in SYNTAX_FUNCTIONS:
             return f"{name}({self.list(node.expressions)})"
-        if self._queries and name in _AGGREGATES:
+        if self._queries and name in AGGREGATES:
             return f"pg_catalog.{name}({self._aggregated(node.expressions)})"
-        if name not in _FUNCTIONS:
+        if name not in PLAIN_FUNCTIONS:
             raise UnspeakableError
-        self.moving = self.moving or name in _CLOCKS or (name == "age" and len(node.expressions) == 1)
+        self.moving = self.moving or name in CLOCKS or (name == "age" and len(node.expressions) == 1)
         return f"pg_catalog.{name}({self.list(node.expressions)})"
 
     def _aggregated(self, nodes: Sequence[exp.Expr]) -> str:
@@ -158,11 +164,6 @@ class _Speller:
         if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
             return f"DISTINCT {self.list(nodes[0].expressions)}"
         return self.list(nodes)
-
-    def clock(self, name: str) -> str:
-        """Return a word for the time."""
-        self.moving = True
-        return name
 
     def parameter(self, node: exp.Expr) -> str:
         """Return the value that was bound."""
@@ -176,6 +177,12 @@ def _literal(s: _Speller, node: exp.Expr) -> str:
     if node.is_string:
         return s.string(text)
     return number(text)
+
+
+def _clock(s: _Speller, node: exp.Expr) -> str:
+    only(node)
+    s.moving = True
+    return _WORDS[type(node)]
 
 
 def _cast(s: _Speller, node: exp.Expr) -> str:
@@ -200,9 +207,9 @@ def _interval(s: _Speller, node: exp.Expr) -> str:
 
 def _case(s: _Speller, node: exp.Expr) -> str:
     subject, default = node.args.get("this"), node.args.get("default")
-    whens = "".join(f" WHEN {s.of(one.this)} THEN {s.of(one.args['true'])}" for one in node.args["ifs"])
-    last = "" if default is None else f" ELSE {s.of(default)}"
-    return f"CASE{'' if subject is None else ' ' + s.of(subject)}{whens}{last} END"
+    parts = ["CASE"] if subject is None else ["CASE", s.of(subject)]
+    parts += [f"WHEN {s.of(one.this)} THEN {s.of(one.args['true'])}" for one in node.args["ifs"]]
+    return " ".join([*parts, "END"] if default is None else [*parts, f"ELSE {s.of(default)}", "END"])
 
 
 def _in(s: _Speller, node: exp.Expr) -> str:
@@ -221,8 +228,8 @@ def _escape(s: _Speller, node: exp.Expr) -> str:
     like = node.this
     if not isinstance(like, (exp.Like, exp.ILike, exp.SimilarTo)):
         raise UnspeakableError
-    both = f"{s.of(like.this)} {_BINARY[type(like)]} {s.of(like.expression)}"
-    text = f"({both} ESCAPE {s.of(node.args['expression'])})"
+    left, pattern, escape = s.of(like.this), s.of(like.expression), s.of(node.args["expression"])
+    text = f"({left} {_BINARY[type(like)]} {pattern} ESCAPE {escape})"
     return f"(NOT {text})" if like.args.get("negate") else text
 
 
@@ -234,8 +241,7 @@ def _is(s: _Speller, node: exp.Expr) -> str:
 
 def _trim(s: _Speller, node: exp.Expr) -> str:
     only(node, "this", "expression", "position")
-    names = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim", "": "btrim"}
-    name = names[str(node.args.get("position") or "").upper()]
+    name = _TRIMS[str(node.args.get("position") or "BOTH").upper()]
     return _function(name, "this", "expression")(s, node)
 
 
@@ -276,9 +282,9 @@ _RULES: Mapping[type, Callable[[_Speller, exp.Expr], str]] = {
     exp.Anonymous: lambda s, n: s.call(n),
     exp.Escape: _escape,
     exp.Kwarg: lambda s, n: f"{word(n.this)} => {s.of(n.args['expression'])}",
-    exp.CurrentDate: lambda s, n: s.clock("current_date") if not n.this else s.of(None),
-    exp.CurrentTimestamp: lambda s, n: s.clock("current_timestamp") if not n.this else s.of(None),
-    exp.Localtimestamp: lambda s, n: s.clock("localtimestamp") if not n.this else s.of(None),
+    exp.CurrentDate: _clock,
+    exp.CurrentTimestamp: _clock,
+    exp.Localtimestamp: _clock,
     exp.Extract: lambda s, n: f"extract({literal(str(n.this.name).lower())} FROM {s.of(n.args['expression'])})",
     exp.AtTimeZone: lambda s, n: f"({s.of(n.this)} AT TIME ZONE {s.of(n.args['zone'])})",
     exp.Collate: lambda s, n: f"({s.of(n.this)} COLLATE {quoted(fold(n.args['expression']))})",
@@ -298,7 +304,5 @@ _RULES: Mapping[type, Callable[[_Speller, exp.Expr], str]] = {
 }
 """How each kind of node is spelled; binary operators are in `_BINARY`."""
 
-FUNCTIONS = _FUNCTIONS | _SYNTAX | {"overlay", "position", "substring", "trim"}
-"""The functions that a constant may call."""
 SPOKEN = (*_RULES, *_BINARY)
 """Every kind of node that a constant may have."""
