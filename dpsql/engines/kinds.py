@@ -35,13 +35,16 @@ _OTHERS: Mapping[Dialect, Mapping[SqlType, frozenset[str]]] = {
         SqlType.TIMESTAMP: frozenset({"timestamp without time zone", "timestamp with time zone"}),
     },
 }
+LOOSE = " (nondeterministic collation)"
+"""Stands behind the type of a column of PostgreSQL's whose collation takes different texts for one."""
 _FLOATS = {Dialect.DUCKDB: frozenset({"float", "double"}), Dialect.POSTGRES: frozenset({"real", "double precision"})}
 _WIDE = {Dialect.DUCKDB: frozenset({"hugeint", "uhugeint", "ubigint"}), Dialect.POSTGRES: frozenset[str]()}
 
 
 def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
     """Say whether a column of the engine's type `found` can be read as the declared type, `written` in full."""
-    kind = re.sub(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", r"\1", found.lower())
+    plain = found.lower().removesuffix(LOOSE)
+    kind = re.sub(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", r"\1", plain)
     if declared.is_integer:
         return kind in _integers(declared, dialect)
     if not declared.is_number:
@@ -53,8 +56,15 @@ def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
 
 
 def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
-    """Say whether different units have different values: floats round, and NaN or −0 equals what it is not."""
-    return declared.is_integer or declared is SqlType.TEXT or found.lower() not in _FLOATS[dialect]
+    """Return whether different units have different values, and one unit one value, as the engine compares them.
+
+    Floats round, and NaN or −0 equals what it is not. Texts are read byte by byte: of a type or collation to which "Ann" is
+    "ann", one unit would be two, with twice the rows that it may have.
+    """
+    kind = found.lower()
+    if declared is SqlType.TEXT:
+        return kind != "citext" and not kind.endswith(LOOSE)
+    return declared.is_integer or kind not in _FLOATS[dialect]
 
 
 def _integers(widest: SqlType, dialect: Dialect) -> frozenset[str]:

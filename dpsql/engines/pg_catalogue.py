@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dpsql.engines.kinds import LOOSE
 from dpsql.engines.pool import Connection
 from dpsql.errors import ConfigError
 from dpsql.rewrite.stored import quoted
@@ -18,7 +19,9 @@ CROSS JOIN LATERAL (
 _CATALOGUE = """
 SELECT t.name, c.nspname, a.attname,
   CASE y.typtype WHEN 'e' THEN 'enum' WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod)
-    ELSE format_type(a.atttypid, a.atttypmod) END,
+    ELSE format_type(a.atttypid, a.atttypmod) END
+    || CASE WHEN EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
+      THEN '{loose}' ELSE '' END,
   EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indnkeyatts = 1
       AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL)
     AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid))
@@ -54,7 +57,7 @@ CatalogueRow = tuple[str, str, str, str, bool]
 
 def catalogue_sql(tables: Sequence[str], schemas: Sequence[str]) -> str:
     """Return the question about these tables; uniqueness that a parent's children need not keep does not count."""
-    return _CATALOGUE.format(located=_located(tables, schemas))
+    return _CATALOGUE.format(located=_located(tables, schemas), loose=LOOSE)
 
 
 def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, Catalogue]:

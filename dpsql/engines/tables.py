@@ -54,7 +54,8 @@ def _mistakes(table: Table, engine: Engine) -> Iterator[str]:
         elif not fits(column.type, column.declared, kind, engine.dialect):
             yield f"{named} is declared {column.declared}, the engine has {kind}{_advice(column.type, kind)}"
         elif column.name in units and not identifies(column.type, kind, engine.dialect):
-            yield f"{named} identifies a privacy unit, but the engine has {kind}, which rounds"
+            why = "which takes different texts for one" if column.type is SqlType.TEXT else "which rounds"
+            yield f"{named} identifies a privacy unit, but the engine has {kind}, {why}"
 
 
 def _advice(declared: SqlType, kind: str) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
+import psycopg
 import pytest
 
 from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.kinds import fits
+from dpsql.engines.kinds import LOOSE, fits, identifies
 from dpsql.engines.postgres import PostgresEngine
 from dpsql.policy.model import Column, SqlType
 from dpsql.privacy.budget import Charge
@@ -99,3 +100,18 @@ def test_public_times_are_in_the_calendar(
     values = [row[0] for row in made(dialect, stored).public_rows("t", ["a"], 100)]
     assert low in values
     assert all(value is None or low <= Fraction(value) <= high for value in values)
+
+
+def test_a_text_of_which_others_are_the_same_identifies_nobody(
+    owner: psycopg.Connection, postgres: Callable[[str], PostgresEngine]
+) -> None:
+    """One unit by the engine's comparison would be several, byte by byte, with as many times the rows."""
+    owner.execute("CREATE COLLATION records.loose (provider = libc, locale = 'C')")
+    owner.execute('CREATE TABLE t (a text COLLATE loose, b varchar(9) COLLATE "C", c integer)')
+    owner.execute("UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'loose'")
+    kinds = postgres("SELECT 1").columns("t")
+    assert [kinds[name] for name in "abc"] == [f"text{LOOSE}", "character varying(9)", "integer"]
+    assert all(fits(SqlType.TEXT, "text", kinds[name], Dialect.POSTGRES) for name in "ab")
+    assert [identifies(SqlType.TEXT, kinds[name], Dialect.POSTGRES) for name in "ab"] == [False, True]
+    assert not identifies(SqlType.TEXT, "citext", Dialect.POSTGRES)
+    assert identifies(SqlType.BIGINT, kinds["c"], Dialect.POSTGRES)
