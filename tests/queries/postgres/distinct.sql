@@ -18,3 +18,6 @@ SELECT (count(DISTINCT x))::text FROM (SELECT * FROM (SELECT r.*, row_number() O
 
 -- people of another kind
 SELECT (count(*))::text FROM (SELECT DISTINCT (CAST(s0."driver" AS VARCHAR) COLLATE "C") AS u FROM "rides" AS s0 WHERE (CAST(s0."driver" AS VARCHAR) COLLATE "C") IS NOT NULL AND (NOT ((CAST(s0."driver" AS VARCHAR) COLLATE "C") IS NULL))) AS r;
+
+-- of nothing
+SELECT (count(DISTINCT x))::text FROM (SELECT * FROM (SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY md5(concat_ws('|', u, x)), x) AS place FROM (SELECT DISTINCT s0."rider" AS u, (NULL)::integer AS x FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND FALSE) AS r) AS ranked WHERE place <= 20) AS r;
