@@ -11,6 +11,7 @@ import duckdb
 
 from dpsql.engines.duckdb import DuckDb
 from dpsql.engines.duckdb_open import SETTINGS
+from dpsql.engines.duckdb_prepared import Use
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from tests.records import ZONES, Cell, Row
 
@@ -38,6 +39,7 @@ class Memory(DuckDb):
         self.close()
         # One that may read the test's own files, and whose configuration is not locked.
         self._connection = duckdb.connect(config={**SETTINGS, "threads": 1})
+        self._use = Use(self._connection.close)
         self._policy = policy
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")

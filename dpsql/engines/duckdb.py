@@ -14,7 +14,7 @@ from dpsql.engines.duckdb_prepared import DuckPrepared, Use, prepare
 from dpsql.engines.files import TableFile, Watched
 from dpsql.engines.spill import Spill
 from dpsql.engines.values import exact_value, public_column
-from dpsql.errors import EngineAway, EngineNotReady
+from dpsql.errors import EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import Value
 from dpsql.privacy.exact import Row
@@ -49,7 +49,7 @@ class DuckDb:
         except BaseException:
             self._spill.remove()
             raise
-        self._use = Use(self._spill.remove)
+        self._use = Use(self._remove)
         self._unique: dict[str, frozenset[str]] = {}
 
     def named(self, table: str) -> str:
@@ -91,7 +91,7 @@ class DuckDb:
     @contextmanager
     def ready(self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation) -> Iterator[DuckPrepared]:
         """Make measurements ready; the files are as they were opened."""
-        with self._use, closing(self._cursor()) as cursor:
+        with self._use, closing(self._connection.cursor()) as cursor:
             if not self.is_current():
                 raise EngineNotReady
             names = prepare(cursor, statements)
@@ -111,16 +111,12 @@ class DuckDb:
 
     def close(self) -> None:
         """Close the file; what runs may end."""
-        self._connection.close()
         self._use.end()
 
     def _facts(self, sql: str, table: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
             return cursor.execute(sql, [table, self._catalog]).fetchall()
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        try:
-            return self._connection.cursor()
-        except duckdb.Error as error:
-            _LOG.error("the engine is closed: %s", error)
-            raise EngineAway from None
+    def _remove(self) -> None:
+        self._connection.close()
+        self._spill.remove()

@@ -10,7 +10,7 @@ import duckdb
 
 from dpsql.engines.files import Watched
 from dpsql.engines.watch import stopping
-from dpsql.errors import EngineFailed, EngineNotReady, InternalError, QueryCanceled
+from dpsql.errors import EngineAway, EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.privacy.budget import Charge
 from dpsql.privacy.exact import Row
 from dpsql.question import Cancellation
@@ -99,6 +99,9 @@ class Use:
 
     def __enter__(self) -> None:
         with self._lock:
+            if self._over:
+                _LOG.error("the engine has been closed")
+                raise EngineAway
             self._users += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -116,3 +116,12 @@ def test_no_name_of_a_table_is_taken_for_ours(make: Make, charge: Charge) -> Non
     engine = make("CREATE TABLE h AS SELECT 1 AS a; CREATE TABLE duckdb_tables AS SELECT 2 AS a")
     assert _run(engine, "WITH h AS (SELECT 9 AS a) SELECT s.a, h.a FROM {h} AS s, h", charge) == [[1, 9]]
     assert _run(engine, "SELECT a FROM {duckdb_tables}", charge) == [[2]]
+
+
+def test_what_is_ready_may_end_after_the_engine_was_closed(make: Make, charge: Charge) -> None:
+    """A reload closes the engine that it replaces, under measurements that are paid."""
+    engine = make(NUMBERS)
+    sql = f"SELECT CAST(sum(i) AS VARCHAR) FROM {engine.named('numbers')}"
+    with engine.ready([sql], timeout=30, cancellation=Cancellation()) as prepared:
+        engine.close()
+        assert list(prepared.run(sql, charge)[0]) == ["4501500"]
