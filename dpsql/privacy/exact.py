@@ -16,6 +16,8 @@ from dpsql.rewrite.keys import Cell, order_of
 Row = Sequence[int | str | None]
 """One row of the engine: the groups' keys, then whole numbers, most of them as text."""
 KeyRow = tuple[Cell, ...]
+_MOST = 2**62
+"""What a group's histogram adds up to at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +83,23 @@ def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> Exa
 def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:
     """Return the histograms from the engine's rows; `keys` are the groups shown, where they were found out.
 
+    No row can be too many, nor in no bucket: cells grow up to where a group's sum still has 64 bits, and a unit moves none of
+    them further than without that end.
+
     Raises:
         InternalError: a weight is not a whole number.
     """
     groups = measurement.groups
     place = {key: i for i, key in enumerate(groups.grouped if keys is None else keys)}
     histogram = np.zeros((len(place), measurement.number), dtype=np.int64)
+    last, most = measurement.number - 1, _MOST // measurement.number
     for *cells, bucket, weight in rows:
         key = _returned(groups, cells)
         shown = key if keys is None else groups.show(key)
         at = None if shown is None else place.get(shown)
         if at is not None and bucket is not None:
-            histogram[at, whole(bucket)] += whole(weight)
+            b = min(max(whole(bucket), 0), last)
+            histogram[at, b] = min(int(histogram[at, b]) + whole(weight), most)
     return ExactBuckets(histogram)
 
 

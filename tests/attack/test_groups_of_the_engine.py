@@ -98,3 +98,14 @@ def test_whether_a_group_has_rows_makes_no_error(sql: str, dialect: str, wide: E
             answer = Measured.of(part, one.engine, one.world).rows()
             entropy = random.Random(1).randbytes  # noqa: S311  (noise of a test)
             assert len(_released(replace(part, epsilon=Fraction(1)), answer, entropy)) == len(part.groups.grouped)
+
+
+def test_no_histogram_is_too_large(wide: Engines) -> None:
+    """However many rows are in a bucket, and whichever bucket the engine says, a histogram comes out that can be added up."""
+    one = wide["duckdb"]
+    (part,) = measurements("SELECT median(iv) FROM visits", one.policy, one.world, one.engine)
+    assert isinstance(part, Buckets)
+    for answer in ([(3, str(2**63))], [(3, str(2**62)), (3, str(2**62))], [(99, "5"), (-1, "5")]):
+        histogram = exact_buckets(part, answer, None).histogram
+        assert 0 < histogram.sum() <= 2**62
+        assert len(_released(replace(part, epsilon=Fraction(1)), answer, random.Random(1).randbytes)) == 1  # noqa: S311
