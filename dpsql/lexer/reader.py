@@ -4,7 +4,7 @@ from dpsql.errors import Unsupported
 from dpsql.lexer import literals
 from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
 
-MOST = 10_000
+MOST = 32_000
 """Tokens that are looked at to tell what a statement does."""
 
 

@@ -1,23 +1,21 @@
 """One statement that reads protected tables, taken apart as far as names alone allow."""
 
-import re
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
+from dpsql.lexer.kinds import kind
+from dpsql.lexer.reader import Reader
 from dpsql.policy.model import Policy
 from dpsql.rewrite.dialect import render
 from dpsql.rewrite.empty import is_empty, limit_of
 from dpsql.rewrite.mentions import reads
-from dpsql.rewrite.parse import SPACE, Statement, Wrap, parse
+from dpsql.rewrite.parse import Statement, Wrap, parse
 from dpsql.rewrite.scopes import Kind, find, probe
 from dpsql.rewrite.simplify import simplify
 
-_QUERY = re.compile(
-    rf"(?:{SPACE}|\()*(?:SELECT|WITH|TABLE|VALUES|DECLARE|COPY\s*\(|EXPLAIN)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+_QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
 _PROBE_ROWS = 1
 _LONGEST = 32_000
 """Characters of a statement over private rows: taking it apart keeps everybody else waiting."""
@@ -40,11 +38,20 @@ def take_apart(text: str, policy: Policy) -> Asked | None:
     if statement is None:
         # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
         protected = {table.name for table in policy.tables.values() if not table.public}
-        return _not_understood(text) if _QUERY.match(text) and reads(text, protected) else None
+        return _not_understood(text) if _is_query(text) and reads(text, protected) else None
     try:
         return _understood(statement, policy)
     except RecursionError:
         return _not_understood(text)
+
+
+def _is_query(text: str) -> bool:
+    reader = Reader(text)
+    try:
+        found, of_query = kind(reader), reader.word == "("
+    except DpsqlError:
+        return True
+    return found in _QUERIES and (found != "COPY" or of_query)
 
 
 def _understood(statement: Statement, policy: Policy) -> Asked | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
+from dpsql.lexer.tokens import folded
 from dpsql.rewrite.expr import Expr
 
 
@@ -13,7 +14,7 @@ def fold(identifier: exp.Expr | None) -> str:
     """Return a name as PostgreSQL folds it: lower case unless quoted."""
     if not isinstance(identifier, exp.Identifier):
         return ""
-    return str(identifier.this) if identifier.args.get("quoted") else str(identifier.this).lower()
+    return str(identifier.this) if identifier.args.get("quoted") else folded(str(identifier.this))
 
 
 def position(node: exp.Expr) -> int | None:

@@ -3,7 +3,6 @@
 Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, EXPLAIN).
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,23 +13,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import DpsqlError
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import tokens
+from dpsql.rewrite.agree import same_tokens
 from dpsql.rewrite.dialect import Client, TooComplexError, with_marked_parameters
-
-# Each character can be read in one way only: a text that does not match must not be tried in all the others.
-SPACE = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
-_NAME = r'(?:"(?:[^"]|"")+"|\w+)'
-_DECLARE = rf"DECLARE\s+{_NAME}\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s"
-_COPY = r"COPY\s*\("
-_CREATE = (
-    rf"CREATE\s+(?:LOCAL\s+|GLOBAL\s+)?TEMP(?:ORARY)?\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*(?:\([^)]*\)\s*)?"
-    r"(?:ON\s+COMMIT\s+\w+(?:\s+ROWS)?\s+|WITHOUT\s+OIDS\s+)?AS\s"
-)
-_EXPLAIN = r"EXPLAIN\s+(?:\([^)]*\)\s*)?(?:ANALYZE\s+)?(?:VERBOSE\s+)?"
-_PREFIX = re.compile(
-    rf"{SPACE}*(?:(?P<declare>{_DECLARE})|(?P<copy>{_COPY})|(?P<create>{_CREATE})|(?P<explain>{_EXPLAIN}))",
-    re.IGNORECASE | re.DOTALL,
-)
-_CREATE_TAIL = re.compile(r"(?<!\s)\s+WITH\s+(?P<no>NO\s+)?DATA\s*;?\s*$", re.IGNORECASE)
 
 
 class Wrap(Enum):
@@ -54,70 +40,91 @@ class Statement:
     tree: exp.Query
 
 
-def statements(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the span of every non-empty statement of a simple query; one span when the text has no tokens to tell."""
-    try:
-        tokens = Client().tokenize(text)
-    except SqlglotError:
-        return ((0, len(text)),)
-    cuts = [0, *(t.end + 1 for t in tokens if t.token_type is TokenType.SEMICOLON), len(text)]
-    spans = pairwise(cuts)
-    return tuple((a, b) for a, b in spans if text[a:b].strip(" \t\r\n;")) or ((0, len(text)),)
-
-
 def parse(text: str) -> Statement | None:
     """Return the statement, or None when it is not one query in one of the known wraps."""
-    match = _PREFIX.match(text)
-    if match is None:
-        tree = _query(text)
-        return Statement(Wrap.NOTHING, "", text, "", tree) if tree else None
-    wrap = Wrap(match.lastgroup)
-    prefix, rest = text[: match.end()], text[match.end() :]
-    query, suffix = _cut(wrap, rest)
-    tree = _query(query)
-    return Statement(wrap, prefix, query, suffix, tree) if tree else None
-
-
-def _cut(wrap: Wrap, rest: str) -> tuple[str, str]:
-    if wrap is Wrap.COPY:
-        end = _closing(rest)
-        return rest[:end], rest[end:]
-    if wrap is Wrap.CREATE and (tail := _CREATE_TAIL.search(rest)):
-        return rest[: tail.start()], rest[tail.start() :]
-    return rest, ""
-
-
-def _closing(text: str) -> int:
-    """Return where the parenthesis that was open before `text` closes."""
-    depth = 1
     try:
-        for token in Client().tokenize(with_marked_parameters(text)):
-            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-            if depth == 0:
-                return int(token.start)
-    except (SqlglotError, DpsqlError):
+        wrap, start, end = _place(text)
+    except DpsqlError:
+        return None
+    if wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(":
+        return None
+    tree = _query(text[start:end])
+    return Statement(wrap, text[:start], text[start:end], text[end:], tree) if tree else None
+
+
+def _place(text: str) -> tuple[Wrap, int, int]:
+    """Return what the query stands in, and where it begins and ends."""
+    reader = Reader(text)
+    if reader.skip("explain"):
+        reader.skip_parentheses()
+        reader.skip("analyze", "analyse")
+        reader.skip("verbose")
+        return Wrap.EXPLAIN, reader.token.start, len(text)
+    if reader.skip("copy") and (inside := reader.skip_parentheses()):
+        return Wrap.COPY, *inside
+    if reader.skip("declare") and _skip_declaration(reader):
+        return Wrap.DECLARE, reader.token.start, len(text)
+    if reader.skip("create") and _skip_creation(reader):
+        start = reader.token.start
+        return Wrap.CREATE, start, _before_tail(text, start)
+    return Wrap.NOTHING, 0, len(text)
+
+
+def _skip_declaration(reader: Reader) -> bool:
+    """Take what follows DECLARE, up to FOR; return whether it was all there."""
+    reader.name()
+    while reader.skip("binary", "asensitive", "insensitive", "no", "scroll"):
         pass
+    found = reader.skip("cursor")
+    if reader.skip("with", "without"):
+        found = reader.skip("hold") and found
+    return reader.skip("for") and found
+
+
+def _skip_creation(reader: Reader) -> bool:
+    """Take what follows CREATE, up to AS; return whether it is a temporary table with nothing special about it."""
+    reader.skip("local", "global")
+    found = reader.skip("temp", "temporary") and reader.skip("table")
+    if reader.skip("if"):
+        found = reader.skip("not") and reader.skip("exists") and found
+    found = reader.name() is not None and found
+    reader.skip_parentheses()
+    if reader.skip("on"):
+        found = reader.skip("commit") and reader.skip("drop", "delete", "preserve") and found
+        reader.skip("rows")
+    if reader.skip("without"):
+        found = reader.skip("oids") and found
+    return reader.skip("as") and found
+
+
+def _before_tail(text: str, start: int) -> int:
+    """Return where WITH [NO] DATA begins that ends the text; the text's end if nothing does."""
+    found = [token for token in tokens(text[start:]) if token.word != ";"]
+    if [token.word for token in found[-2:]] == ["with", "data"]:
+        return start + found[-3].end if len(found) > 2 else len(text)
+    if [token.word for token in found[-3:]] == ["with", "no", "data"]:
+        return start + found[-4].end if len(found) > 3 else len(text)
     return len(text)
 
 
 def _query(text: str) -> exp.Query | None:
     dialect = Client()
     try:
-        text = with_marked_parameters(text)
-        tokens = dialect.tokenize(text)
-        if _has_odd_number(text, tokens):
+        marked = with_marked_parameters(text)
+        found = dialect.tokenize(marked)
+        if _has_odd_number(marked, found) or not same_tokens(tuple(tokens(text)), found):
             return None
-        trees = [t for t in dialect.parser().parse(tokens, text) if t is not None]
+        trees = [t for t in dialect.parser().parse(found, marked) if t is not None]
     except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
         return None
     return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
 
 
-def _has_odd_number(text: str, tokens: Sequence[Token]) -> bool:
+def _has_odd_number(text: str, found: Sequence[Token]) -> bool:
     """Say whether a number is written as 0x1F, 0o7, 0b1 or 1_000, which would be read as something else."""
-    if any(text[t.start] == "0" for t in tokens if t.token_type in {TokenType.HEX_STRING, TokenType.BIT_STRING}):
+    if any(text[t.start] == "0" for t in found if t.token_type in {TokenType.HEX_STRING, TokenType.BIT_STRING}):
         return True
-    pairs = pairwise(tokens)
+    pairs = pairwise(found)
     return any(
         a.token_type is TokenType.NUMBER and b.token_type is TokenType.VAR and b.start == a.end + 1 for a, b in pairs
     )

@@ -145,7 +145,7 @@ class Asking:
         calls = ", ".join(f"dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
         names = ", ".join(f"a{place}" for place, _ in enumerate(types))
         # The arguments are the client's own text, run with the client's own rights.
-        select = f"SELECT {calls} FROM (SELECT {named.arguments}) AS a ({names})" if types else "SELECT"  # noqa: S608
+        select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
         replies = await backend.ask(*_ran((EXPLAIN + named.text).encode(codec)), *_ran(select.encode(codec)))
         row = [frames.data_row(body) for kind, body in replies if kind == b"D"][-1]
         return tuple(None if value is None else value.decode(codec) for value in row)

@@ -75,6 +75,8 @@ STATEMENTS = [
     "prepare q (int) as select count(*) from trips where fare > $1; execute q",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q(1, 2)",
     "prepare q (int) as select count(*) from trips where fare > $1; execute q('x')",
+    "prepare q (int) as select count(*) from trips where fare > $1; /* /* */ */ execute q(10 -- )\n) -- )",
+    "prepare q (text, int) as select count(*), $1 from trips where fare > $2 group by $1; execute q($a$)$a$, (1 + (2)));",
     "prepare q as select count(*) from trips; prepare q as select 1",
     (
         "prepare q (date, text) as select count(*) from trips where pickup_ts < $1 and payment_type = $2;"
