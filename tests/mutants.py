@@ -62,7 +62,8 @@ def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
     def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
         weight = text.format(number=number).replace("/", "//" if dialect is Dialect.DUCKDB else "/")
-        of = f"rider AS hu, CAST({weight} AS BIGINT) AS w {source}" if source else None
+        place = "" if dialect is Dialect.DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
+        of = f"rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source}" if source else None
         return (
             f"h AS MATERIALIZED (SELECT {of or f'{unit} AS hu, CAST({weight} AS BIGINT) AS w {from_where}'} GROUP BY 1)"
         )
@@ -73,7 +74,7 @@ def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
 def cap_before_where(patch: pytest.MonkeyPatch) -> None:
     """Count the rows of the table, not of the measured relation: a join that doubles rows goes unnoticed."""
     text = f"{C} * 65536 / greatest(count(DISTINCT rider), {C})"
-    patch.setattr(Bound, "weights", _weights(text, source="FROM rides"))
+    patch.setattr(Bound, "weights", _weights(text, source="rides"))
 
 
 def no_selection(patch: pytest.MonkeyPatch) -> None:
