@@ -14,7 +14,7 @@ from dpsql.shadow.postgres import Postgres
 
 Rows = schema.Rows
 
-_EDITION = 4
+_EDITION = 5
 """Counts the changes of what this room creates."""
 
 

@@ -23,7 +23,7 @@ when it is made: no name in it is looked up later.
 
 _SIZE = """
 CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
-  RETURN (SELECT sum(greatest(relpages, 0)) * 8192 FROM pg_catalog.pg_class
+  RETURN (SELECT sum(greatest(relpages, 1)) * 8192 FROM pg_catalog.pg_class
            WHERE oid = ANY (relations) AND relpersistence <> 't')::bigint;
 CREATE FUNCTION dpsql.indexes_of(relation oid) RETURNS oid[] LANGUAGE sql STABLE
   RETURN ARRAY(SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = relation);
