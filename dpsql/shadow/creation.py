@@ -1,7 +1,8 @@
 """What clients may create: temporary tables, whose names are nobody else's. An event trigger refuses everything else.
 
 PostgreSQL fires it for every statement that changes the catalogue, however it was hidden from the wire's look; it does
-not for roles, databases and settings, for which a client's role has no privilege, or which the warden takes back.
+not for roles, databases and settings, for which a client's role has no privilege, or which the warden takes back, nor for
+what EXPLAIN ANALYZE creates, which the wire refuses: it can be a temporary table only, but of any name.
 """
 
 from psycopg import Connection

@@ -16,6 +16,8 @@ _PASSED = frozenset({
 })  # fmt: skip
 _UNSUPPORTED = ("LISTEN", "NOTIFY", "LOAD", "CALL", "DO")
 _INSIDE = ("PREPARE", "EXPLAIN")
+_NEVER_INTO = ("insert", "update", "delete", "merge")
+"""First words of statements that have no INTO but their own."""
 _EXPLAINED = ("analyze", "analyse", "verbose")
 
 
@@ -36,7 +38,7 @@ def refusal(reader: Reader) -> DpsqlError | None:
             reader.skip_parentheses()
             while reader.skip(*_EXPLAINED):
                 pass
-            return refusal(reader)
+            return _explained(reader)
         case "PREPARE":
             return _prepared(reader)
         case _ if found in _PASSED:
@@ -45,6 +47,19 @@ def refusal(reader: Reader) -> DpsqlError | None:
             return Unsupported(f"{found} is not supported")
         case _:
             return _denied(found)
+
+
+def _explained(reader: Reader) -> DpsqlError | None:
+    """Return why a statement may not be explained: EXPLAIN ANALYZE runs it, and no event trigger fires for it."""
+    first = reader.word
+    failed = None if first == "create" else refusal(reader)
+    if failed is not None or first in _NEVER_INTO:
+        return failed
+    creates = first == "create"
+    while not creates and not reader.is_at_end:
+        creates = reader.take().word == "into"
+    hint = "EXPLAIN its SELECT, without INTO."
+    return Unsupported("EXPLAIN of what creates or fills a table is not supported", hint=hint) if creates else None
 
 
 def _prepared(reader: Reader) -> DpsqlError | None:

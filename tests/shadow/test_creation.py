@@ -94,6 +94,14 @@ def test_names_of_others_are_not_taken(client: psycopg.Connection, name: str, fo
     ).fetchone() == (0,)
 
 
+def test_explain_fires_no_event_trigger(client: psycopg.Connection) -> None:
+    """The server lets EXPLAIN ANALYZE take any name for a temporary table, which is why the wire does not pass it on."""
+    client.execute("explain analyze select 1 as a into temp pg_database")
+    assert client.execute("select * from pg_temp.pg_database").fetchall() == [(1,)]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        client.execute("explain analyze create materialized view public.m as select 1")
+
+
 def test_settings_can_not_be_stored_by_privilege_of_planning(connect: Connect) -> None:
     """The session that evaluates constants creates nothing at all, and sets nothing by function."""
     session = connect("dpsql_oracle")

@@ -175,6 +175,9 @@ DENIED = [
     ("alter user ana password 'x'", "42501"),
     ("create temp view v as select 1", "42501"),
     ("create or replace local temporary view v as select 1", "42501"),
+    ("explain analyze create temp table pg_class as select 1", "0A000"),
+    ('explain ("analyze") select 1 insert into temp pg_class', "0A000"),
+    ("explain analyse with a as (select 1) (select 1 into pg_temp.pg_class from a)", "0A000"),
 ]
 
 
