@@ -7,6 +7,7 @@ blocks' norms, and each block's noise is drawn by itself, for no more coordinate
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from dpsql.errors import InternalError
 from dpsql.privacy.feature import CELLS, ONE, Feature, Scaled, Shape
@@ -69,6 +70,11 @@ def readable(features: Sequence[Feature]) -> Mapping[Feature, Combination]:
 
     With the cells c₀, c₁, c₂ of t = (u + 1)/2: 1 = c₀ + c₁ + c₂, u = c₂ − c₀ and 2u² − 1 = c₀ − 3·c₁ + c₂.
     """
+    return _readable(tuple(features))
+
+
+@lru_cache(maxsize=32)  # each statistic of a measurement asks, and there may be hundreds
+def _readable(features: tuple[Feature, ...]) -> Mapping[Feature, Combination]:
     each = [_of_block(features, block) for block in blocks(features)]
     found = {feature: combination for one in each for feature, combination in one.items()}
     if len(each) > 1:

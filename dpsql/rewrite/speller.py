@@ -42,6 +42,9 @@ _KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
 _WORDS: Mapping[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.Localtimestamp: "localtimestamp",
 }  # fmt: skip
+_PADS = frozenset({"lpad", "rpad"})
+_PADDED = 100_000
+"""Characters to which a constant may be padded."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
 _FIELDS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 
@@ -155,6 +158,8 @@ class _Speller:
             return f"pg_catalog.{name}({self._aggregated(node.expressions)})"
         if name not in PLAIN_FUNCTIONS:
             raise UnspeakableError
+        if name in _PADS and not (len(node.expressions) > 1 and _is_short(node.expressions[1])):
+            raise UnspeakableError
         self.moving = self.moving or name in CLOCKS or (name == "age" and len(node.expressions) == 1)
         return f"pg_catalog.{name}({self.list(node.expressions)})"
 
@@ -170,6 +175,16 @@ class _Speller:
         argument = self._arguments[int(node.name) - 1]
         value = "NULL" if argument.text is None else self.string(argument.text)
         return self.cast(value, argument.type, known=True)
+
+
+def _is_short(node: exp.Expr) -> bool:
+    """Return whether a length is written as a number that is padded to in no time; PostgreSQL pads without a pause."""
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and str(node.this).isdecimal()
+        and int(node.this) <= _PADDED
+    )
 
 
 def _literal(s: _Speller, node: exp.Expr) -> str:

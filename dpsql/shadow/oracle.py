@@ -90,6 +90,11 @@ class _Session:
                 hint="Compute it before, and write the result.",
             ) from None
         except psycopg.OperationalError:
+            if self._connection is not None and not self._connection.closed:
+                raise Unsupported(
+                    "a constant of this statement takes too much memory to evaluate",
+                    hint="Compute it before, and write the result.",
+                ) from None
             self.close()
             return self._ask(settings, question)
         except psycopg.Error as error:
