@@ -3,9 +3,7 @@
 Nothing of this runs in a failed transaction: the first thing sent to the shadow is then an error already.
 """
 
-import asyncio
 import logging
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +15,7 @@ from dpsql.wire.frames import describe, parameter_oids, row_description
 from dpsql.wire.replies import Kind, Message
 from dpsql.wire.statement import ExecuteNamed
 from dpsql.wire.types import TypeNames
+from dpsql.wire.workers import Workers
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -67,7 +66,7 @@ class Answer:
 class Asking:
     """Asks the gateway on behalf of one session."""
 
-    def __init__(self, answers: Answers, asker: Asker, workers: Executor, types: TypeNames) -> None:
+    def __init__(self, answers: Answers, asker: Asker, workers: Workers, types: TypeNames) -> None:
         self._answers = answers
         self._asker = asker
         self._workers = workers
@@ -190,7 +189,7 @@ class Asking:
         cancellation = self._cancellation = Cancellation()
         ask = partial(self._answers.answer, question, described, arguments, settings, self._asker, cancellation)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._workers, ask)
+            return await self._workers.run(self._asker.user, ask, cancellation)
         except DpsqlError:
             raise
         except Exception as failed:

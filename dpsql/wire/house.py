@@ -21,11 +21,13 @@ from dpsql.wire.current import Current
 from dpsql.wire.frames import Limits
 from dpsql.wire.scram import Verifier
 from dpsql.wire.types import TypeNames
+from dpsql.wire.workers import Workers
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A user and the start options on which the shadow's greeting depends."""
 
 _MOST_GREETINGS = 1_000  # clients choose the options, so they must not fill the memory
+_SHARE = 4  # statements of one user that the gateway works on at a time
 _KEY = 4  # bytes of a cancel key in protocol 3.0
 _PAUSE = 0.1  # seconds between two attempts to reach the shadow
 
@@ -83,7 +85,7 @@ class House:
         """
         self.database = database
         self.shadow_secret = shadow_secret
-        self.workers = workers
+        self.workers = Workers(workers, _SHARE)
         self.tls = tls
         self.limits = limits
         self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
