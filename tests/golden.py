@@ -27,7 +27,7 @@ from tests.memory import Memory
 QUERIES = Path(__file__).parent / "queries"
 _END = re.compile(r";[ \t]*(?:\n\s*\n|\s*\Z)")
 _ANSWERED = re.compile(r"answered, (?:(\d+) measurements?|free)$")
-_MOVING = re.compile(r"\bnow\(|\bcurrent_date\b", re.IGNORECASE)
+_MOVING = re.compile(r"\bnow\(|\bcurrent_date\b|\bage\(\w+\)", re.IGNORECASE)
 _REFUSED = re.compile(r"(refused|postgres) (\w{5})(?:: (.*))?$")
 
 
