@@ -52,7 +52,7 @@ def refusal(reader: Reader) -> DpsqlError | None:
 def _explained(reader: Reader) -> DpsqlError | None:
     """Return why a statement may not be explained: EXPLAIN ANALYZE runs it, and no event trigger fires for it."""
     first = reader.word
-    failed = None if first == "create" else refusal(reader)
+    failed = refusal(reader)
     if failed is not None or first in _NEVER_INTO:
         return failed
     creates = first == "create"
