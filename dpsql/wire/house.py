@@ -125,7 +125,7 @@ class House:
 
     def verifier(self, user: str) -> Verifier:
         """Return what checks the user's password; for a name that is not known, something that nothing passes."""
-        return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret)
+        return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret, self._verifiers.values())
 
     def asker(self, user: str) -> Asker:
         """Return who a known user asks as."""

@@ -12,6 +12,7 @@ import re
 import secrets
 import stringprep
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -58,10 +59,16 @@ class Verifier:
         return cls(int(match[1]), salt, stored, server)
 
     @classmethod
-    def of_nobody(cls, name: str, secret: bytes) -> Self:
-        """Return one that no password matches, the same for a name each time (`secret` is the server's)."""
-        salt = _mac(secret, b"salt:" + name.encode())[:_SALT]
-        return cls(_ITERATIONS, salt, os.urandom(_KEY), os.urandom(_KEY))
+    def of_nobody(cls, name: str, secret: bytes, others: Collection["Verifier"] = ()) -> Self:
+        """Return one that no password matches, the same for a name each time (`secret` is the server's).
+
+        It looks like one of `others`: a number of iterations that nobody has would tell that nobody has the name.
+        """
+        forms = sorted({(other.iterations, len(other.salt)) for other in others}) or [(_ITERATIONS, _SALT)]
+        chosen = int.from_bytes(_mac(secret, b"form:" + name.encode()))
+        iterations, length = forms[chosen % len(forms)]
+        salt = hashlib.pbkdf2_hmac("sha256", secret, b"salt:" + name.encode(), 1, length)
+        return cls(iterations, salt, os.urandom(_KEY), os.urandom(_KEY))
 
     def __str__(self) -> str:
         return f"{MECHANISM}${self.iterations}:{_b64(self.salt)}${_b64(self.stored_key)}:{_b64(self.server_key)}"

@@ -104,6 +104,14 @@ def test_nobody_has_a_salt_but_no_password() -> None:
         _log_in(first, "")
 
 
+def test_made_up_verifiers_look_like_the_others() -> None:
+    """Of each form some, with as many iterations and as long a salt, and a name keeps its own."""
+    others = [Verifier(n, bytes(length), bytes(32), bytes(32)) for n, length in ((4096, 16), (9999, 12), (9999, 12))]
+    made = [Verifier.of_nobody(f"mallory{n}", b"secret", others) for n in range(100)]
+    assert {(one.iterations, len(one.salt)) for one in made} == {(4096, 16), (9999, 12)}
+    assert made[7].salt == Verifier.of_nobody("mallory7", b"secret", others).salt
+
+
 def test_password_is_prepared_as_clients_do() -> None:
     """Full-width letters and soft hyphens are the same password as without (RFC 4013)."""
     assert _log_in(Verifier.of("\uff50\u00adw", iterations=4096), "pw").startswith(b"v=")
