@@ -71,12 +71,6 @@ class Asking:
         self._asker = asker
         self._workers = workers
         self._types = types
-        self._cancellation: Cancellation | None = None
-
-    @property
-    def cancellation(self) -> Cancellation | None:
-        """Return what interrupts the gateway; None when it does not work for this session."""
-        return self._cancellation
 
     async def parameter_types(self, backend: Backend, text: bytes, declared: tuple[int, ...]) -> tuple[int, ...]:
         """Return the types of a statement's parameters, as the shadow infers them.
@@ -87,7 +81,7 @@ class Asking:
         replies = await backend.ask(*_described(text, declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
 
-    async def answer(self, backend: Backend, asked: Asked, codec: str) -> Answer:
+    async def answer(self, backend: Backend, asked: Asked, codec: str, cancellation: Cancellation) -> Answer:
         """Return what the shadow shall run.
 
         Raises:
@@ -103,7 +97,7 @@ class Asking:
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = (None if value is None else value.decode(codec) for value in arguments)
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
-        text = await self._on_worker(asked.question, described, bound, settings)
+        text = await self._on_worker(asked.question, described, bound, settings, cancellation)
         if not _writable(text, codec):
             raise Unsupported(
                 "the answer has characters that client_encoding lacks", hint="SET client_encoding = 'UTF8'"
@@ -184,9 +178,9 @@ class Asking:
         described: tuple[tuple[Field, ...], ...],
         arguments: tuple[Argument, ...],
         settings: Settings,
+        cancellation: Cancellation,
     ) -> str:
         """Let the gateway answer on a thread; whatever else than a DpsqlError it raises is logged, not told."""
-        cancellation = self._cancellation = Cancellation()
         ask = partial(self._answers.answer, question, described, arguments, settings, self._asker, cancellation)
         try:
             return await self._workers.run(self._asker.user, ask, cancellation)
@@ -195,8 +189,6 @@ class Asking:
         except Exception as failed:
             _LOG.exception("the gateway failed")
             raise InternalError from failed
-        finally:
-            self._cancellation = None
 
 
 def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[Kind, bytes], ...]:

@@ -8,7 +8,6 @@ from dpsql.wire.frames import FLUSH, TERMINATE, error_fields, message, text, uin
 from dpsql.wire.replies import Kind, Message, Owed, Replies
 
 _PROTOCOL = 0x30000
-_CANCEL = 80877102
 
 
 class ShadowLostError(ConnectionError):
@@ -161,11 +160,6 @@ class Backend(asyncio.Protocol):
             waiting.set_result(None)
         else:
             waiting.set_exception(failed)
-
-
-def cancel_request(key: bytes) -> bytes:
-    """Build the message that, on a connection of its own, cancels what the session with `key` runs."""
-    return uint32(8 + len(key)) + uint32(_CANCEL) + key
 
 
 def _raise_error(collected: list[Message]) -> None:

@@ -34,7 +34,7 @@ class Connection:
         self._incoming = Frames(pipe.read)
         self._backend: Backend | None = None
         self._session: Session | None = None
-        self._asking: Asking | None = None
+        self._desk: Desk | None = None
         self._leaving = False
         self._over = False
         self._stopped_at = 0.0
@@ -43,13 +43,18 @@ class Connection:
 
     @property
     def working(self) -> Cancellation | None:
-        """Return what interrupts the gateway; None when it does not work for this connection."""
-        return None if self._asking is None else self._asking.cancellation
+        """Return what interrupts the private statement that is being answered; None when there is none."""
+        return None if self._desk is None else self._desk.runner.working
 
     @property
     def shadow_key(self) -> bytes | None:
         """Return what cancels the session in the shadow; None when there is none."""
         return None if self._backend is None else self._backend.key or None
+
+    @property
+    def in_shadow(self) -> bool:
+        """Return whether the shadow has something to do for this connection."""
+        return self._backend is not None and self._backend.replies.is_working
 
     async def run(self) -> None:
         """Serve the client; never raises."""
@@ -173,8 +178,8 @@ class Connection:
         if user not in house.users:  # any more
             raise AuthFailed
         asker = house.asker(user)
-        self._asking = Asking(house.answers, asker, house.workers, house.types)
-        desk = Desk(backend, self._asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
+        asking = Asking(house.answers, asker, house.workers, house.types)
+        desk = self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
         desk.check()
         self._session = Session(desk, house.limits)
         if greeted:
@@ -212,7 +217,7 @@ class Connection:
 
     def _client_lost(self) -> None:
         """Stop what nobody waits for any more."""
-        if self.working is not None or (self._backend is not None and self._backend.replies.is_working):
+        if self.working is not None or self.in_shadow:
             self._send_signal(self._house.interrupt(self))
         if self._backend is not None:
             self._backend.close()
@@ -225,7 +230,7 @@ class Connection:
         self._pipe.close()
 
     def _leave_if_idle(self) -> None:
-        if self.working is None and (self._backend is None or not self._backend.replies.is_working):
+        if self.working is None and not self.in_shadow:
             self._tell(ShuttingDown("terminating connection because dpsql stops"))
             self._pipe.close()
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from dpsql.errors import TooManyClients
 from dpsql.question import Answers, Asker, Cancellation
 from dpsql.wire.attempts import Attempts
-from dpsql.wire.backend import cancel_request
+from dpsql.wire.canceller import Canceller
 from dpsql.wire.current import Current
 from dpsql.wire.frames import Limits
 from dpsql.wire.scram import Verifier
@@ -46,11 +46,15 @@ class Guest(Protocol):
 
     @property
     def working(self) -> Cancellation | None:
-        """Return what interrupts the gateway; None when it does not work for this connection."""
+        """Return what interrupts the private statement that is being answered; None when there is none."""
 
     @property
     def shadow_key(self) -> bytes | None:
         """Return what cancels the session in the shadow; None when there is none."""
+
+    @property
+    def in_shadow(self) -> bool:
+        """Return whether the shadow has something to do for this connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,23 +181,14 @@ class House:
                 await self.interrupt(seat.guest)
 
     async def interrupt(self, guest: Guest) -> None:
-        """Cancel what a connection runs, in the gateway or in the shadow."""
-        working, shadow_key = guest.working, guest.shadow_key
+        """Cancel what a connection runs, in the gateway or in the shadow; what it runs after this returned is not meant."""
+        working, key, in_shadow = guest.working, guest.shadow_key, guest.in_shadow
         if working is not None:
             # What stops an engine may take a moment, which is not the event loop's.
             await asyncio.get_running_loop().run_in_executor(None, working.cancel)
-        elif shadow_key is not None:
+        if key is not None and (in_shadow or working is None):
             with contextlib.suppress(OSError):  # where there is no shadow nothing runs
-                await self._open_shadow(_Canceller(shadow_key))
-
-
-class _Canceller(asyncio.Protocol):
-    """Sends one cancel request and hangs up."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(cancel_request(self._key))
-        transport.write_eof()
+                async with asyncio.timeout(self.limits.patience):
+                    canceller = Canceller(key)
+                    await self._open_shadow(canceller)
+                    await canceller.over()

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpsql.errors import DpsqlError, InternalError, Refusal
+from dpsql.errors import DpsqlError, InternalError, QueryCanceled, Refusal
+from dpsql.question import Cancellation
 from dpsql.wire import frames
 from dpsql.wire.asking import EXPLAIN, Asked, Asking, failed_probe
 from dpsql.wire.backend import Backend, ShadowRefusedError
@@ -13,6 +14,8 @@ from dpsql.wire.refusal import moved, refuse, unplaced
 from dpsql.wire.statement import ExecuteNamed, Private
 
 _LOG = logging.getLogger("dpsql.wire")
+_NOBODYS = ("53", "57", "58")
+"""Classes of errors that a statement is not to blame for: too little memory, a cancel, the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +40,30 @@ class Runner:
         self._backend = backend
         self._asking = asking
         self._write = write
+        self.working: Cancellation | None = None
+        """What interrupts the statement that is being answered; None when there is none."""
 
     async def install(self, run: Run, codec: str) -> bool:
         """Bind the answer to `run.portal`; False when the client was told an error and the shadow skips."""
+        cancellation = self.working = Cancellation()
+        try:
+            if not await self._install(run, codec, cancellation):
+                return False
+        finally:
+            self.working = None
+        if cancellation.requested:  # between two things that the shadow did
+            refuse(self._backend, QueryCanceled())
+            return False
+        return True
+
+    async def _install(self, run: Run, codec: str, cancellation: Cancellation) -> bool:
         asked: Asked | None = None
         try:
             values, count = frames.bind_parameters(run.rest)
             oids = await self._types(run.prepared, codec) if count else ()
             portal = run.portal if run.bound else None
             asked = Asked(run.private.question, run.prepared.text, oids, values, portal)
-            answer = await self._asking.answer(self._backend, asked, codec)
+            answer = await self._asking.answer(self._backend, asked, codec, cancellation)
         except ShadowRefusedError as refused:
             self.tell(_placed(refused, asked, run.offset))
             return False
@@ -100,8 +117,9 @@ def _placed(refused: ShadowRefusedError, asked: Asked | None, offset: int | None
 
 
 def _of_answer(refused: ShadowRefusedError) -> bytes:
-    """Return what to tell when PostgreSQL does not take the answer: our fault, unless it could parse it."""
-    if not any(kind == b"1" for kind, _ in refused.replies):
+    """Return what to tell when PostgreSQL does not take the answer: our fault, unless it could parse it or was stopped."""
+    parsed = any(kind == b"1" for kind, _ in refused.replies)
+    if not parsed and not refused.sqlstate.startswith(_NOBODYS):
         _LOG.error("the shadow can't parse an answer: %s", refused)
         return frames.error_body(InternalError())
     return unplaced(refused.body)
