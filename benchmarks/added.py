@@ -19,7 +19,7 @@ from rich.table import Table
 import dpsql
 from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
-from dpsql.engines.duckdb_open import ATTACHED
+from dpsql.engines.duckdb.opening import ATTACHED
 
 ROUNDS = 60
 QUESTIONS = {

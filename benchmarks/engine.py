@@ -16,17 +16,17 @@ from rich.table import Table
 
 from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.duckdb_open import ATTACHED, SETTINGS
-from dpsql.plan import Planner
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.opening import ATTACHED, SETTINGS
+from dpsql.gateway.planner import Planner
+from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, SqlType, UnitBound, Value
-from dpsql.privacy.measure import World
-from dpsql.public import read_public
+from dpsql.privacy.measurement.planner import World
 from dpsql.question import Field
-from dpsql.rewrite.asked import take_apart
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.scopes import find
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.syntax.analyze import take_apart
+from dpsql.rewrite.syntax.scopes import find
 
 TRIPS = 5_000_000
 ROUNDS = 6

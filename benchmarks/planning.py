@@ -15,14 +15,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dpsql.gateway import Gateway
-from dpsql.privacy.sqlite_ledger import SqliteLedger
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.gateway.gateway import Gateway
 from dpsql.question import Asker, Settings
-from dpsql.rewrite.asked import Asked
-from tests.fix_policy import read_policy
-from tests.fix_world import USERS, Client, World, noon, running
-from tests.golden import load
-from tests.memory import Memory
+from dpsql.rewrite.syntax.analyze import Asked
+from tests.support.fix_policy import read_policy
+from tests.support.fix_world import USERS, Client, World, noon, running
+from tests.support.golden import load
+from tests.support.memory import Memory
 
 ROUNDS = 5
 FILES = ("analysts", "tools", "keys", "times", "joins", "sums", "where", "subqueries")

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dpsql.rewrite.function import Function
-from dpsql.rewrite.ops_logic import LOGIC
-from dpsql.rewrite.ops_number import NUMBERS
-from dpsql.rewrite.ops_span import SPANS
-from dpsql.rewrite.ops_time import TIMES
-from dpsql.rewrite.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
+from dpsql.rewrite.functions.function import Function
+from dpsql.rewrite.functions.intervals import SPANS
+from dpsql.rewrite.functions.logical import LOGIC
+from dpsql.rewrite.functions.numeric import NUMBERS
+from dpsql.rewrite.functions.temporal import TIMES
+from dpsql.rewrite.ir.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
 PAGE = Path(__file__).parent / "sql.md"
 

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
 
+from dpsql.accounting import mark
+from dpsql.accounting.ledger import DataSet
+from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.accounting.sqlite.owner import owner_of
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, PostgresServer, SqliteFile
-from dpsql.privacy import mark
-from dpsql.privacy.ledger import DataSet
-from dpsql.privacy.sqlite_file import Way
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from dpsql.privacy.sqlite_owner import owner_of
 
 
 def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:

@@ -20,7 +20,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
 from dpsql.server import Server
-from dpsql.wire.scram import Verifier
+from dpsql.wire.protocol.scram import Verifier
 
 _USER = "dpsql_local"
 _PATIENCE = 60.0  # seconds for the server to stop

@@ -14,21 +14,21 @@ from functools import partial
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
+from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.books import open_ledger
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
-from dpsql.gateway import Deps, Gateway
-from dpsql.observe import Readiness
+from dpsql.gateway.gateway import Deps, Gateway
+from dpsql.gateway.public_tables import Public, read_public
+from dpsql.gateway.readiness import Readiness
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer, Tls
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
-from dpsql.privacy.sqlite_file import Way
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from dpsql.public import Public, read_public
 from dpsql.question import Settings
-from dpsql.rewrite.literal import format_value
-from dpsql.rewrite.oracle import Oracle
+from dpsql.rewrite.ir.evaluator import Oracle
+from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
@@ -39,8 +39,8 @@ from dpsql.shadow.warden import Warden
 from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
-from dpsql.wire.house import UserEntry
-from dpsql.wire.listener import Listener
+from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.registry import UserEntry
 
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0

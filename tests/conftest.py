@@ -11,10 +11,10 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 pytest_plugins = (
-    "tests.fix_policy",
-    "tests.fix_world",
-    "tests.fix_dirty",
-    "tests.fix_engines",
-    "tests.fix_wide",
-    "tests.fix_ledger",
+    "tests.support.fix_policy",
+    "tests.support.fix_world",
+    "tests.support.fix_dirty",
+    "tests.support.fix_engines",
+    "tests.support.fix_wide",
+    "tests.support.fix_ledger",
 )

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.accounting.sqlite.file import Way
 from dpsql.books import open_ledger
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, SqliteFile
 from dpsql.policy.load import load
-from dpsql.privacy.sqlite_file import Way
+from tests.accounting.test_file import as_of_version_one
 from tests.policy.fix_config import write_files
-from tests.privacy.test_ledger_file import as_of_version_one
 
 
 def config(directory: Path, dataset: str = "taxi", database: str = "taxi.duckdb") -> Config:

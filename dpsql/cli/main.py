@@ -5,8 +5,22 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli import adopt, budget, check, demo, epsilon, explain, init, plot, query, refresh, serve, unlock, user
-from dpsql.cli.planned import planned
+from dpsql.cli.commands import (
+    adopt,
+    budget,
+    check,
+    demo,
+    epsilon,
+    explain,
+    init,
+    plot,
+    query,
+    refresh,
+    serve,
+    unlock,
+    user,
+)
+from dpsql.cli.support.planned import planned
 
 app = typer.Typer(
     name="dpsql",

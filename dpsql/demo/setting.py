@@ -11,7 +11,7 @@ import duckdb
 from dpsql.demo.generate import generate
 from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, SqliteFile, User
 from dpsql.policy.load import load
-from dpsql.wire.scram import Verifier
+from dpsql.wire.protocol.scram import Verifier
 
 USERS: Mapping[str, str] = {"olga": "owner", "ana": "collaborator", "tess": "third_party"}
 """The demo's users and their roles."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Value
-from dpsql.privacy.budget import Charge
-from dpsql.privacy.exact import Row
+from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
-from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.functions.function import Dialect
 
 
 class NoEngine(ConfigError, sqlstate="F0000"):

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.function import Dialect
-from dpsql.rewrite.stored import representable
+from dpsql.rewrite.emit.columns import representable
+from dpsql.rewrite.functions.function import Dialect
 
 _DUCKDB_INTEGERS = {
     SqlType.SMALLINT: frozenset({"tinyint", "utinyint", "smallint"}),

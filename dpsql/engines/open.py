@@ -3,9 +3,9 @@
 from typing import assert_never
 
 from dpsql.engines.base import Engine
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.files import TableFile
-from dpsql.engines.postgres import PostgresEngine
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.files import TableFile
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer

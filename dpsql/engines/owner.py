@@ -8,12 +8,12 @@ from math import sqrt
 from dpsql.engines.base import OwnerEngine
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, Table
-from dpsql.privacy.exact import whole
-from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import Ref
-from dpsql.rewrite.relation import ref
-from dpsql.rewrite.stored import identity
+from dpsql.privacy.release.exact import whole
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.columns import identity
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import Ref
+from dpsql.rewrite.ir.relation import ref
 
 _TIMEOUT = 600.0
 _VARIANCE = 2

@@ -7,7 +7,7 @@ from dpsql.engines.kinds import fits, identifies
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.question import Cancellation
-from dpsql.rewrite.stored import quoted
+from dpsql.rewrite.emit.columns import quoted
 
 _PATIENCE = 30.0
 

@@ -5,10 +5,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.policy.model import Value
-from dpsql.rewrite.emit import FIRST, LAST
-from dpsql.rewrite.function import Dialect
-from dpsql.rewrite.literal import simplest
-from dpsql.rewrite.stored import quoted
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import FIRST, LAST
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.literal import simplest
 
 
 def public_column(name: str, engine_type: str, dialect: Dialect) -> str:

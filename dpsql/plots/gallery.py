@@ -22,8 +22,8 @@ from dpsql.plots.charts import box, dressed, histogram, versus
 from dpsql.plots.page import Picture, write
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 from dpsql.policy.model import NoiseLevel
-from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.noise import discrete_laplace
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
+from dpsql.privacy.mechanisms.entropy import Entropy
 
 STEP = 5
 """The width of an age bucket in years."""

@@ -13,8 +13,8 @@ from psycopg import sql
 from dpsql.errors import InternalError, SyntaxFailed, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import Settings
-from dpsql.rewrite.literal import format_value
-from dpsql.rewrite.spelled import Spelled
+from dpsql.rewrite.ir.literal import format_value
+from dpsql.rewrite.ir.spelled import Spelled
 
 _MOST_VALUES = 10_000
 _SESSIONS = 4

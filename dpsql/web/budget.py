@@ -13,11 +13,11 @@ from itertools import accumulate
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.ledger import Entry
+from dpsql.accounting.privacy_loss import show
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import Policy, Privacy, Role
-from dpsql.privacy.balance import Account, Balance
-from dpsql.privacy.budget import show
-from dpsql.privacy.ledger import Entry
 from dpsql.web.curves import Json
 from dpsql.web.rooms import Rooms
 from dpsql.web.sessions import Visitor

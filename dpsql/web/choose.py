@@ -9,6 +9,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dpsql.accounting.privacy_loss import show
 from dpsql.epsilon import study as studies
 from dpsql.epsilon.belief import belief_after, renewals
 from dpsql.epsilon.levels import TARGETS, Output, expected_error, level_epsilon, rows_per_group
@@ -18,7 +19,6 @@ from dpsql.epsilon.rule import membership_epsilon, singling_out_epsilon
 from dpsql.epsilon.statistic import Statistic
 from dpsql.epsilon.universe import Universe
 from dpsql.policy.model import NoiseLevel, Period
-from dpsql.privacy.budget import show
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import number, numbers, one_of, whole
 from dpsql.web.rooms import Rooms

@@ -6,11 +6,11 @@ from fractions import Fraction
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dpsql.accounting.balance import Account
+from dpsql.accounting.privacy_loss import left_of, show, total
 from dpsql.epsilon.refusal import BadInput
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Privacy
-from dpsql.privacy.balance import Account
-from dpsql.privacy.budget import left_of, show, total
 from dpsql.web.ask import Bounded, bounded_columns
 from dpsql.web.curves import Json, curve, facts
 from dpsql.web.inputs import number, one_of

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from dpsql.plots.density import density, distance
 from dpsql.plots.samples import samples
-from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.noise import discrete_laplace
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
+from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.web.curves import Json, curve, facts, short
 from dpsql.web.inputs import number, one_of
 

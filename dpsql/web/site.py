@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.ledger import Entry
 from dpsql.policy.model import Policy, Role
-from dpsql.privacy.balance import Account, Balance
-from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.ledger import Entry
+from dpsql.privacy.mechanisms.entropy import Entropy
 
 Cells = tuple[object, ...]
 

@@ -8,13 +8,13 @@ import pytest
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
-from dpsql.rewrite.parse import parse
-from dpsql.rewrite.spelled import Spelled
-from dpsql.rewrite.speller import spell
+from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.translate.speller import spell
 from dpsql.shadow.role import ORACLE
-from tests.exactness import measurements
-from tests.fix_world import World
-from tests.memory import Memory
+from tests.support.exactness import measurements
+from tests.support.fix_world import World
+from tests.support.memory import Memory
 
 SMUGGLED = (
     "seats = ANY (array_append(NULL::int[], (SELECT length(set_config('role', 'none', false)))))",

@@ -3,8 +3,8 @@
 import pytest
 
 from dpsql.errors import AccessDenied
-from tests.exactness import measurements
-from tests.fix_wide import Engines
+from tests.support.exactness import measurements
+from tests.support.fix_wide import Engines
 
 _JOINED = "FROM visits v JOIN people p ON p.person = v.person"
 SINGLE = (

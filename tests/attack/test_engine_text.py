@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpsql.engines import pool
+from dpsql.engines.postgres import pool
 from dpsql.errors import EngineNotReady
 from dpsql.policy.model import Policy
-from dpsql.rewrite import emit
-from tests.fix_world import NewClient, World
-from tests.records import Maker
-from tests.served import Served
+from dpsql.rewrite.emit import emitter
+from tests.support.fix_world import NewClient, World
+from tests.support.records import Maker
+from tests.support.served import Served
 
 NOTES = 40
 ATTACK = r"SELECT count(*) FROM rides WHERE note = '\' OR note <> ' OR s0.rider = 3 --'"
@@ -23,7 +23,7 @@ def loose(
 ) -> Iterator[Served]:
     """Some rides on a server with `standard_conforming_strings = off`; each of the two defences may be away."""
     if request.param in {"without literals of ours", "without both"}:
-        monkeypatch.setattr(emit, "_text", lambda text, _: "'" + text.replace("'", "''") + "'")
+        monkeypatch.setattr(emitter, "_text", lambda text, _: "'" + text.replace("'", "''") + "'")
     if request.param in {"without settings of ours", "without both"}:
         monkeypatch.setattr(pool, "options", lambda given: given)
         monkeypatch.setattr(pool, "differing", lambda _: None)

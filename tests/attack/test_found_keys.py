@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.sums import Sums
-from tests.exactness import Measured, measurements
-from tests.fix_world import NewClient, World
-from tests.memory import Memory
-from tests.records import Maker, Row
+from dpsql.privacy.measurement.sums import Sums
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_world import NewClient, World
+from tests.support.memory import Memory
+from tests.support.records import Maker, Row
 
 
 def _rows(policy: Policy, number: int, **cells: object) -> list[Row]:

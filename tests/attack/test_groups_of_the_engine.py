@@ -7,17 +7,17 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.privacy.buckets import Buckets
-from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.exact import Row as EngineRow
-from dpsql.privacy.exact import exact_buckets, exact_sums
-from dpsql.privacy.outline import Measurement
-from dpsql.privacy.release import release_buckets, release_sums
-from dpsql.privacy.sums import Sums
-from tests.exactness import Measured, measurements
-from tests.fix_engines import ENGINES
-from tests.fix_wide import KEYS, LARGE, PUBLIC, Engines, Wide, plain
-from tests.records import Row
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release.exact import Row as EngineRow
+from dpsql.privacy.release.exact import exact_buckets, exact_sums
+from dpsql.privacy.release.release import release_buckets, release_sums
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_engines import ENGINES
+from tests.support.fix_wide import KEYS, LARGE, PUBLIC, Engines, Wide, plain
+from tests.support.records import Row
 
 COPIES = " ".join(f"WHEN p.key = {row['key']} THEN 0.1{'0' * 20}{n + 1}" for n, row in enumerate(PUBLIC["by_big"]))
 ATTACKS = (

@@ -9,10 +9,10 @@ import pytest
 
 from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.frames import Limits
-from dpsql.wire.listener import Listener
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.server.listener import Listener
 from tests.attack.hidden import ALONE, GOALS, HIDERS
-from tests.fix_shadow import shadow, shadow_directory  # noqa: F401
+from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 from tests.wire.listening import dsn, listening
 from tests.wire.raw import SYNC, Raw, query
 

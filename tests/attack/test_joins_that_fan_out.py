@@ -2,10 +2,10 @@
 
 import pytest
 
-from dpsql.privacy.bounding import Form
-from tests.exactness import Measured, measurements
-from tests.fix_engines import ENGINES
-from tests.fix_wide import KEYS, LARGE, Engines, plain
+from dpsql.privacy.measurement.contribution import Form
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_engines import ENGINES
+from tests.support.fix_wide import KEYS, LARGE, Engines, plain
 
 SMALL = "SELECT count(*), sum(iv) FROM members m "
 ONCE = (

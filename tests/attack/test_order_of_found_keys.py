@@ -8,12 +8,12 @@ from itertools import permutations
 
 import pytest
 
-from dpsql.privacy.exact import exact_sums
-from dpsql.privacy.sums import Sums
-from tests.exactness import Measured, measurements
-from tests.fix_engines import ENGINES
-from tests.fix_wide import KEYS, LARGE, Engines, Wide, plain
-from tests.records import Cell, Row
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import exact_sums
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_engines import ENGINES
+from tests.support.fix_wide import KEYS, LARGE, Engines, Wide, plain
+from tests.support.records import Cell, Row
 
 FOUND: dict[str, Sequence[Cell]] = {
     "big": [LARGE, LARGE + 1, -LARGE - 1, -LARGE, 2**63 - 1, 2**63 - 2, None],

@@ -6,9 +6,9 @@ import pytest
 
 from dpsql.lexer.split import statements
 from dpsql.policy.model import Policy
-from dpsql.rewrite.asked import take_apart
-from dpsql.rewrite.parse import parse
-from dpsql.wire.statement import read
+from dpsql.rewrite.syntax.analyze import take_apart
+from dpsql.rewrite.syntax.parse import parse
+from dpsql.wire.intercept.classify import read
 
 SECONDS = 5.0
 """Far more than any of these needs, on a busy machine too; read badly they would take years."""

@@ -6,16 +6,16 @@ from time import perf_counter
 
 import pytest
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Period, Policy
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from dpsql.privacy.sums import Sums
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Settings
-from dpsql.rewrite.function import Dialect
-from tests.exactness import measurements
-from tests.fix_dirty import NewUser
-from tests.fix_world import NewClient, World, noon
-from tests.memory import Memory
+from dpsql.rewrite.functions.function import Dialect
+from tests.support.exactness import measurements
+from tests.support.fix_dirty import NewUser
+from tests.support.fix_world import NewClient, World, noon
+from tests.support.memory import Memory
 
 MARK = '"_dpsql answer 0" AS _dp'
 _LARGE = " * ".join(["stars::bigint"] * 30)

@@ -18,7 +18,7 @@ import pytest
 from dpsql.shadow.postgres import OWNER
 from dpsql.shadow.sandbox import Sandbox
 from tests.clients.site import Site, configure, serving
-from tests.ordinary import NOBODY, ordinary_python
+from tests.support.ordinary import NOBODY, ordinary_python
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root runs dpsql as two users"),

@@ -6,14 +6,15 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
-from dpsql.privacy import distinct, found, threshold
-from dpsql.privacy.sqlite_ledger import SqliteLedger
+from dpsql.privacy.measurement import partition_rule
+from dpsql.privacy.mechanisms import partition_selection, threshold
 from dpsql.question import Settings
-from tests.fix_policy import with_rows
-from tests.fix_wide import Engines, NewWide, plain
-from tests.fix_world import noon
 from tests.gateway.engines import Rows, Watched
+from tests.support.fix_policy import with_rows
+from tests.support.fix_wide import Engines, NewWide, plain
+from tests.support.fix_world import noon
 
 FOUND = (
     "SELECT txt, count(*), sum(iv) FROM visits GROUP BY txt",
@@ -21,7 +22,12 @@ FOUND = (
     "SELECT DISTINCT big, day FROM visits WHERE iv > 0",
     "SELECT moment, median(iv), count(DISTINCT person) FROM visits GROUP BY moment",
 )
-HEAVY = ((threshold, "_least_excess"), (threshold, "per_key"), (distinct, "_chances"), (found, "threshold"))
+HEAVY = (
+    (threshold, "_least_excess"),
+    (threshold, "per_key"),
+    (partition_selection, "_chances"),
+    (partition_rule, "threshold"),
+)
 SECONDS = 5.0
 """Far more than planning needs, on a busy machine too; tables for so little ε took as long as a minute, and gigabytes."""
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from tests.exactness import Exact, Measured, measurements
-from tests.fix_wide import PLANS, Engines, Wide, plain
-from tests.records import Row
+from tests.support.exactness import Exact, Measured, measurements
+from tests.support.fix_wide import PLANS, Engines, Wide, plain
+from tests.support.records import Row
 
 VALUES = (
     "SELECT count(DISTINCT dbl) FROM {table}",

@@ -14,19 +14,19 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import binom
 
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import Beside, Item, Ready, Statement, without_engine
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Mechanism, Policy
-from dpsql.privacy.balance import Account
-from dpsql.privacy.buckets import Buckets
-from dpsql.privacy.layout import Norm
-from dpsql.privacy.ledger import Beside, Item, Ready, Statement, without_engine
-from dpsql.privacy.outline import Measurement
-from dpsql.privacy.release import Release
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from dpsql.privacy.sums import Sums
-from tests.exactness import Exact, Measured, measurements
-from tests.fix_policy import with_epsilon, with_rows
-from tests.fix_world import USERS, NewClient, World
-from tests.memory import Memory
+from dpsql.privacy.features.blocks import Norm
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.release import Release
+from tests.support.exactness import Exact, Measured, measurements
+from tests.support.fix_policy import with_epsilon, with_rows
+from tests.support.fix_world import USERS, NewClient, World
+from tests.support.memory import Memory
 
 FALSE_ALARM = 1e-6
 """The chance that a right mechanism fails one audit, if its fixed seed were changed."""

@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy import quantile, release, sums
-from dpsql.privacy.entropy import Entropy
-from dpsql.privacy.layout import Block, Norm
-from dpsql.privacy.noise import discrete_laplace
-from dpsql.privacy.sums import Sums
-from tests import mutants
+from dpsql.privacy.features.blocks import Block, Norm
+from dpsql.privacy.measurement import sums
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms import quantile
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release import release
 from tests.audit.canaries import FALSE_ALARM, Attack, Audit, Recorder, Result
-from tests.fix_world import NewClient, World, noon
-from tests.mutants import Break
+from tests.support import mutants
+from tests.support.fix_world import NewClient, World, noon
+from tests.support.mutants import Break
 
 CUBE = "count(*), sum(fare), avg(tip), avg(age)"
 HIGH = {"fare": "150", "tip": "35", "age": "100"}

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from dpsql.policy.model import Policy
-from dpsql.privacy import quantile
-from dpsql.privacy.buckets import Buckets
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.mechanisms import quantile
 from tests.audit.canaries import FALSE_ALARM, Attack, Recorder, Result, fill
-from tests.exactness import Measured, measurements
-from tests.fix_policy import with_epsilon, with_rows
-from tests.fix_world import NewClient, World, noon
-from tests.memory import Memory
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_policy import with_epsilon, with_rows
+from tests.support.fix_world import NewClient, World, noon
+from tests.support.memory import Memory
 
 pytestmark = pytest.mark.slow
 

@@ -12,14 +12,14 @@ import pytest
 from scipy.stats import binom
 
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy import found
-from dpsql.privacy.threshold import threshold
-from tests import mutants
+from dpsql.privacy.measurement import partition_rule
+from dpsql.privacy.mechanisms.threshold import threshold
 from tests.audit.canaries import FALSE_ALARM
-from tests.fix_policy import with_rows
-from tests.fix_world import NewClient
-from tests.memory import Memory
-from tests.mutants import Break
+from tests.support import mutants
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import NewClient
+from tests.support.memory import Memory
+from tests.support.mutants import Break
 
 UNITS, DELTA = 3_000, Fraction(1, 20)
 COUNT = "SELECT number, count(*) FROM rides GROUP BY number"
@@ -56,7 +56,7 @@ def test_a_key_of_one_unit_is_hardly_ever_shown(sql: str, most: int, keys: int, 
 
 def scalar_threshold(patch: pytest.MonkeyPatch) -> None:
     """Compare a count out of a cube with the threshold of a count alone."""
-    patch.setattr(found, "threshold", lambda scale, _, *rest: threshold(scale, 1, *rest))
+    patch.setattr(partition_rule, "threshold", lambda scale, _, *rest: threshold(scale, 1, *rest))
 
 
 @pytest.mark.parametrize(("mutant", "sql", "keys"), [(scalar_threshold, CUBE, 1), (mutants.no_selection, COUNT, 20)])

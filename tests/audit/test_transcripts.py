@@ -17,20 +17,20 @@ from tempfile import TemporaryDirectory
 import pytest
 from scipy.stats import binom
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Privacy, RoleBudget
-from dpsql.privacy.found import FromCount, rule_of
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from dpsql.privacy.sums import Sums
+from dpsql.privacy.measurement.partition_rule import FromCount, rule_of
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Asker
-from tests import lemma_mutants as mutants
 from tests.audit.canaries import FALSE_ALARM
-from tests.exactness import measurements
-from tests.fix_wide import LARGE, PUBLIC, USERS, Engines, Wide, plain
-from tests.fix_world import Client, noon
 from tests.gateway.engines import Watched
-from tests.lemma_mutants import Break
-from tests.records import Cell, Row
+from tests.support import lemma_mutants as mutants
+from tests.support.exactness import measurements
+from tests.support.fix_wide import LARGE, PUBLIC, USERS, Engines, Wide, plain
+from tests.support.fix_world import Client, noon
+from tests.support.lemma_mutants import Break
+from tests.support.records import Cell, Row
 
 PILOT, ROUNDS = 16, 64
 DELTA = Fraction(1, 100)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fix_pages import Running, running  # noqa: F401
+from tests.support.fix_pages import Running, running  # noqa: F401
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.fix_pages import Running
+from tests.support.fix_pages import Running
 
 Visit = Callable[..., Page]
 

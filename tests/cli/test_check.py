@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.duckdb_prepared import DuckPrepared
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.prepared import DuckPrepared
 from dpsql.shadow.postgres import Postgres
 from tests.policy.fix_config import write_files
 

@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli import demo as module
+from dpsql.cli.commands import demo as module
 from dpsql.cli.main import app
-from dpsql.cli.waiting import Signals
+from dpsql.cli.support.signals import Signals
 from dpsql.policy.config import Config
 
 RUN = CliRunner()

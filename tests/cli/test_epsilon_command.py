@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.epsilon import app, make_app
-from dpsql.cli.epsilon_tables import OutputNoise, StatementNoise
+from dpsql.cli.commands.epsilon import app, make_app
+from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
 from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel
 

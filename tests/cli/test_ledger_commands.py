@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dpsql.accounting.balance import Account
+from dpsql.accounting.failures import Failing, Failure
+from dpsql.accounting.ledger import Item
+from dpsql.accounting.privacy_loss import renewal
 from dpsql.books import open_ledger
 from dpsql.cli.main import app
 from dpsql.policy.load import load
 from dpsql.policy.model import Period, Privacy
-from dpsql.privacy.balance import Account
-from dpsql.privacy.budget import renewal
-from dpsql.privacy.failing import Failing, Failure
-from dpsql.privacy.ledger import Item
 from tests.policy.fix_config import write_files
 
 RUN = CliRunner()

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 import dpsql
-from dpsql.cli.plot import plot
+from dpsql.cli.commands.plot import plot
 
 APP = typer.Typer()
 APP.command()(plot)

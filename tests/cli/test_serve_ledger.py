@@ -8,14 +8,14 @@ import duckdb
 import pytest
 from typer.testing import CliRunner, Result
 
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import Item
+from dpsql.accounting.sqlite.file import Way
 from dpsql.books import open_ledger
 from dpsql.cli.main import app
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
-from dpsql.privacy.balance import Account
-from dpsql.privacy.ledger import Item
-from dpsql.privacy.sqlite_file import Way
 from dpsql.server import Server
 from tests.policy.fix_config import write_files
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from dpsql.cli.quoting import quoted
-from dpsql.cli.show import table_of
+from dpsql.cli.support.quoting import quoted
+from dpsql.cli.support.show import table_of
 
 
 def test_a_table() -> None:

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 import typer
 
-from dpsql.cli.told import told
+from dpsql.cli.support.exit_codes import told
 from dpsql.errors import AccessDenied, DpsqlError, EngineFailed
 
 

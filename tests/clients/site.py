@@ -16,7 +16,7 @@ import psycopg
 from dpsql.shadow import binaries
 from dpsql.shadow.account import Account
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.scram import Verifier
+from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test

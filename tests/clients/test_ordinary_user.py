@@ -14,8 +14,8 @@ from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
 from tests.clients.test_psql import psql
-from tests.ordinary import NOBODY, ordinary_python
-from tests.processes import children
+from tests.support.ordinary import NOBODY, ordinary_python
+from tests.support.processes import children
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="whoever runs the tests is the ordinary user")
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.demo import generate as module
 from dpsql.demo.generate import generate
-from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.tables import check_tables
 from dpsql.policy.load import load
 

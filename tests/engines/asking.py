@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Engine
-from dpsql.privacy.budget import Charge
-from dpsql.privacy.exact import Row
+from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
 
 

@@ -10,11 +10,11 @@ import duckdb
 import psycopg
 import pytest
 
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.postgres import PostgresEngine
+from dpsql.accounting.privacy_loss import Charge, issue
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.policy.model import Privacy
-from dpsql.privacy.budget import Charge, issue
-from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.functions.function import Dialect
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import Engines, ddl
 from tests.engines.reader import READER, reading

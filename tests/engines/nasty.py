@@ -12,13 +12,13 @@ import psycopg
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import Expr, Ref, refs
-from dpsql.rewrite.fact import Facts
-from dpsql.rewrite.facts import facts
-from dpsql.rewrite.function import Dialect
-from dpsql.rewrite.ops_time import DAY
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.expr import Expr, Ref, refs
+from dpsql.rewrite.ir.facts import Facts
 
 DOUBLES = (
     "NULL", "'NaN'", "'Infinity'", "'-Infinity'", "1.7976931348623157e308", "-1.7976931348623157e308", "5e-324", "-5e-324",

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import Apply, Const, Expr, Span, refs
-from dpsql.rewrite.facts import bounded, facts
-from dpsql.rewrite.function import Dialect, wide
-from dpsql.rewrite.grid import stepped
-from dpsql.rewrite.ops_span import AGE_FIELDS
-from dpsql.rewrite.ops_time import FIELDS, UNITS
+from dpsql.rewrite.analysis.bounds import bounded, facts
+from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect, wide
+from dpsql.rewrite.functions.intervals import AGE_FIELDS
+from dpsql.rewrite.functions.temporal import FIELDS
+from dpsql.rewrite.ir.calendar import UNITS
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
 
 BOOL, DOUBLE, BIGINT = SqlType.BOOLEAN, SqlType.DOUBLE, SqlType.BIGINT

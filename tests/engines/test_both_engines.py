@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Engine
 from dpsql.errors import EngineFailed, EngineNotReady, QueryCanceled
-from dpsql.privacy.budget import Charge
 from dpsql.question import Cancellation
 from tests.engines.asking import asked
 

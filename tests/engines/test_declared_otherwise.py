@@ -6,17 +6,17 @@ from fractions import Fraction
 import psycopg
 import pytest
 
-from dpsql.engines.duckdb import DuckDb
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.kinds import LOOSE, fits, identifies
-from dpsql.engines.postgres import PostgresEngine
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.policy.model import Column, SqlType
-from dpsql.privacy.budget import Charge
-from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import Ref
-from dpsql.rewrite.fact import Facts
-from dpsql.rewrite.function import Dialect
-from dpsql.rewrite.stored import salt
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.columns import salt
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import Ref
+from dpsql.rewrite.ir.facts import Facts
 from tests.engines.asking import asked
 
 Engine = DuckDb | PostgresEngine

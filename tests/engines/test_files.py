@@ -6,13 +6,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.files import TableFile
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.files import TableFile
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import SqlType
-from dpsql.privacy.budget import Charge
 from dpsql.question import Cancellation
 from tests.engines.asking import asked
 

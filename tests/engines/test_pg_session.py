@@ -10,14 +10,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dpsql.engines.pg_settings import SETTINGS
-from dpsql.engines.postgres import PostgresEngine
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.postgres.settings import SETTINGS
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
-from dpsql.privacy.budget import Charge
-from dpsql.rewrite.declared import Declared
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
 from dpsql.shadow.postgres import Postgres
 from tests.engines.asking import asked
 from tests.engines.reader import READER, reading

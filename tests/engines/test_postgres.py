@@ -6,10 +6,10 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
-from dpsql.engines.postgres import PostgresEngine
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import ConfigError, EngineNotReady
-from dpsql.privacy.budget import Charge
 from dpsql.shadow.postgres import Postgres
 from tests.engines.asking import asked
 from tests.engines.reader import READER, reading

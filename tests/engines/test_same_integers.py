@@ -7,21 +7,21 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.privacy import sums
-from dpsql.privacy.bounding import Form
-from dpsql.privacy.exact import exact_buckets, exact_sums
-from dpsql.privacy.outline import Measurement
-from dpsql.privacy.sums import Sums
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.function import Dialect
+from dpsql.privacy.measurement import sums
+from dpsql.privacy.measurement.contribution import Form
+from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import exact_buckets, exact_sums
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
 from dpsql.shadow.postgres import Postgres
-from tests import mutants
-from tests.exactness import Exact, Measured, measurements
-from tests.fix_policy import with_rows
-from tests.fix_world import World
-from tests.memory import Memory
-from tests.records import ZONES, Maker, Row
-from tests.shapes import ATTAINED, NARROWED, OTHERS
+from tests.support import mutants
+from tests.support.exactness import Exact, Measured, measurements
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+from tests.support.records import ZONES, Maker, Row
+from tests.support.shapes import ATTAINED, NARROWED, OTHERS
 
 Ask = Callable[[Measurement], Exact]
 MOST = 3

@@ -9,12 +9,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.files import TableFile
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.files import TableFile
 from dpsql.errors import ConfigError, EngineFailed
 from dpsql.policy.config import Resources
 from dpsql.policy.model import SqlType
-from dpsql.privacy.budget import Charge
 from tests.engines.asking import asked
 
 SORTED = "SELECT CAST(max(r) AS VARCHAR) FROM (SELECT row_number() OVER (ORDER BY b, a) AS r FROM {t}) AS q"
@@ -22,7 +22,7 @@ TYPES: Mapping[str, SqlType] = {"a": SqlType.BIGINT, "b": SqlType.TEXT}
 CHILD = """
 import sys
 from pathlib import Path
-from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.policy.config import Resources
 engine = DuckDb(Path(sys.argv[1]), Resources("60MB", 2, Path(sys.argv[2])))
 print(len(list(Path(sys.argv[2]).iterdir())), flush=True)

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.engines.duckdb import DuckDb
+from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.kinds import fits, identifies
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.function import Dialect
-from tests.fix_shadow import POLICY
+from dpsql.rewrite.functions.function import Dialect
+from tests.support.fix_shadow import POLICY
 
 TRIPS = """
 CREATE TABLE trips (trip_id BIGINT, passenger_id INTEGER, pickup_ts TIMESTAMP, pickup_zone SMALLINT,

@@ -8,13 +8,14 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.emit import Emitter
-from dpsql.rewrite.expr import TRUE, Apply, Const, Expr, Span
-from dpsql.rewrite.function import Dialect
-from dpsql.rewrite.functions import TABLE
-from dpsql.rewrite.grid import bucket, stepped
-from dpsql.rewrite.ops_span import AGE_FIELDS, LONGEST_BIN
-from dpsql.rewrite.ops_time import FIELDS, MOMENTS, UNITS
+from dpsql.rewrite.emit.binning import bucket, stepped
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
+from dpsql.rewrite.functions.table import TABLE
+from dpsql.rewrite.functions.temporal import FIELDS
+from dpsql.rewrite.ir.calendar import MOMENTS, UNITS
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Span
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import DECLARED, REF, Engines, alike, check
 

@@ -4,20 +4,20 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from dpsql.engines.duckdb import DuckDb
-from dpsql.engines.postgres import PostgresEngine
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy import select
-from dpsql.privacy.budget import Charge
-from dpsql.privacy.exact import Row, exact_sums
-from dpsql.privacy.sums import Sums
-from dpsql.rewrite.emit import Emitter
+from dpsql.privacy.measurement import engine_sql
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import Row, exact_sums
+from dpsql.rewrite.emit.emitter import Emitter
 from tests.engines.asking import asked
-from tests.exactness import measurements
-from tests.fix_policy import with_rows
-from tests.fix_world import World
-from tests.memory import Memory
+from tests.support.exactness import measurements
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.memory import Memory
 
 BY_FEW = "SELECT to_zone, date_trunc('hour', picked), count(*), variance(fare) FROM rides GROUP BY 1, 2"
 HUGE = "SELECT g, CAST({} AS {}) FROM (SELECT g, sum(x) AS s FROM {{numbers}} GROUP BY g) AS t"
@@ -69,6 +69,6 @@ def test_a_measurement_that_forgets_the_text_fails(
     assert isinstance(part, Sums)
     emitter = Emitter(engine.dialect, world.public.declared, engine.named)
     assert any(any(values) for values in exact_sums(part, _run(engine, part.sql(emitter), charge)).coordinates)
-    monkeypatch.setattr(select, "_text", lambda text, _: text)
+    monkeypatch.setattr(engine_sql, "_text", lambda text, _: text)
     with pytest.raises(InternalError):
         exact_sums(part, _run(engine, part.sql(emitter), charge))

@@ -14,11 +14,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.wire.scram import Verifier
+from dpsql.wire.protocol.scram import Verifier
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
-from tests.processes import children
+from tests.support.processes import children
 
 linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
-from tests.processes import children
+from tests.support.processes import children
 
 pytestmark = [
     pytest.mark.slow,

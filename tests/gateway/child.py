@@ -6,17 +6,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpsql.accounting.ledger import Ledger
 from dpsql.errors import InternalError
-from dpsql.gateway import Deps, Gateway
+from dpsql.gateway.gateway import Deps, Gateway
+from dpsql.gateway.public_tables import read_public
 from dpsql.policy.model import Period, SqlType, Value
-from dpsql.privacy.ledger import Ledger
-from dpsql.public import read_public
 from dpsql.question import Asker, Cancellation, Field, Settings
-from dpsql.rewrite.spelled import Spelled
-from tests.fix_policy import read_policy
+from dpsql.rewrite.ir.spelled import Spelled
 from tests.gateway.engines import Watched
-from tests.memory import Memory
-from tests.records import Maker
+from tests.support.fix_policy import read_policy
+from tests.support.memory import Memory
+from tests.support.records import Maker
 
 _NUMBER = Field("count", 20, -1, "bigint")
 _ASKER = Asker("ana", "owner")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Engine, Prepared
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Value
-from dpsql.privacy.budget import Charge
-from dpsql.privacy.exact import Row
+from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
-from dpsql.rewrite.function import Dialect
+from dpsql.rewrite.functions.function import Dialect
 
 Rows = Sequence[Row]
 

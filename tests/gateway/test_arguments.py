@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.question import Argument, Settings
-from tests.fix_dirty import NewUser
+from tests.support.fix_dirty import NewUser
 
 CASES = (
     ("fare > $1", (Argument("20.5", "double precision"),), "fare > 20.5"),

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import AccountClosed, DpsqlError, EngineAway, EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Limits, Policy
-from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation
-from tests.fix_policy import with_epsilon
-from tests.fix_world import Client, NewClient, noon
 from tests.gateway.engines import Rows, Watched, fail
-from tests.memory import Memory
-from tests.records import Maker
+from tests.support.fix_policy import with_epsilon
+from tests.support.fix_world import Client, NewClient, noon
+from tests.support.memory import Memory
+from tests.support.records import Maker
 
 COUNT = "SELECT paid, count(*) FROM rides GROUP BY paid"
 BOTH = "SELECT (SELECT count(*) FROM rides) AS a, (SELECT count(DISTINCT rider) FROM rides) AS b"

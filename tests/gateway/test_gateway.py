@@ -12,18 +12,18 @@ import numpy as np
 import psycopg
 import pytest
 
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import DataSet, Entry, Item
+from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted, DpsqlError, Unsupported
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, Role
-from dpsql.privacy.balance import Account
-from dpsql.privacy.ledger import DataSet, Entry, Item
-from dpsql.privacy.sqlite_file import Way
-from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation, Settings
-from tests.fix_policy import with_epsilon
-from tests.fix_world import Client, NewClient, noon
 from tests.gateway.engines import Watched, shuffled
-from tests.memory import Memory
-from tests.records import Maker
+from tests.support.fix_policy import with_epsilon
+from tests.support.fix_world import Client, NewClient, noon
+from tests.support.memory import Memory
+from tests.support.records import Maker
 
 COUNT = "SELECT paid, count(*) FROM rides GROUP BY paid"
 

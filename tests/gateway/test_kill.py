@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from tests.fix_world import noon
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from tests.support.fix_world import noon
 
 ROOT = Path(__file__).parent.parent.parent
 CHILD = """
 from pathlib import Path
-from dpsql.privacy.sqlite_ledger import SqliteLedger
-from tests.fix_world import noon
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from tests.support.fix_world import noon
 from tests.gateway.child import answer
 with SqliteLedger(Path({ledger!r}), noon) as ledger:
     answer(Path({directory!r}), ledger, {stop!r})

@@ -6,13 +6,13 @@ import psycopg
 import pytest
 
 from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady
-from dpsql.observe import Readiness
+from dpsql.gateway.readiness import Readiness
 from dpsql.policy.model import Policy
-from tests.fix_world import NewClient, World
 from tests.gateway.engines import Watched
 from tests.gateway.test_gateway import with_total
-from tests.records import Maker
-from tests.served import Served
+from tests.support.fix_world import NewClient, World
+from tests.support.records import Maker
+from tests.support.served import Served
 
 COUNT = "SELECT paid, count(*) FROM rides GROUP BY paid"
 TWO = "SELECT (SELECT count(*) FROM rides), (SELECT median(fare) FROM rides)"

@@ -5,14 +5,14 @@ from fractions import Fraction
 from pathlib import Path
 from threading import Barrier
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
-from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Cancellation, Settings
-from tests.fix_policy import with_epsilon
-from tests.fix_world import Client, NewClient, noon
 from tests.gateway.engines import Watched
-from tests.memory import Memory
-from tests.records import Maker
+from tests.support.fix_policy import with_epsilon
+from tests.support.fix_world import Client, NewClient, noon
+from tests.support.memory import Memory
+from tests.support.records import Maker
 
 FOUND = "SELECT note, count(*), median(fare), count(DISTINCT rider) FROM rides GROUP BY note"
 

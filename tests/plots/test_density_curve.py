@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.plots.density import density, distance, silverman
 from dpsql.plots.samples import BUCKETS, SIZE, samples
-from dpsql.privacy.noise import discrete_laplace
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 
 GRID = 1024
 DRAWS = 30

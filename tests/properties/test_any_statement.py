@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.outline import Measurement
-from tests.exactness import Measured, measurements
-from tests.fix_engines import Engines
-from tests.fix_policy import with_rows
-from tests.fix_world import World
-from tests.served import Filled
-from tests.strategies import statements, tables
+from dpsql.privacy.measurement.plan import Measurement
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_engines import Engines
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.served import Filled
+from tests.support.strategies import statements, tables
 
 _SETTINGS = settings(
     deadline=None,

@@ -10,15 +10,15 @@ import pytest
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Privacy
-from dpsql.privacy.sums import Sums
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Settings
-from tests import lemma_mutants as mutants
-from tests.exactness import Measured, measurements, turned_round
-from tests.fix_wide import KEYS, LARGE, PLANS, USERS, Engines, Wide, plain
-from tests.lemma_mutants import Break
-from tests.records import Row
-from tests.transcripts import Sessions, sessions
-from tests.wide_statements import _CELLS, UNITS
+from tests.support import lemma_mutants as mutants
+from tests.support.exactness import Measured, measurements, turned_round
+from tests.support.fix_wide import KEYS, LARGE, PLANS, USERS, Engines, Wide, plain
+from tests.support.lemma_mutants import Break
+from tests.support.records import Row
+from tests.support.transcripts import Sessions, sessions
+from tests.support.wide_statements import _CELLS, UNITS
 
 _SEEDS = 2
 

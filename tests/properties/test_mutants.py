@@ -10,15 +10,15 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
-from dpsql.privacy.sums import Sums
-from tests import mutants
-from tests.exactness import Measured, measurements
-from tests.fix_engines import ENGINES, Engines
-from tests.fix_policy import with_rows
-from tests.fix_world import World
-from tests.mutants import Break, C
-from tests.records import Maker, Row
-from tests.served import Filled
+from dpsql.privacy.measurement.sums import Sums
+from tests.support import mutants
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_engines import ENGINES, Engines
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.mutants import Break, C
+from tests.support.records import Maker, Row
+from tests.support.served import Filled
 
 COUNTS = "SELECT count(*) FROM rides"
 BY_SHARED = "SELECT shared, count(*) FROM rides GROUP BY shared"

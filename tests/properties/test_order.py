@@ -8,16 +8,16 @@ import pytest
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.buckets import Buckets
-from dpsql.privacy.outline import Measurement
-from dpsql.privacy.sums import Sums
-from tests import mutants
-from tests.dirt import rides
-from tests.exactness import Exact, Measured, measurements
-from tests.fix_engines import ENGINES
-from tests.fix_world import World
-from tests.memory import Memory
-from tests.served import Served
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.sums import Sums
+from tests.support import mutants
+from tests.support.dirt import rides
+from tests.support.exactness import Exact, Measured, measurements
+from tests.support.fix_engines import ENGINES
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+from tests.support.served import Served
 
 STATEMENTS = (
     ("owner", "SELECT count(*), sum(fare), avg(tip), sum(fare * tip) FROM rides"),

@@ -14,14 +14,14 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import Policy, Table, UnitBound
-from dpsql.privacy.sums import Sums
-from tests.exactness import Measured, measurements
-from tests.fix_engines import ENGINES, Engines
-from tests.fix_policy import with_rows
-from tests.fix_world import World
-from tests.memory import Memory
-from tests.records import Maker, Row
-from tests.shapes import ATTAINED, FOUND, SHAPES
+from dpsql.privacy.measurement.sums import Sums
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_engines import ENGINES, Engines
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+from tests.support.records import Maker, Row
+from tests.support.shapes import ATTAINED, FOUND, SHAPES
 
 
 def databases(table: Table, unit: str, most: int, seed: str) -> Iterator[Sequence[Row]]:

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from dpsql.question import Settings
-from tests.fix_wide import PLANS, Engines, Wide
-from tests.transcripts import Sessions, sessions
-from tests.wide_statements import UNITS, Asked, asked, tables
+from tests.support.fix_wide import PLANS, Engines, Wide
+from tests.support.transcripts import Sessions, sessions
+from tests.support.wide_statements import UNITS, Asked, asked, tables
 
 _SETTINGS = settings(
     deadline=None,

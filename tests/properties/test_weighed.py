@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from dpsql.policy.model import Policy
-from tests import mutants
-from tests.exactness import unnoised
-from tests.fix_engines import ENGINES, Engines
-from tests.fix_policy import with_rows
-from tests.fix_world import World
-from tests.mutants import Break, C
-from tests.records import Maker, Row
-from tests.served import Filled
-from tests.strategies import tables
-from tests.weighed import Aggregate, W, Weighed, on_lattice, statements
+from tests.support import mutants
+from tests.support.exactness import unnoised
+from tests.support.fix_engines import ENGINES, Engines
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.mutants import Break, C
+from tests.support.records import Maker, Row
+from tests.support.served import Filled
+from tests.support.strategies import tables
+from tests.support.weighed import Aggregate, W, Weighed, on_lattice, statements
 
 _SETTINGS = settings(
     deadline=None,

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
-from dpsql.privacy.outline import Measurement
-from dpsql.privacy.sums import Sums
-from tests.exactness import Measured, measurements, turned_round
-from tests.fix_wide import PLANS, USERS, Engines, Wide
-from tests.records import Row
-from tests.wide_statements import UNITS, Asked, asked, tables
+from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.sums import Sums
+from tests.support.exactness import Measured, measurements, turned_round
+from tests.support.fix_wide import PLANS, USERS, Engines, Wide
+from tests.support.records import Row
+from tests.support.wide_statements import UNITS, Asked, asked, tables
 
 _SETTINGS = settings(
     deadline=None,

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
-from dpsql.rewrite.function import Dialect
-from tests.fix_dirty import NewUser
-from tests.fix_world import Client
-from tests.reference import Reference
-from tests.strategies import counts
+from dpsql.rewrite.functions.function import Dialect
+from tests.support.fix_dirty import NewUser
+from tests.support.fix_world import Client
+from tests.support.reference import Reference
+from tests.support.strategies import counts
 
 _SETTINGS = settings(
     deadline=None,

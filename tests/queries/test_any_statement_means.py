@@ -14,16 +14,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
-from dpsql.privacy.feature import Feature, Shape
-from dpsql.privacy.outline import Counted, Output, Statistic
-from dpsql.privacy.statistics import Reading
-from dpsql.rewrite.function import Dialect
-from tests.exactness import plans
-from tests.fix_dirty import NewUser
-from tests.fix_world import World
-from tests.memory import Memory
-from tests.reference import Reference
-from tests.strategies import computable
+from dpsql.privacy.features.feature import Feature, Shape
+from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.measurement.plan import Counted, Output, Statistic
+from dpsql.rewrite.functions.function import Dialect
+from tests.support.exactness import plans
+from tests.support.fix_dirty import NewUser
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+from tests.support.reference import Reference
+from tests.support.strategies import computable
 
 _SETTINGS = settings(
     deadline=None,

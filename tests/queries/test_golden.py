@@ -11,14 +11,14 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError
-from dpsql.rewrite.aggregates import top_aggregates
-from dpsql.rewrite.dialect import Client as ClientDialect
-from dpsql.rewrite.function import Dialect
-from tests.fix_dirty import NewUser
-from tests.fix_world import Answer, Client, World
-from tests.golden import Golden, engine_statements, expected_statements, load
-from tests.memory import Memory
-from tests.reference import Reference
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.syntax.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.dialect import Client as ClientDialect
+from tests.support.fix_dirty import NewUser
+from tests.support.fix_world import Answer, Client, World
+from tests.support.golden import Golden, engine_statements, expected_statements, load
+from tests.support.memory import Memory
+from tests.support.reference import Reference
 
 GOLDEN = load()
 ANSWERED = [golden for golden in GOLDEN if golden.verdict == "answered"]
@@ -123,7 +123,7 @@ def _aggregates(sql: str) -> list[int]:
 
 @pytest.mark.parametrize("dialect", [Dialect.DUCKDB, Dialect.POSTGRES])
 def test_what_engines_are_asked(dialect: Dialect, world: World, dirty: Memory) -> None:
-    """The engines' statements are those of the files; `python -m tests.golden --update` writes them anew."""
+    """The engines' statements are those of the files; `python -m tests.support.golden --update` writes them anew."""
     expected = expected_statements(dialect)
     asked = {g.name: engine_statements(g, world, dirty, dialect) for g in ANSWERED if g.cost and g.still}
     assert asked.keys() == expected.keys()

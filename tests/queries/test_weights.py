@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
-from dpsql.privacy.sqlite_ledger import SqliteLedger
 from dpsql.question import Asker
-from tests.dirt import heavy, trips
-from tests.fix_world import USERS, Client, World, noon
-from tests.memory import Memory
-from tests.reference import Reference
+from tests.support.dirt import heavy, trips
+from tests.support.fix_world import USERS, Client, World, noon
+from tests.support.memory import Memory
+from tests.support.reference import Reference
 
 C, W = 20, 2**16
 WEIGHTED = """

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from tests.fix_shadow import shadow, shadow_directory  # noqa: F401
+from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from dpsql.errors import ConfigError
 from dpsql.shadow.account import NAME, Account
 from dpsql.shadow.place import home_of, last_words
 from dpsql.shadow.postgres import OWNER, Postgres
-from tests.ordinary import NOBODY, ordinary_python
+from tests.support.ordinary import NOBODY, ordinary_python
 
 SECRET = "a record of a person"  # noqa: S105
 

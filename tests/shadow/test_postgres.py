@@ -16,7 +16,7 @@ from dpsql.shadow import binaries
 from dpsql.shadow.account import Account
 from dpsql.shadow.build import ensure
 from dpsql.shadow.postgres import Postgres
-from tests.fix_shadow import POLICY, USERS, zone_rows
+from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
 START = """
 import sys, time

@@ -9,14 +9,14 @@ from fractions import Fraction
 import pytest
 from starlette.testclient import TestClient
 
+from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.ledger import Entry
+from dpsql.accounting.privacy_loss import total
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Period, Policy, Privacy, Role, RoleBudget, SqlType, Table, UnitBound
-from dpsql.privacy.balance import Account, Balance
-from dpsql.privacy.budget import total
-from dpsql.privacy.ledger import Entry
 from dpsql.web.app import make_app
 from dpsql.web.site import Cells, Denied, Gone, Refused, Site
-from tests.fix_pages import running  # noqa: F401
+from tests.support.fix_pages import running  # noqa: F401
 from tests.web.browsing import Browser
 
 COLUMNS: list[Cells] = [

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from dpsql.web.curves import curve
-from tests.fix_pages import FARES, USERS, Running
+from tests.support.fix_pages import FARES, USERS, Running
 from tests.web.browsing import Browser
 
 LogIn = Callable[[str], Browser]

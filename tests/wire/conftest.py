@@ -6,9 +6,9 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.frames import Limits
-from dpsql.wire.listener import Listener
-from tests.fix_shadow import shadow, shadow_directory  # noqa: F401
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.server.listener import Listener
+from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
 

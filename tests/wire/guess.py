@@ -6,7 +6,7 @@ import hmac
 import socket
 import struct
 
-from dpsql.wire.listener import Listener
+from dpsql.wire.server.listener import Listener
 
 _BARE = "n=,r=rOprNGfwEbeRWgbNEkqO"
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from dpsql.question import Answers
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.frames import Limits
-from dpsql.wire.house import UserEntry
-from dpsql.wire.listener import Listener
-from dpsql.wire.scram import Verifier
-from tests.fix_shadow import USERS
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.protocol.scram import Verifier
+from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.registry import UserEntry
+from tests.support.fix_shadow import USERS
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Self
 
 import psycopg
 
-from dpsql.wire.frames import FLUSH, SYNC, bind_texts, close, describe, execute, message, parse, text
+from dpsql.wire.protocol.messages import FLUSH, SYNC, bind_texts, close, describe, execute, message, parse, text
 
 __all__ = ["FLUSH", "SYNC", "Raw", "bind", "close", "describe", "execute", "parse", "query"]
 

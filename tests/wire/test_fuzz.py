@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.frames import FLUSH, SYNC, TERMINATE, Limits, message, text, uint32
-from dpsql.wire.listener import Listener
+from dpsql.wire.protocol.messages import FLUSH, SYNC, TERMINATE, Limits, message, text, uint32
+from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
 from tests.wire.raw import Raw, bind, close, describe, execute, parse, query

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.listener import Listener
+from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact
 from tests.wire.guess import Guess
 from tests.wire.listening import listening

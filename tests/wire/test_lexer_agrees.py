@@ -14,7 +14,7 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
-from tests import lexemes
+from tests.support import lexemes
 
 SOUPS = 10_000
 STATEMENTS = 20_000

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.frames import Limits
-from dpsql.wire.listener import Listener
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
 

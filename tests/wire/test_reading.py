@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from dpsql.wire.encoding import readable
-from dpsql.wire.frames import error_fields, message, text
+from dpsql.wire.protocol.encodings import readable
+from dpsql.wire.protocol.messages import error_fields, message, text
 from tests.wire.exact import Exact
 from tests.wire.raw import FLUSH, SYNC, Raw, bind, close, execute, parse, query
 

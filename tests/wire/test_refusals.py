@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from dpsql.wire.frames import message, text, uint32
+from dpsql.wire.protocol.messages import message, text, uint32
 from tests.wire.exact import Exact
 from tests.wire.raw import FLUSH, SYNC, Raw, bind, describe, parse
 

@@ -1,0 +1,1 @@
+"""What was spent, what may still be, and what was released for it."""

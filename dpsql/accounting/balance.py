@@ -1,0 +1,100 @@
+"""Whether an account can pay: what was spent, beside the budgets of the policy in force."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from dpsql.accounting.privacy_loss import left_of, show, total
+from dpsql.errors import AccountClosed, BudgetExhausted
+from dpsql.policy.model import Privacy, Role
+
+_SHARED = "It is shared by all roles and does not renew; questions that were answered before stay available."
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who pays, and within which budgets."""
+
+    user: str
+    role: Role
+    dataset: Privacy
+    """The data set's own budget for the unit kind that the role protects; it never renews."""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What an account's two budgets have been charged."""
+
+    account: Account
+    role_spent: Privacy
+    """By the role in its current period."""
+    dataset_spent: Privacy
+    """By all roles that protect the same unit kind, ever."""
+    renews: date | None
+    """The day (UTC) on which the role's budget renews."""
+    runs: int = 0
+    """How many measurements the role has paid for today (UTC)."""
+    closed: bool = False
+    """Whether the account is closed, since measurements have failed."""
+
+    @property
+    def role_left(self) -> Privacy:
+        """Return what the role may still spend in this period, were it alone."""
+        return left_of(self.account.role.budget.total, self.role_spent)
+
+    @property
+    def dataset_left(self) -> Privacy:
+        """Return what all roles of the unit kind may still spend together."""
+        return left_of(self.account.dataset, self.dataset_spent)
+
+
+def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) -> None:
+    """Return if both budgets can pay for measurements that cost the role so much each.
+
+    Raises:
+        BudgetExhausted: with what is left, what is asked and when the budget renews.
+        AccountClosed: until the owner opens it.
+    """
+    role, role_cost = balance.account.role, total(costs)
+    if balance.closed and costs:
+        raise AccountClosed(
+            f'the account of role "{role.name}" is closed, because measurements have failed',
+            hint=f"The owner of the data opens it with: dpsql unlock {role.name}. What was answered before stays free.",
+        )
+    if balance.runs + len(costs) > role.limits.runs:
+        raise BudgetExhausted(
+            f'role "{role.name}" may ask for {role.limits.runs:,} measurements a day and has asked for {balance.runs:,}, '
+            f"the statement asks for {len(costs):,}",
+            hint="Ask a question that was answered before, or wait until midnight (UTC).",
+        )
+    short = _shortfall(balance.role_left, role_cost)
+    if short:
+        wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"
+        raise BudgetExhausted(
+            f'the budget of role "{role.name}" has {short}',
+            hint=f"Ask with a smaller dpsql.epsilon, or a question that was answered before; {wait}.",
+        )
+    if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
+        raise BudgetExhausted(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', hint=_SHARED)
+    if _shortfall(balance.dataset_left, _at_most(role, dataset_cost)):
+        raise BudgetExhausted(f'the data set\'s budget for privacy unit "{role.protects}" is used up', hint=_SHARED)
+
+
+def _at_most(role: Role, cost: Privacy) -> Privacy:
+    """Return what any statement of the role may cost, where this one costs anything.
+
+    Were a cheaper statement let through, trying, which is free, would show what the other roles have left.
+    """
+    if role.owner or not cost.epsilon:
+        return cost
+    each = role.per_query
+    return Privacy(max(cost.epsilon, each.epsilon), max(cost.delta, each.delta) if cost.delta else cost.delta)
+
+
+def _shortfall(left: Privacy, asked: Privacy) -> str | None:
+    """Name the parameter that does not suffice; None if both do."""
+    if asked.epsilon > left.epsilon:
+        return f"ε = {show(left.epsilon)} left, the statement asks for ε = {show(asked.epsilon)}"
+    if asked.delta > left.delta:
+        return f"δ = {show(left.delta)} left, the statement asks for δ = {show(asked.delta)}"
+    return None

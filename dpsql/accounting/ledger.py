@@ -1,0 +1,155 @@
+"""The ledger as the gateway sees it: what was paid, what was released, and which epoch it is.
+
+Promise: a statement's whole cost is durable before `open_statement` returns, or nothing of it is; nothing is refunded.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.failures import Event, Failing, Failure
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.errors import InternalError
+from dpsql.policy.model import Period, Privacy
+
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+Beside = tuple[str, bytes]
+"""A key, and the release that has to be stored under it."""
+Clock = Callable[[], datetime]
+"""Returns the present time with its time zone."""
+Ready = Callable[[AbstractSet[str]], None]
+"""Makes ready to measure the items with these keys, or raises."""
+
+
+def presentable(text: str) -> str:
+    """Return a text without what PostgreSQL, UTF-8 or a file can't hold: one statement must not hide the others."""
+    return _UNFIT.sub("\ufffd", text)
+
+
+def without_engine(missing: AbstractSet[str]) -> None:
+    """Make nothing ready: for who measures nothing."""
+    _ = missing
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Whose ledger it is: what is told of one data set is not paid for in another's, nor answered from it."""
+
+    name: str = ""
+    source: str = ""
+    """Where its records are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One measurement that a statement needs."""
+
+    key: str
+    """Identifies all that the release depends on: measurement, mechanism, bounds, cost, policy, epoch."""
+    cost: Privacy
+    note: str
+    """What it is, for people who read the ledger."""
+
+    def __post_init__(self) -> None:
+        if self.cost.epsilon <= 0 or self.cost.delta < 0:
+            raise InternalError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger."""
+
+    time: datetime
+    user: str
+    role: str
+    kind: str
+    statement: str
+    key: str
+    note: str
+    cost: Privacy
+    measured: bool
+    """Whether the data set was charged too; it is not when the role bought a release made for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that is paid for: what is stored already, and the charge for what has to be measured."""
+
+    charge: Charge
+    stored: Mapping[str, bytes]
+    """Releases by key; the keys that are missing here are the charge's."""
+    failed: Failing | None
+    """How a measurement of it has failed before, which is then all that there is to say."""
+    keep: Callable[[str, bytes, Beside | None], bytes]
+    mark: Callable[[str, Failure], None]
+
+    def store(self, key: str, release: bytes, beside: Beside | None = None) -> bytes:
+        """Keep the release that was measured for `key`, so that the same question is free from now on; return what is kept.
+
+        The first to be stored is: where another process was faster the caller's own is to be forgotten. What depends on
+        the keys that another release has found is stored `beside` that one, or not at all.
+        """
+        if key not in self.charge.keys:
+            raise InternalError
+        return self.keep(key, release, beside)
+
+    def fail(self, key: str, failure: Failure) -> None:
+        """Keep that a measurement failed, so that the same question fails alike, free; this may close the account."""
+        if key not in self.charge.keys:
+            raise InternalError
+        self.mark(key, failure)
+
+
+class Ledger(Protocol):
+    """A durable account of what every role was told, safe to share between threads and processes."""
+
+    @property
+    def identity(self) -> str:
+        """Return what no other ledger has, nor this one for another data set."""
+
+    def open_statement(
+        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+    ) -> AbstractContextManager[Statement]:
+        """Pay for `items` (distinct keys), all or nothing, and return what is stored of them.
+
+        Before anything is charged `ready` is called with the keys that have to be measured; if it raises, nothing is.
+        It is called again in the rare case that there are others by the time of the charge.
+
+        What the role has paid for and is stored is free. What is stored and was paid for by another role of the same
+        unit kind is charged to the role. The rest is charged to the role and to the data set, and is the caller's to
+        measure and `store` within the context; until it leaves, others in the process who ask for the same wait.
+        A thread opens one statement at a time.
+
+        If one of them has failed before, the statement comes with the way in which it did: free for the role that paid
+        for it, and for what it would cost for another.
+
+        Raises:
+            BudgetExhausted: nothing was charged.
+            AccountClosed: likewise; what is paid for and stored is free as ever.
+        """
+
+    def balance(self, account: Account) -> Balance:
+        """Return what the account's budgets have been charged."""
+
+    def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
+        """Return the newest lines first, of one role or of all."""
+
+    def epoch(self, refresh: Period) -> int:
+        """Return the epoch's number; a new one begins with the first call in each period of `refresh`."""
+
+    def is_closed(self, role: str) -> bool:
+        """Return whether the role's account is closed."""
+
+    def unlock(self, role: str) -> None:
+        """Open the role's account, and write that down."""
+
+    def incidents(self, role: str) -> tuple[Event, ...]:
+        """Return what befell the role's account since it was last opened, oldest first."""
+
+    def advance(self, reason: str) -> int:
+        """Begin the next epoch: stored releases answer no more questions. Return its number."""

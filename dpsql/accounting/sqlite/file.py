@@ -1,0 +1,234 @@
+"""The ledger's SQLite file: its tables, and transactions that survive a kill or a power cut at any moment."""
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+
+from dpsql.accounting import mark
+from dpsql.accounting.ledger import Clock, DataSet
+from dpsql.accounting.sqlite import owner, trouble
+from dpsql.errors import ConfigError, LedgerFailed
+
+_LOG = logging.getLogger("dpsql.ledger")
+_VERSION = 2
+_PATIENCE = 60.0
+"""Seconds to wait for another process's transaction; one takes milliseconds."""
+
+_TABLES = """
+CREATE TABLE statements (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL
+) STRICT;
+CREATE TABLE charges (
+    id INTEGER PRIMARY KEY, statement INTEGER NOT NULL REFERENCES statements, key TEXT NOT NULL, note TEXT NOT NULL,
+    epsilon TEXT NOT NULL, delta TEXT NOT NULL, measured INTEGER NOT NULL CHECK (measured IN (0, 1))
+) STRICT;
+CREATE TABLE releases (
+    kind TEXT NOT NULL, key TEXT NOT NULL, release BLOB NOT NULL, PRIMARY KEY (kind, key)
+) STRICT;
+CREATE TABLE entitlements (
+    kind TEXT NOT NULL, key TEXT NOT NULL, role TEXT NOT NULL, PRIMARY KEY (kind, key, role)
+) STRICT;
+CREATE TABLE epochs (number INTEGER PRIMARY KEY, began TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+"""
+_SECOND = """
+ALTER TABLE releases ADD COLUMN failed TEXT;
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, what TEXT NOT NULL,
+    cause TEXT NOT NULL, statement TEXT NOT NULL
+) STRICT;
+CREATE TABLE owners (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, ledger TEXT NOT NULL, dataset TEXT NOT NULL, source TEXT NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+DELETE FROM releases;
+DELETE FROM entitlements;
+"""
+"""What version 2 adds; whose the releases of version 1 are it does not know."""
+_APPEND_ONLY = """
+CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
+"""
+
+
+class Way(Enum):
+    """What whoever opens a ledger has said about it."""
+
+    AS_IT_IS = "as it is"
+    ADOPTED = "adopted"
+    """It was another data set's, and becomes this one's."""
+    ANEW = "anew"
+    """The one that was here is lost."""
+
+
+class SqliteFile:
+    """One connection, used by one thread at a time."""
+
+    def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: Way) -> None:
+        """Open the file of a data set, or make it, readable by its owner only.
+
+        Raises:
+            ConfigError: it is not a ledger, one of a newer dpsql, another data set's, or less than there was.
+        """
+        self._lock = threading.Lock()
+        self._path, self._dataset = path, dataset
+        self.identity = ""
+        """What no other ledger has, nor this one for another data set."""
+        self.adopted: DataSet | None = None
+        """Whose it was until it was opened."""
+        if way is not Way.ANEW and mark.read(path) is not None and not (path.is_file() and path.stat().st_size):
+            raise _gone(path, "is gone")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"ledger {path} can't be opened: {error}") from error
+        try:
+            self._prepare(path, clock().astimezone(UTC), way)
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise ConfigError(f"ledger {path} can't be read: {error}") from error
+        except ConfigError:
+            self._connection.close()
+            raise
+        self._inode = path.stat().st_ino
+
+    def close(self) -> None:
+        """Close the connection, after whatever is going on."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for a query."""
+        with self._lock:
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                raise trouble.trouble(error) from error
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for one transaction that no other process's overlaps; it is durable once this returns."""
+        with self._lock:
+            try:
+                with self._transaction() as connection:
+                    yield connection
+            except sqlite3.Error as error:
+                raise trouble.trouble(error) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def check(self) -> None:
+        """Return if a charge would last: the file is where it was, and there is room beside it.
+
+        Raises:
+            LedgerFailed: another file has taken its place, and what is written to the old one is lost.
+            LedgerFull: there is no room.
+        """
+        trouble.check_place(self._path, self._inode)
+        trouble.check_room(self._path)
+
+    def check_owner(self, connection: sqlite3.Connection) -> None:
+        """Return if the ledger still is the data set's for which it was opened.
+
+        Raises:
+            LedgerFailed: somebody has let another one adopt it.
+        """
+        known = owner.owner(connection)
+        if known is None or known.dataset != self._dataset:
+            _LOG.error("the ledger can't be used: another data set has adopted %s", self._path)
+            raise LedgerFailed
+
+    def note(self, line: int) -> None:
+        """Remember, outside of the file, that it has this line."""
+        mark.write(self._path, mark.Mark(self._ledger, self._dataset.name, line))
+
+    def _prepare(self, path: Path, now: datetime, way: Way) -> None:
+        dataset = self._dataset
+        # A rollback journal keeps every acknowledged charge in the one file that people back up. EXTRA syncs its
+        # directory too: with FULL, a power cut just after the commit could bring the journal, and the past, back.
+        self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.execute("PRAGMA synchronous = EXTRA")
+        with self._transaction() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                _create(connection)
+            if version in (0, 1):
+                _upgrade(connection)
+                owner.own(connection, dataset, now, owner.MADE if version == 0 else owner.TAKEN_OVER)
+            elif version != _VERSION:
+                raise ConfigError(f"ledger {path} has schema version {version}, this dpsql reads version {_VERSION}")
+            known = owner.owner(connection)
+            if known is None:
+                raise ConfigError(f"ledger {path} belongs to no data set: somebody has changed it")
+            if known.dataset != dataset:
+                if way is not Way.ADOPTED:
+                    raise owner.of_another(path, known.dataset, dataset)
+                self.adopted = known.dataset
+                owner.own(connection, dataset, now, "adopted")
+            self.identity, self._ledger = f"{known.ledger} {dataset.name} {dataset.source}", known.ledger
+            (lines,) = connection.execute("SELECT coalesce(max(id), 0) FROM charges").fetchone()
+            if self._differs(path, lines, way):
+                owner.own(connection, dataset, now, "--new-ledger")
+        self.note(lines)
+
+    def _differs(self, path: Path, lines: int, way: Way) -> bool:
+        """Return whether the file is another one than was here last time, or an older copy.
+
+        Raises:
+            ConfigError: it is, and nobody has said that it may be.
+        """
+        last = mark.read(path)
+        if last is None or (last.ledger == self._ledger and last.lines <= lines):
+            return False
+        if way is Way.ANEW:
+            return True
+        if last.ledger != self._ledger:
+            raise _gone(path, "is not the one that was here")
+        raise _gone(path, f"is an older copy: {last.lines - lines:,} charges are missing")
+
+
+def _gone(path: Path, how: str) -> ConfigError:
+    return ConfigError(
+        f"ledger {path} {how}: what was told since would not be counted",
+        hint="Bring the newest copy back. If there is none, lower the budgets by what may be missing, and start once with: "
+        "dpsql serve --new-ledger",
+    )
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    _run(connection, _TABLES)
+    _append_only(connection, "statements", "charges", "epochs")
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Make version 2 of version 1."""
+    _run(connection, _SECOND)
+    _append_only(connection, "events", "owners")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+
+
+def _append_only(connection: sqlite3.Connection, *tables: str) -> None:
+    for table in tables:
+        for action in ("UPDATE", "DELETE"):
+            connection.execute(_APPEND_ONLY.format(table=table, action=action))

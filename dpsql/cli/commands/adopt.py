@@ -1,0 +1,22 @@
+"""`dpsql adopt`: a ledger of another data set, or of one that was elsewhere, becomes this one's."""
+
+import typer
+
+from dpsql.accounting.sqlite.file import Way
+from dpsql.books import open_ledger
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.errors import Unsupported
+from dpsql.policy.load import load
+
+
+@told
+def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Let the ledger belong to the data set and the engine that the configuration names; what was charged stays charged."""
+    loaded = load(config)
+    with open_ledger(loaded, Way.ADOPTED) as ledger:
+        before = ledger.adopted
+    if before is None:
+        raise Unsupported(f'the ledger is that of the data set "{loaded.policy.dataset}" already')
+    typer.echo(f'the ledger was that of the data set "{before.name}" in {before.source}')
+    typer.echo(f'it is now that of "{loaded.policy.dataset}"; stored answers are forgotten, charges are not')

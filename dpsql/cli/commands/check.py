@@ -1,0 +1,66 @@
+"""`dpsql check`: the configuration by itself, and beside the engine's catalogue."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.report import show_report
+from dpsql.engines.open import connect
+from dpsql.engines.owner import report
+from dpsql.engines.tables import check_tables
+from dpsql.gateway.public_tables import read_public
+from dpsql.policy.config import EmbeddedShadow, Shadow
+from dpsql.policy.load import load
+from dpsql.policy.load.editors import write_schemas
+from dpsql.shadow.sandbox import Sandbox
+
+_Schemas = Annotated[
+    Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this directory instead.")
+]
+
+
+_Data = Annotated[bool, typer.Option("--data", help="Also read the records and print a private report, for owners.")]
+_FilesOnly = Annotated[bool, typer.Option("--files-only", help="Check the files alone, without the engine.")]
+_Groups = Annotated[int, typer.Option("--groups", help="With --data: how many groups a typical answer has.", min=1)]
+
+
+@told
+def check(
+    config: ConfigFile = DEFAULT_CONFIG,
+    json_schema: _Schemas = None,
+    files_only: _FilesOnly = False,
+    data: _Data = False,
+    groups: _Groups = 100,
+) -> None:
+    """Check the configuration, and compare it with the engine's tables: where `serve` would not start, this fails.
+
+    Only with --data are records read.
+    """
+    if json_schema is not None:
+        for file in write_schemas(json_schema):
+            typer.echo(f"wrote {file}")
+        return
+    loaded = load(config)
+    policy = loaded.policy
+    counts = f"{len(policy.tables)} tables, {len(policy.roles)} roles, {len(loaded.users)} users"
+    typer.echo(f"{config}: {counts}: no mistake")
+    _tell_sandbox(loaded.shadow)
+    if files_only:
+        return
+    with closing(connect(loaded)) as engine:
+        check_tables(policy, engine)
+        typer.echo("the engine has every declared table and column")
+        if data:
+            reports = report(policy, engine, read_public(policy, engine).declared)
+            show_report(Console(), policy, reports, groups)
+
+
+def _tell_sandbox(shadow: Shadow) -> None:
+    """Tell how far this machine's kernel would shut the shadow in; refuse, if the configuration wants more."""
+    if isinstance(shadow, EmbeddedShadow):
+        typer.echo(str(Sandbox.as_needed(shadow.sandbox)))

@@ -1,0 +1,81 @@
+"""`dpsql demo`: data, server, a first answer and log-ins, in one command."""
+
+import asyncio
+import errno
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import typer
+from rich.console import Console
+
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.show import show_answer
+from dpsql.cli.support.signals import Signals
+from dpsql.demo.setting import USERS, demo_config, new_passwords
+from dpsql.policy.config import Config
+from dpsql.server import Server
+
+_FIRST = "SELECT payment_type, COUNT(*) AS trips, AVG(fare) AS average_fare FROM trips GROUP BY payment_type"
+_FIRST_USER = "olga"
+_TRIES = 20
+
+
+@told
+def demo(
+    port: Annotated[int, typer.Option(help="The port, or the next one that is free.", min=0, max=65500)] = 5439,
+) -> None:
+    """Serve made-up taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
+    with tempfile.TemporaryDirectory(prefix="dpsql-demo-") as directory:
+        run = Path(directory)
+        # The shadow may run as another user, who has to pass through; what is private lies one level deeper.
+        run.chmod(0o711)
+        typer.echo("preparing a million made-up taxi trips …", err=True)
+        passwords = new_passwords()
+        config = demo_config(run, passwords, port)
+        asyncio.run(_serve(config, passwords))
+
+
+async def _serve(config: Config, passwords: Mapping[str, str]) -> None:
+    """Serve on the first port that is free."""
+    for port in range(config.listen.port, config.listen.port + _TRIES):
+        moved = _moved(config, port - config.listen.port)
+        try:
+            async with Server(moved) as server:
+                await _run(server, moved.policy.dataset, passwords)
+        except OSError as failure:
+            if failure.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return
+    raise OSError(errno.EADDRINUSE, f"no free port from {config.listen.port} to {port}")
+
+
+def _moved(config: Config, by: int) -> Config:
+    """Return the configuration with its ports, also that of the pages, moved."""
+    web = config.web and replace(config.web, port=config.web.port + by)
+    return replace(config, listen=replace(config.listen, port=config.listen.port + by), web=web)
+
+
+async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> None:
+    host, port = server.address
+    links = {name: f"postgresql://{name}:{passwords[name]}@{host}:{port}/{dataset}" for name in USERS}
+    await asyncio.to_thread(_ask, links[_FIRST_USER])
+    for link in links.values():
+        typer.echo(f"connect: {link}")
+    if server.pages is not None:
+        typer.echo(f"pages: {server.pages} (with the same names and passwords)")
+    typer.echo(f"users: {', '.join(f'{name} ({role})' for name, role in USERS.items())}; stop with Ctrl-C")
+    with Signals() as signals:
+        await signals.until_stopped()
+
+
+def _ask(link: str) -> None:
+    """Ask a first question as any client would, and print the answer."""
+    typer.echo(f"{_FIRST};")
+    with psycopg.connect(link) as connection, connection.cursor() as cursor:
+        cursor.execute(_FIRST.encode())
+        show_answer(Console(), cursor)

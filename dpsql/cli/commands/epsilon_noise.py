@@ -1,0 +1,77 @@
+"""`dpsql epsilon noise`: the ε and the noise of a statement, or of an imagined one."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import typer
+
+from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, noise_table, show
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.numbers import read_fraction
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.epsilon.levels import Output, expected_error, level_epsilon, rows_per_group
+from dpsql.epsilon.refusal import BadInput
+from dpsql.policy.model import NoiseLevel
+
+
+class Planner(Protocol):
+    """Finds out, without reading data, what a statement would cost a role and how noisy its outputs would be."""
+
+    def __call__(self, config: Path, role: str, statement: str) -> StatementNoise:
+        """Return the noise of `statement`.
+
+        Raises:
+            DpsqlError: the configuration or the statement can't be used.
+        """
+
+
+def noise_command(planner: Planner | None) -> Callable[..., None]:
+    """Return the command; without a planner it answers for imagined statements only."""
+
+    @told
+    def noise(
+        *,
+        statement: Annotated[str | None, typer.Argument(help="A statement, as the role would ask it.")] = None,
+        role: Annotated[str | None, typer.Option(help="Who asks.")] = None,
+        config: ConfigFile = DEFAULT_CONFIG,
+        level: Annotated[
+            NoiseLevel | None, typer.Option(help="Instead of a statement: the level of its noise.")
+        ] = None,
+        output: Annotated[list[Output] | None, typer.Option(help="What it asks for; may be repeated.")] = None,
+        rows: Annotated[int | None, typer.Option(help="How many rows its table is expected to have.")] = None,
+        groups: Annotated[int, typer.Option(help="How many groups it has.")] = 1,
+        max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
+        cap: Annotated[
+            Fraction | None, typer.Option(parser=read_fraction, help="The role's ε for one statement.")
+        ] = None,
+    ) -> None:
+        """Show the ε of a statement and how noisy its answer would be; no data are read and nothing is paid."""
+        if statement is not None and role is not None and planner is not None:
+            show(noise_table(planner(config, role, statement)))
+        elif statement is None and level is not None and rows is not None:
+            show(noise_table(_imagined(level, output or [Output.COUNT], (rows, groups), max_rows, cap)))
+        else:
+            raise typer.BadParameter("give a statement with --role, or --level and --rows")
+
+    return noise
+
+
+def _imagined(
+    level: NoiseLevel, outputs: list[Output], size: tuple[int, int], max_rows: int, cap: Fraction | None
+) -> StatementNoise:
+    try:
+        share = rows_per_group(*size)
+        epsilon = level_epsilon(level, outputs, contribution=max_rows, rows=share, cap=cap)
+    except BadInput as error:
+        raise typer.BadParameter(str(error)) from None
+    lines = (
+        OutputNoise(
+            output.upper(),
+            float(max_rows / epsilon),
+            expected_error(output, epsilon, contribution=max_rows, rows=share),
+        )
+        for output in outputs
+    )
+    return StatementNoise(level, epsilon, tuple(lines))

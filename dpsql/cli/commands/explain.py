@@ -1,0 +1,16 @@
+"""`dpsql explain`: what a statement would measure, cost and err by; nothing is read and nothing is paid."""
+
+import typer
+
+import dpsql
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql, statement
+
+
+@told
+def explain(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Print how a statement would be answered; free."""
+    with dpsql.connect(config, role=role) as connection, connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement(sql)}".encode())
+        for row in cursor.fetchall():
+            typer.echo(row[0])

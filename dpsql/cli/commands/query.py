@@ -1,0 +1,25 @@
+"""`dpsql query`: ask one statement and print the answer."""
+
+import sys
+
+import psycopg
+from rich.console import Console
+
+import dpsql
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql, statement
+from dpsql.cli.support.show import show_answer
+
+
+@told
+def query(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Ask a statement as a role; the role's budget pays."""
+    with dpsql.connect(config, role=role) as connection:
+        connection.add_notice_handler(_show_notice)
+        with connection.cursor() as cursor:
+            cursor.execute(statement(sql).encode())
+            show_answer(Console(), cursor)
+
+
+def _show_notice(notice: psycopg.errors.Diagnostic) -> None:
+    sys.stderr.write(f"{notice.severity}: {notice.message_primary}\n")

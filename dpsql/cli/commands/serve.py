@@ -1,0 +1,53 @@
+"""`dpsql serve`: run the server until it is told to stop."""
+
+import asyncio
+import logging
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from dpsql.accounting.sqlite.file import Way
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.signals import Signals
+from dpsql.errors import DpsqlError
+from dpsql.policy.config import Config
+from dpsql.policy.load import load
+from dpsql.server import Server
+
+_LOG = logging.getLogger("dpsql.server")
+
+
+@told
+def serve(
+    config: ConfigFile = DEFAULT_CONFIG,
+    *,
+    new_ledger: Annotated[
+        bool, typer.Option("--new-ledger", help="Start though the ledger is gone, or an older copy; once.")
+    ] = False,
+) -> None:
+    """Serve the data set to PostgreSQL clients."""
+    asyncio.run(_serve(load(config), Way.ANEW if new_ledger else Way.AS_IT_IS))
+
+
+async def _serve(config: Config, ledger: Way) -> None:
+    with Signals() as signals:
+        async with Server(config, ledger) as server:
+            host, port = server.address
+            pages = "" if server.pages is None else f", pages at {server.pages}"
+            typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
+            await signals.until_stopped(partial(_reload, server))
+
+
+async def _reload(server: Server) -> None:
+    """Take what the configuration says now, or go on with what it said before."""
+    try:
+        await server.reload()
+    except DpsqlError as failed:
+        typer.echo(f"not reloaded: {failed.message}", err=True)
+    except Exception:  # noqa: BLE001 # whatever it is: the next hang-up must be heard
+        _LOG.exception("the configuration could not be read again")
+        typer.echo("not reloaded: see the log", err=True)
+    else:
+        typer.echo("reloaded")

@@ -1,0 +1,44 @@
+"""`dpsql unlock`: what has closed a role's account, and opening it again."""
+
+from typing import Annotated
+
+import typer
+
+from dpsql.accounting.failures import Event
+from dpsql.books import open_ledger
+from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.errors import ConfigError, Unsupported
+from dpsql.policy.load import load
+
+_MEANING = {
+    "engine": "a measurement failed",
+    "late": "a measurement failed",
+    "broken": "a measurement failed by a bug of dpsql",
+    "closed": "the account was closed",
+}
+
+
+@told
+def unlock(
+    role: Annotated[str, typer.Argument(help="The role whose account is closed.")],
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Show why a role's account was closed, and open it; the ledger keeps that it was."""
+    loaded = load(config)
+    with open_ledger(loaded) as ledger:
+        closed, incidents = ledger.is_closed(role), ledger.incidents(role)
+        if not closed and role not in loaded.policy.roles:
+            raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(loaded.policy.roles)}")
+        if not closed:
+            raise Unsupported(f'the account of role "{role}" is open')
+        for incident in incidents:
+            typer.echo(_line(incident))
+        ledger.unlock(role)
+    typer.echo(f'the account of role "{role}" is open again; the log of dpsql serve says more about what failed')
+
+
+def _line(event: Event) -> str:
+    # Somebody else's text: nothing in it may speak to the terminal.
+    statement = "".join(c if c.isprintable() else " " for c in event.statement)
+    return f"{event.time:%Y-%m-%d %H:%M:%S} UTC: {_MEANING[event.what]}: {event.cause}; {event.user} asked: {statement}"

@@ -1,0 +1,122 @@
+"""DuckDB as the engine: a file or some Parquet files, opened read-only, with no way out of them."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.duckdb.files import TableFile, Watched
+from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
+from dpsql.engines.duckdb.prepared import DuckPrepared, Use, prepare
+from dpsql.engines.duckdb.spill import Spill
+from dpsql.engines.values import exact_value, public_column
+from dpsql.errors import EngineNotReady
+from dpsql.policy.config import Resources
+from dpsql.policy.model import Value
+from dpsql.privacy.release.exact import Row
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.functions.function import Dialect
+
+_LOG = logging.getLogger("dpsql.engine")
+_UNLIMITED = Resources()
+
+
+class DuckDb:
+    """An `Engine` over one DuckDB file, or over files that stand for tables."""
+
+    dialect = Dialect.DUCKDB
+
+    def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
+        """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.
+
+        Raises:
+            ConfigError: something is missing, or can't be read as what it is.
+        """
+        self._catalog = ATTACHED if isinstance(source, Path) else MEMORY
+        files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
+        self._watched = Watched(files)
+        self._spill = Spill(resources.spill)
+        try:
+            if isinstance(source, Path):
+                self._connection = of_file(source, self._spill.path, resources)
+            else:
+                self._connection = of_tables(source, files, self._spill.path, resources)
+        except BaseException:
+            self._spill.remove()
+            raise
+        self._use = Use(self._remove)
+        self._unique: dict[str, frozenset[str]] = {}
+
+    def named(self, table: str) -> str:
+        """Return a table's name with its database and schema."""
+        return f"{self._catalog}.main.{quoted(table)}"
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return a table's columns with DuckDB's types."""
+        return dict(
+            self._facts(
+                "SELECT column_name, data_type FROM duckdb_columns() "
+                "WHERE table_name = ? AND database_name = ? AND schema_name = 'main' ORDER BY column_index",
+                table,
+            )
+        )
+
+    def unique_columns(self, table: str) -> frozenset[str]:
+        """Return the columns with a PRIMARY KEY or UNIQUE constraint of their own; a file opened read-only keeps them."""
+        if table not in self._unique:
+            found = self._facts(
+                "SELECT constraint_column_names FROM duckdb_constraints() WHERE table_name = ? "
+                "AND database_name = ? AND schema_name = 'main' AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
+                table,
+            )
+            self._unique[table] = frozenset(names[0] for (names,) in found if len(names) == 1)
+        return self._unique[table]
+
+    def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
+        """Return the rows of a public table."""
+        types = self.columns(table)
+        names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}")  # noqa: S608
+                return [[exact_value(cell) for cell in row] for row in cursor.fetchall()]
+        except duckdb.Error as error:
+            raise NoEngine(f'public table "{table}" can\'t be read: {error}') from None
+
+    @contextmanager
+    def ready(self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation) -> Iterator[DuckPrepared]:
+        """Make measurements ready; the files are as they were opened."""
+        with self._use, closing(self._connection.cursor()) as cursor:
+            if not self.is_current():
+                raise EngineNotReady
+            names = prepare(cursor, statements)
+            yield DuckPrepared(cursor, names, self._watched, timeout, cancellation)
+
+    def is_current(self) -> bool:
+        """Return whether the files are those that were opened."""
+        changed = self._watched.changed()
+        if changed is not None:
+            _LOG.error("%s has changed since it was opened; send SIGHUP to serve it as it is now", changed)
+        return changed is None
+
+    def for_owner(self, sql: str, *, timeout: float) -> Sequence[Row]:
+        """Return exact rows that nobody but the owner of the data may see."""
+        with self.ready([sql], timeout=timeout, cancellation=Cancellation()) as prepared:
+            return prepared.rows(sql)
+
+    def close(self) -> None:
+        """Close the file; what runs may end."""
+        self._use.end()
+
+    def _facts(self, sql: str, table: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            return cursor.execute(sql, [table, self._catalog]).fetchall()
+
+    def _remove(self) -> None:
+        self._connection.close()
+        self._spill.remove()

@@ -1,0 +1,119 @@
+"""What PostgreSQL's catalogue says: columns, types, uniqueness, and what our own role may do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dpsql.engines.kinds import LOOSE
+from dpsql.engines.postgres.pool import Connection
+from dpsql.errors import ConfigError
+from dpsql.rewrite.emit.columns import quoted
+
+_LOCATED = """
+unnest(ARRAY[{tables}]::text[]) AS t (name)
+CROSS JOIN LATERAL (
+  SELECT c.oid, c.relkind, n.nspname FROM unnest(ARRAY[{schemas}]::text[]) WITH ORDINALITY AS p (name, place)
+  JOIN pg_namespace n ON n.nspname = p.name
+  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  ORDER BY p.place LIMIT 1) AS c
+"""
+_CATALOGUE = """
+SELECT t.name, c.nspname, a.attname,
+  CASE y.typtype WHEN 'e' THEN 'enum' WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod)
+    ELSE format_type(a.atttypid, a.atttypmod) END
+    || CASE WHEN EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
+      THEN '{loose}' ELSE '' END,
+  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indnkeyatts = 1
+      AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL)
+    AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid))
+FROM {located}
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type y ON y.oid = a.atttypid
+ORDER BY t.name, a.attnum
+"""
+_ROLE = """
+SELECT current_setting('server_encoding'), current_user, rolsuper,
+  pg_has_role(current_user, 'pg_execute_server_program', 'USAGE')
+    OR pg_has_role(current_user, 'pg_write_server_files', 'USAGE'),
+  ARRAY(SELECT t.name FROM {located} WHERE has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')),
+  ARRAY(SELECT t.name FROM {located} WHERE row_security_active(c.oid))
+FROM pg_roles WHERE rolname = current_user
+"""
+
+
+_ENCODINGS = frozenset({"UTF8", "LATIN1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """One table; empty if there is none."""
+
+    schema: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    unique: frozenset[str] = frozenset()
+
+
+CatalogueRow = tuple[str, str, str, str, bool]
+
+
+def catalogue_sql(tables: Sequence[str], schemas: Sequence[str]) -> str:
+    """Return the question about these tables; uniqueness that a parent's children need not keep does not count."""
+    return _CATALOGUE.format(located=_located(tables, schemas), loose=LOOSE)
+
+
+def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, Catalogue]:
+    """Return the answer by table."""
+    found: dict[str, list[CatalogueRow]] = {table: [] for table in tables}
+    for row in rows:
+        found[row[0]].append(row)
+    return {table: _catalogue(lines) for table, lines in found.items()}
+
+
+def _catalogue(rows: Sequence[CatalogueRow]) -> Catalogue:
+    if not rows:
+        return Catalogue()
+    types = {column: kind for _, _, column, kind, _ in rows}
+    return Catalogue(rows[0][1], types, frozenset(column for _, _, column, _, alone in rows if alone))
+
+
+def check_role(connection: Connection, tables: Sequence[str], schemas: Sequence[str]) -> None:
+    """See that the role can't do more than read, that it reads every row, and that every text can be read.
+
+    Raises:
+        ConfigError: the role is a superuser, can reach beyond the database, may write to one of `tables`, or does not
+            see all of its rows.
+    """
+    found = connection.execute(_ROLE.format(located=_located(tables, schemas)).encode()).fetchone()
+    if found is None:
+        return
+    encoding, role, superuser, reaching, writable, hidden = found
+    if encoding not in _ENCODINGS:
+        raise ConfigError(
+            f"engine: the database's encoding is {encoding}, of which not every text can be read as UTF-8",
+            hint="An error would tell that there is such a text. Serve a database whose encoding is UTF8.",
+        )
+    if superuser or reaching or writable:
+        can = (
+            "is a superuser"
+            if superuser
+            else "can reach the server's files"
+            if reaching
+            else f"may write to {', '.join(writable)}"
+        )
+        names = ", ".join(map(quoted, tables))
+        raise ConfigError(
+            f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
+            hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON {names} TO dpsql_reader;",
+        )
+    if hidden:
+        raise ConfigError(
+            f'engine: row-level security hides rows of {", ".join(hidden)} from the role "{role}"',
+            hint="A policy may let one person's rows depend on another's. Serve a table or a view without one.",
+        )
+
+
+def _located(tables: Sequence[str], schemas: Sequence[str]) -> str:
+    return _LOCATED.format(tables=_texts(tables), schemas=_texts(schemas))
+
+
+def _texts(texts: Sequence[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)

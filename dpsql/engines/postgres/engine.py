@@ -1,0 +1,182 @@
+"""PostgreSQL as the engine: a role that can only read, read-only transactions, and nothing left in a session."""
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import psycopg
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.postgres.catalogue import Catalogue, catalogue_sql, catalogues, check_role
+from dpsql.engines.postgres.pool import BusyError, Connection, Pool, UnsettledError
+from dpsql.engines.postgres.prepared import PgPrepared, accepted, cancel, is_lost, reading
+from dpsql.engines.values import exact_value, public_column
+from dpsql.engines.watch import stopping
+from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
+from dpsql.policy.model import Value
+from dpsql.privacy.release.exact import Row
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.functions.function import Dialect
+
+_LOG = logging.getLogger("dpsql.engine")
+_CONNECTIONS = 16
+_WAIT = 60.0
+"""Seconds that a question about the catalogue waits for a connection."""
+
+
+class PostgresEngine:
+    """An `Engine` over the tables of one PostgreSQL database that the DSN's search path finds."""
+
+    dialect = Dialect.POSTGRES
+
+    def __init__(self, dsn: str, tables: Sequence[str]) -> None:
+        """Connect, and see that the role can only read `tables`.
+
+        Raises:
+            NoEngine: the server can't be reached.
+            ConfigError: the role can do more, or something in between drops our settings.
+        """
+        self._seen: dict[str, Catalogue] = {}
+        self._lock = threading.Lock()
+        with _told():
+            self._pool = Pool(dsn, most=_CONNECTIONS)
+            try:
+                self._schemas = self._pool.schemas()
+                with self._pool.lent(wait=_WAIT) as connection:
+                    check_role(connection, tables, self._schemas)
+            except BaseException:
+                self._pool.close()
+                raise
+
+    def named(self, table: str) -> str:
+        """Return a table's name with its schema."""
+        schema = self._catalogue(table).schema
+        return f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return a table's columns with PostgreSQL's types, those of domains and enumerations by what they are."""
+        return self._catalogue(table).types
+
+    def unique_columns(self, table: str) -> frozenset[str]:
+        """Return the columns that a valid, immediate, unconditional unique index holds alone."""
+        return self._catalogue(table).unique
+
+    def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
+        """Return the rows of a public table."""
+        types = self.columns(table)
+        names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
+        select = f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}"  # noqa: S608
+        with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, select) as (rows,):
+            return [[exact_value(cell) for cell in row] for row in rows]
+
+    @contextmanager
+    def ready(self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation) -> Iterator[PgPrepared]:
+        """Make measurements ready, in a transaction that keeps the tables as they are."""
+        with self._lock:
+            seen = dict(self._seen)
+        names = {sql: f"dpsql_{index}" for index, sql in enumerate(dict.fromkeys(statements))}
+        # Once the statements are bound their tables are locked, and the catalogue says what they were bound to.
+        asked = (*accepted(names), catalogue_sql(list(seen), self._schemas))
+        with ExitStack() as stack:
+            with _uncharged(cancellation):
+                connection, rows = self._begun(stack, timeout, cancellation, asked)
+            if catalogues(list(seen), rows[-1]) != seen:
+                _LOG.error("the engine's tables have been altered; send SIGHUP to serve them as they are now")
+                raise EngineNotReady
+            prepared = PgPrepared(connection, names, timeout, cancellation)
+            yield prepared
+            if prepared.stopped:
+                connection.close()
+
+    def _begun(
+        self, stack: ExitStack, timeout: float, cancellation: Cancellation, asked: Sequence[str]
+    ) -> tuple[Connection, list[list[Any]]]:
+        """Open a transaction and ask in it, on a fresh connection if the kept one is dead."""
+        try:
+            return self._begin(stack, timeout, cancellation, asked, fresh=False)
+        except psycopg.OperationalError as error:
+            if not is_lost(error):
+                raise
+            return self._begin(stack, timeout, cancellation, asked, fresh=True)
+
+    def _begin(
+        self, stack: ExitStack, timeout: float, cancellation: Cancellation, asked: Sequence[str], *, fresh: bool
+    ) -> tuple[Connection, list[list[Any]]]:
+        with ExitStack() as own:
+            connection = own.enter_context(self._pool.lent(wait=timeout, fresh=fresh))
+            with stopping(partial(cancel, connection), timeout, cancellation):
+                rows = own.enter_context(reading(connection, timeout, *asked))
+            stack.push(own.pop_all())
+        return connection, rows
+
+    def is_current(self) -> bool:
+        """Return whether the catalogue says of the tables what it said at first."""
+        with self._lock:
+            seen = dict(self._seen)
+        return self._asked(list(seen)) == seen
+
+    def for_owner(self, sql: str, *, timeout: float) -> Sequence[Row]:
+        """Return exact rows that nobody but the owner of the data may see."""
+        with self.ready([sql], timeout=timeout, cancellation=Cancellation()) as prepared:
+            return prepared.rows(sql)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _catalogue(self, table: str) -> Catalogue:
+        """Return what the catalogue says of a table; from then on it must stay so."""
+        with self._lock:
+            if table not in self._seen:
+                self._seen[table] = self._asked([table])[table]
+            return self._seen[table]
+
+    def _asked(self, tables: Sequence[str]) -> Mapping[str, Catalogue]:
+        sql = catalogue_sql(tables, self._schemas)
+        with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, sql) as (rows,):
+            return catalogues(tables, rows)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell whoever starts or reloads dpsql why the server can't be asked."""
+    try:
+        yield
+    except UnsettledError as error:
+        raise ConfigError(
+            f"the PostgreSQL server does not keep the settings of a connection: {error}",
+            hint="A pooler in between drops them. Connect to the server itself.",
+        ) from None
+    except BusyError:
+        raise NoEngine("the PostgreSQL server can't be asked", hint="All connections to it are in use.") from None
+    except psycopg.ProgrammingError as error:
+        # libpq quotes what it can't read, which may be a password.
+        hint = "engine.dsn can't be read as a DSN." if error.sqlstate is None else str(error).splitlines()[0]
+        raise NoEngine("the PostgreSQL server can't be asked", hint=hint) from None
+    except psycopg.Error as error:
+        raise NoEngine("the PostgreSQL server can't be asked", hint=str(error).splitlines()[0]) from None
+
+
+@contextmanager
+def _uncharged(cancellation: Cancellation) -> Iterator[None]:
+    """Tell the client by a fixed text, and the operator's log why."""
+    try:
+        yield
+    except BusyError:
+        _LOG.error("all connections to the engine are in use")
+    except UnsettledError as error:
+        _LOG.error("the engine's session does not keep the settings of its connection: %s", error)
+    except psycopg.Error as error:
+        if cancellation.requested and isinstance(error, psycopg.errors.QueryCanceled):
+            raise QueryCanceled from None
+        if is_lost(error):
+            _LOG.error("the engine can't be reached: %s", error)
+            raise EngineAway from None
+        _LOG.error("the engine does not take a measurement: %s", error)
+    else:
+        return
+    raise EngineNotReady

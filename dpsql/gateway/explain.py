@@ -1,0 +1,104 @@
+"""What EXPLAIN says of a private statement: what would be measured, how far off it would be, what it would cost."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from dpsql.accounting.privacy_loss import show, total
+from dpsql.privacy.accuracy.expected_error import expected
+from dpsql.privacy.accuracy.margin import first_width
+from dpsql.privacy.features.feature import Shape
+from dpsql.privacy.measurement.contribution import Form
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.partition_rule import FromCount
+from dpsql.privacy.measurement.plan import Plan
+from dpsql.privacy.measurement.pricing import Part
+from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.rewrite.ir.expr import describe
+from dpsql.shadow.splice import literal
+
+_CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
+
+
+def explain(scopes: Sequence[tuple[Plan, tuple[Part, ...]]], *, statements: bool) -> list[str]:
+    """Return the lines of the explanation; `statements` adds the engine's SQL."""
+    parts = {part.identity: part for _, scope in scopes for part in scope}
+    cost = total(part.cost for part in parts.values())
+    lines = [
+        f"Private answer: ε = {show(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
+    ]
+    for plan, scope in scopes:
+        lines += _scope(plan, scope, statements=statements)
+    return lines
+
+
+def _scope(plan: Plan, scope: Sequence[Part], *, statements: bool) -> Iterator[str]:
+    if not scope:
+        yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
+    for part in scope:
+        yield f"  -> {_headline(part)}"
+        yield from (f"       {line}" for line in _details(part))
+        if statements:
+            yield f"       Engine: {part.sql}"
+    for line in expected(plan):
+        share = "" if line.relative is None else f", about {100 * line.relative:.3g} %"
+        yield f"     Output {line.output}: ±{line.margin:.6g} with 95 %{share}"
+
+
+def _headline(part: Part) -> str:
+    m = part.measurement
+    tables = ", ".join(source.table.name for source in m.relation.sources)
+    groups = (
+        f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups shown when their count passes a threshold"
+    )
+    what = "Order statistics" if isinstance(m, Buckets) else _counted(m)
+    return f"{what} of {tables}, {groups}: ε = {show(part.cost.epsilon)}{_delta(part.cost.delta)}"
+
+
+def _counted(m: Sums) -> str:
+    match m.distinct:
+        case Distinct.ROWS:
+            return f"{len(m.features)} noisy sums"
+        case Distinct.UNITS:
+            return "Distinct units"
+        case Distinct.VALUES:
+            return "Distinct values"
+
+
+def _details(part: Part) -> Iterator[str]:
+    m = part.measurement
+    bound = m.bound
+    how = {
+        Form.WHOLE: "one row each, by the engine's own constraint",
+        Form.MASS: "mass scaling",
+        Form.SELECTION: "selection",
+    }
+    yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
+    if isinstance(m, Buckets):
+        points = ", ".join(f"{float(q):g}" for q in m.points)
+        yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
+        yield f"Mostly NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
+        return
+    yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
+    if m.parted:
+        yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
+    clamped = dict.fromkeys(f.x for f in m.features if f.x is not None and f.shape in _CLAMPING)
+    for x in clamped:
+        yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
+    if isinstance(part.rule, FromCount):
+        yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.unit:,.1f}"
+
+
+def _interval(interval: object) -> str:
+    low, high = getattr(interval, "low", Fraction(0)), getattr(interval, "high", Fraction(0))
+    return f"[{float(low):g}, {float(high):g}]"
+
+
+def _delta(delta: Fraction) -> str:
+    return f", δ = {show(delta)}" if delta else ""
+
+
+def as_query(lines: Sequence[str]) -> str:
+    """Return a SELECT of the lines, named and typed as EXPLAIN's own output."""
+    array = ", ".join(literal(line) for line in lines)
+    source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
+    return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only

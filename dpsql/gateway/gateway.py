@@ -1,0 +1,198 @@
+"""The gateway: a question goes in, a statement over released rows comes out, and nothing exact leaves.
+
+Promise: whatever is measured was charged before the engine was asked, and what the engine does not take costs nothing; only
+a `Release` is put into the text.
+"""
+
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.privacy_loss import show, show_up
+from dpsql.engines.base import Engine
+from dpsql.errors import InternalError, Unsupported
+from dpsql.gateway.explain import as_query, explain
+from dpsql.gateway.measuring import Measuring, account
+from dpsql.gateway.planner import Planner, StatementPlan
+from dpsql.gateway.virtual_tables import NAMED, reads_accounts, with_accounts
+from dpsql.policy.model import Period, Policy, Role
+from dpsql.privacy.measurement.plan import Plan
+from dpsql.privacy.measurement.planner import World
+from dpsql.privacy.measurement.pricing import Part, shares, statement_epsilon
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release import postprocess
+from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.evaluator import Oracle
+from dpsql.rewrite.syntax import parse
+from dpsql.rewrite.syntax.analyze import Asked, column_probe, take_apart
+from dpsql.rewrite.syntax.mentions import mentions
+from dpsql.rewrite.syntax.scopes import Kind
+from dpsql.shadow import splice
+
+V = TypeVar("V")
+_UNKNOWN = object()
+_AMOUNT = re.compile(r"\s*(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,2})?\s*", re.ASCII)
+"""How ε may be written: not so large or small that calculating with it takes long."""
+_REMEMBERED = 1_000
+"""How many statements are kept taken apart, and how many planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What the gateway works with; handed in by the server."""
+
+    policy: Policy
+    engine: Engine
+    ledger: Ledger
+    oracle: Callable[[Settings], Oracle]
+    declared: Declared
+    rows: PublicRows
+    entropy: Entropy
+    refresh: Period
+    timeout: float
+    """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A planned statement: for each scope its priced plan and its parts."""
+
+    plan: StatementPlan
+    scopes: tuple[tuple[Plan, tuple[Part, ...]], ...]
+
+
+class Gateway:
+    """Answers questions about protected tables; see `dpsql.question.Answers`."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
+        self._names = frozenset(t.name for t in deps.policy.tables.values() if not t.public)
+        written = sorted(name.replace('"', '""') for name in self._names)
+        # Most statements name no protected table, which this tells faster than their tokens do.
+        self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)
+        self._asked: dict[Hashable, object] = {}
+        self._plans: dict[Hashable, StatementPlan] = {}
+        self._ready: dict[Hashable, Ready] = {}
+
+    def examine(self, text: str, asker: Asker) -> Question | None:
+        """Return the question in a statement, None if it names no protected table."""
+        _ = asker
+        if NAMED.search(text) and (statement := parse.parse(text)) and reads_accounts(statement):
+            return Question(text, (statement.query,), statement)
+        if self._named.search(text) is None or not mentions(text, self._names):
+            return None
+        asked = self._asked.get(text, _UNKNOWN)
+        if asked is _UNKNOWN:
+            asked = take_apart(text, self._deps.policy)
+            _keep(self._asked, text, asked)
+        return Question(text, asked.probes, asked) if isinstance(asked, Asked) else None
+
+    def answer(
+        self,
+        question: Question,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        asker: Asker,
+        cancellation: Cancellation,
+    ) -> str:
+        """Return the statement over released rows that answers the question."""
+        asked = question.plan
+        if isinstance(asked, parse.Statement):
+            return with_accounts(asked, account(self._deps.policy, asker), self._deps.ledger)
+        if not isinstance(asked, Asked):
+            raise InternalError
+        if asked.refusal is not None:
+            raise asked.refusal.error()
+        if asked.kind is Kind.ROWS and asked.statement is not None:
+            return column_probe(asked.statement)
+        ready = self._planned(asked, question.text, described, arguments, settings, asker)
+        if asked.statement is not None and asked.statement.wrap is parse.Wrap.EXPLAIN:
+            return as_query(explain(ready.scopes, statements="verbose" in asked.statement.prefix.lower()))
+        parts = (part for _, scope in ready.scopes for part in scope)
+        releases = self._measuring.releases(parts, question.text, asker, cancellation)
+        clamp = self._deps.policy.roles[asker.role].clamp
+        tables = [
+            splice.table(
+                s.columns, s.types, postprocess.rows(plan, [releases[p.identity] for p in scope], s.types, clamp=clamp)
+            )
+            for s, (plan, scope) in zip(ready.plan.scopes, ready.scopes, strict=True)
+        ]
+        return ready.plan.text(tables)
+
+    def _planned(
+        self,
+        asked: Asked,
+        text: str,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        asker: Asker,
+    ) -> Ready:
+        key = (text, described, arguments, replace(settings, epsilon=None), asker.role)
+        try:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plan(asked, described, arguments, settings, asker, key)
+            return self._priced(plan, key, settings, asker)
+        except RecursionError:
+            raise Unsupported(
+                "an expression over private rows is nested too deeply", hint="Nest fewer operations in each other."
+            ) from None
+
+    def _plan(
+        self,
+        asked: Asked,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        asker: Asker,
+        key: Hashable,
+    ) -> StatementPlan:
+        deps, role = self._deps, self._deps.policy.roles[asker.role]
+        world = World(role, deps.declared, deps.rows, deps.engine.unique_columns)
+        oracle = deps.oracle(settings)
+        plan = Planner(deps.policy, world, oracle).plan(asked, described, arguments)
+        if not oracle.moving:
+            _keep(self._plans, key, plan)
+        return plan
+
+    def _priced(self, plan: StatementPlan, key: Hashable, settings: Settings, asker: Asker) -> Ready:
+        """Return the plan with its parts at the ε that the session asks for."""
+        known = self._ready.get((key, settings.epsilon))
+        if known is not None and known.plan is plan:
+            return known
+        role, plans = self._deps.policy.roles[asker.role], [scope.plan for scope in plan.scopes]
+        epsilon = _epsilon(settings, role, statement_epsilon(role, plans))
+        emitter = Emitter(self._deps.engine.dialect, self._deps.declared, self._deps.engine.named)
+        ready = Ready(plan, shares(plans, epsilon, role, emitter))
+        _keep(self._ready, (key, settings.epsilon), ready)
+        return ready
+
+
+def _keep(cache: dict[Hashable, V], key: Hashable, value: V) -> None:
+    """Remember `value`; forget everything when there is too much of it."""
+    if len(cache) >= _REMEMBERED:
+        cache.clear()
+    cache[key] = value
+
+
+def _epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:
+    """Return the statement's ε: what the session has set, within what a measurement and a statement may cost the role."""
+    if not settings.epsilon:
+        return usual
+    asked = Fraction(settings.epsilon) if _AMOUNT.fullmatch(settings.epsilon) else Fraction(0)
+    least, most = role.least_epsilon, role.per_query.epsilon
+    if not least <= asked <= most:
+        raise Unsupported(
+            f'dpsql.epsilon is "{settings.epsilon}", it must be a number from {show_up(least)} to {show(most)}',
+            hint=f"SET dpsql.epsilon = '{show(most)}'",
+        )
+    return asked

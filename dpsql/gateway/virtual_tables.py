@@ -1,0 +1,93 @@
+"""The tables `dpsql.budget` and `dpsql.charges`: what a role may still spend and what it has spent, asked in SQL."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.privacy_loss import show
+from dpsql.policy.model import Period
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.parse import Statement
+from dpsql.shadow import splice
+
+NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
+_MOST_CHARGES = 10_000
+_LONGEST = 2_000
+"""Characters of a statement that are shown."""
+_NAME_LENGTH = 63
+_TABLES = ("budget", "charges")
+_BUDGET = {
+    "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
+    "epsilon_spent": "numeric", "epsilon_left": "numeric", "delta_total": "numeric", "delta_spent": "numeric",
+    "delta_left": "numeric", "per_query_epsilon": "numeric",
+}  # fmt: skip
+_CHARGES = {
+    "charge_id": "bigint", "made_at": "timestamp with time zone", "user_name": "text", "unit_kind": "text",
+    "epsilon": "numeric", "delta": "numeric", "statement": "text",
+}  # fmt: skip
+
+
+def reads_accounts(statement: Statement) -> bool:
+    """Say whether a statement reads the tables of accounts."""
+    return any(_is_ours(table) for table in statement.tree.find_all(exp.Table))
+
+
+def with_accounts(statement: Statement, account: Account, ledger: Ledger) -> str:
+    """Return the statement over what the ledger says now, of the account's own role."""
+    tree = statement.tree.copy()
+    contents = {"budget": _budget(account, ledger), "charges": _charges(account, ledger)}
+    for table in [t for t in tree.find_all(exp.Table) if _is_ours(t)]:
+        name = fold(table.this)
+        alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+        stand_in = exp.to_identifier(_placeholder(statement, name), quoted=True)
+        table.replace(exp.Table(this=stand_in, alias=alias.copy()))
+    text = render(tree)
+    for name, rows in contents.items():
+        text = text.replace(f'"{_placeholder(statement, name)}"', rows)
+    return statement.prefix + text + statement.suffix
+
+
+def _placeholder(statement: Statement, name: str) -> str:
+    """Return a name that no literal of the statement can contain: it depends on the whole of it."""
+    return f"_dpsql {name} {hashlib.sha256(statement.query.encode()).hexdigest()}"[:_NAME_LENGTH]
+
+
+def _is_ours(table: exp.Table) -> bool:
+    return fold(table.args.get("db")) == "dpsql" and fold(table.this) in _TABLES
+
+
+def _budget(account: Account, ledger: Ledger) -> str:
+    balance, role = ledger.balance(account), account.role
+    whole, spent, left = role.budget.total, balance.role_spent, balance.role_left
+    row: Sequence[str | None] = (
+        role.protects,
+        None if role.budget.period is Period.NEVER else role.budget.period.value,
+        None if balance.renews is None else f"{balance.renews} 00:00:00+00",
+        show(whole.epsilon),
+        show(spent.epsilon),
+        show(left.epsilon),
+        show(whole.delta),
+        show(spent.delta),
+        show(left.delta),
+        show(role.per_query.epsilon),
+    )
+    return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
+
+
+def _brief(statement: str) -> str:
+    """Return a statement, or the beginning of a long one: many long ones must not be too much for the shadow."""
+    return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]}…"
+
+
+def _charges(account: Account, ledger: Ledger) -> str:
+    entries = ledger.entries(account.role.name, _MOST_CHARGES)
+    rows = [
+        (str(i), e.time.isoformat(" "), e.user, e.kind, show(e.cost.epsilon), show(e.cost.delta), _brief(e.statement))
+        for i, e in enumerate(reversed(entries), 1)
+    ]
+    return splice.table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)

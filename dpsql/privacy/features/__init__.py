@@ -1,0 +1,1 @@
+"""Numbers of one row, whose noisy sums all statistics are read off."""

@@ -1,0 +1,97 @@
+"""How the coordinates of a measurement hang together: blocks, the norm of each, and what can be read off them.
+
+A row lies in one block of its group and moves that block's coordinates alone. So the norm of the whole is the sum of the
+blocks' norms, and each block's noise is drawn by itself, for no more coordinates than the block has.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from dpsql.errors import InternalError
+from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
+
+Combination = Mapping[int, int]
+"""Places of coordinates, and how many times each is to be taken."""
+
+
+class Norm(Enum):
+    """In which norm of a block's coordinates a row is at most its size."""
+
+    LARGEST = "the largest coordinate"
+    TOTAL = "the sum of the coordinates, none of which is negative"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Coordinates that one draw of noise is for."""
+
+    places: tuple[int, ...]
+    norm: Norm
+
+
+def blocks(features: Sequence[Feature]) -> tuple[Block, ...]:
+    """Return the blocks of a measurement, in the order in which they first occur.
+
+    The sum of coordinates is a norm in which a row is small only for the three cells of one value over the same rows:
+    any other block with cells is a mistake.
+    """
+    places: dict[int | None, list[int]] = {}
+    for place, feature in enumerate(features):
+        places.setdefault(feature.block, []).append(place)
+    return tuple(Block(tuple(at), _norm([features[i] for i in at])) for at in places.values())
+
+
+def _norm(features: Sequence[Feature]) -> Norm:
+    if not any(feature.shape in CELLS for feature in features):
+        return Norm.LARGEST
+    first = features[0]
+    if first.x is None or tuple(features) != cells(first.x, first.block):
+        raise InternalError
+    return Norm.TOTAL
+
+
+def cells(x: Scaled, block: int | None = None) -> tuple[Feature, ...]:
+    """Return the three cells of a value."""
+    return tuple(Feature(shape, x=x, block=block) for shape in CELLS)
+
+
+def parts(together: Sequence[Block]) -> int:
+    """Return into how many parts independent noise divides ε: as many as one row has coordinates, those of one block.
+
+    The cells of a row are shares of it, which add up to one: however many, they are one part.
+    """
+    return max((len(block.places) if block.norm is Norm.LARGEST else 1 for block in together), default=1)
+
+
+def readable(features: Sequence[Feature]) -> Mapping[Feature, Combination]:
+    """Return every feature whose sum is a sum of coordinates: measured ones, those in cells, and those of all blocks.
+
+    With the cells c₀, c₁, c₂ of t = (u + 1)/2: 1 = c₀ + c₁ + c₂, u = c₂ − c₀ and 2u² − 1 = c₀ − 3·c₁ + c₂.
+    """
+    return _readable(tuple(features))
+
+
+@lru_cache(maxsize=32)  # each statistic of a measurement asks, and there may be hundreds
+def _readable(features: tuple[Feature, ...]) -> Mapping[Feature, Combination]:
+    each = [_of_block(features, block) for block in blocks(features)]
+    found = {feature: combination for one in each for feature, combination in one.items()}
+    if len(each) > 1:
+        for feature in each[0]:
+            parts = [{f.within(None): c for f, c in one.items()}.get(feature.within(None)) for one in each]
+            if all(parts):
+                found[feature.within(None)] = {i: n for part in parts if part for i, n in part.items()}
+    return found
+
+
+def _of_block(features: Sequence[Feature], block: Block) -> Mapping[Feature, Combination]:
+    if block.norm is Norm.LARGEST:
+        return {features[i]: {i: 1} for i in block.places}
+    low, between, high = block.places
+    first = features[low]
+    return {
+        ONE.within(first.block): {low: 1, between: 1, high: 1},
+        Feature(Shape.VALUE, x=first.x, block=first.block): {low: -1, high: 1},
+        Feature(Shape.SQUARE, x=first.x, block=first.block): {low: 1, between: -3, high: 1},
+    }

@@ -1,0 +1,142 @@
+"""Which features of a row are measured for the statistics that were asked: the way with the least predicted noise.
+
+One scale serves all features of a measurement, whatever their number; the price of one more is a wider cube: the
+variance of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once, rows
+of conditions that exclude each other in blocks of their own, the variance of one column by cells where those are less
+noisy; and of all ways the best is taken, never by looking at data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dpsql.policy.model import Mechanism
+from dpsql.privacy.features.blocks import cells, readable
+from dpsql.privacy.features.case_to_filter import opened
+from dpsql.privacy.features.feature import ONE, Feature, Scaled
+from dpsql.privacy.features.predict import predicted
+from dpsql.privacy.features.statistic import Known, Reading, reading
+from dpsql.rewrite.analysis.exclusion import exclusion
+from dpsql.rewrite.ir.expr import TRUE, Expr, both
+from dpsql.rewrite.translate.aggregates import Moment, condition_of
+
+_SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
+_OF_CELLS = _SPREADS | {"count", "sum", "avg"}
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The features to measure, the rows they are measured on, and the readings in the order of the statistics."""
+
+    features: tuple[Feature, ...]
+    where: Expr
+    readings: tuple[Reading, ...]
+    parted: tuple[Expr, ...] = ()
+    """The conditions of the blocks, if there are any; rows that satisfy none are one more block."""
+
+
+def design(moments: Sequence[Moment], known: Known, mechanism: Mechanism, *, thresholded: bool) -> Design:
+    """Return the best way to measure all of `moments` together.
+
+    Where groups are `thresholded` their count of rows comes first, and all in one cube: the threshold is made for the law
+    of one of its coordinates.
+
+    Raises:
+        MissingBounds: a sum of something unbounded.
+    """
+    asked = [opened(moment, known) for moment in moments]
+    present = [replace(m, where=both(m.where, _present(m, known))) for m in asked]
+    if thresholded:
+        options = [_counted(option) for option in _together(present, known, celled=False)]
+    else:
+        options = [*_together(present, known), *_apart(asked, known, mechanism)]
+    return _best(options, mechanism)
+
+
+def _counted(option: Design) -> Design:
+    """Return the design with the count of rows before all else."""
+    return replace(option, features=tuple(dict.fromkeys((ONE, *option.features))))
+
+
+def _best(options: Sequence[Design], mechanism: Mechanism) -> Design:
+    """Return the least noisy design, of equals the first: blocks only where they are better."""
+    different = [option for i, option in enumerate(options) if option not in options[:i]]
+    if len(different) == 1:
+        return different[0]
+    return min(different, key=lambda option: predicted(option.features, option.readings, mechanism))
+
+
+def _present(moment: Moment, known: Known) -> Expr:
+    """Return the condition that a row has all that a statistic is about."""
+    nullable = tuple(arg for arg in moment.args if known(arg).nullable)
+    return condition_of(replace(moment, args=nullable, where=TRUE))
+
+
+def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True) -> list[Design]:
+    """Return the ways to measure statistics in one block: sums from 0 or from the middle, or the cells of one value.
+
+    Rows that fail a condition which all share need not be counted at all; that is its `where`, unless not to `narrow`.
+    """
+    shared = _shared([moment.where for moment in moments]) if narrow else TRUE
+    if shared != TRUE:
+        moments = [replace(moment, where=TRUE) for moment in moments]
+    options = [_cube(moments, shared, known, signed=signed) for signed in (True, False)]
+    x = _spread_of(moments, options[-1].readings) if celled else None
+    return options if x is None else [*options, replace(options[-1], features=cells(x))]
+
+
+def _spread_of(moments: Sequence[Moment], readings: Sequence[Reading]) -> Scaled | None:
+    """Return the only value that the statistics are about, if all rows count and its variance is among them."""
+    if not all(m.name in _OF_CELLS and m.where == TRUE for m in moments):
+        return None
+    values = {found.x.x for found in readings if found.x is not None}
+    return values.pop() if len(values) == 1 and any(m.name in _SPREADS for m in moments) else None
+
+
+def _shared(conditions: Sequence[Expr]) -> Expr:
+    """Return the condition that all are, if they are one."""
+    return conditions[0] if conditions and len(set(conditions)) == 1 else TRUE
+
+
+def _cube(moments: Sequence[Moment], where: Expr, known: Known, *, signed: bool) -> Design:
+    counted = {m.where for m in moments if m.name != "sum"}
+    readings = tuple(reading(m, known, signed=signed, counted=counted) for m in moments)
+    return Design(_features(readings), where, readings)
+
+
+def _features(readings: Sequence[Reading]) -> tuple[Feature, ...]:
+    return tuple(dict.fromkeys(feature for reading in readings for feature in reading.features))
+
+
+def _apart(moments: Sequence[Moment], known: Known, mechanism: Mechanism) -> list[Design]:
+    """Return the ways to measure statistics in blocks: none unless their conditions exclude each other.
+
+    A statistic of all rows is measured in every block, that of the remaining rows included, and added up.
+    """
+    conditions = tuple(dict.fromkeys(m.where for m in moments if m.where != TRUE))
+    whole = any(m.where == TRUE for m in moments)
+    found = exclusion(conditions, known) if conditions and len(conditions) + whole > 1 else None
+    if found is None:
+        return []
+    present = [_present(moment, known) for moment in moments]
+    common = _shared(present)
+    inside = [replace(m, where=TRUE if p == common else p) for m, p in zip(moments, present, strict=True)]
+    rest = [TRUE] if whole and not found.exhaustive else []
+    members = [[i for i, m in enumerate(moments) if m.where in {where, TRUE}] for where in (*conditions, *rest)]
+    ways = [_together([inside[i] for i in at], known, narrow=not whole) for at in members]
+    # Each block has its own best way, but what is added up must be readable in all of them: then all have the same.
+    alike = list(zip(*ways, strict=False))
+    best = [tuple(_best(options, mechanism) for options in ways)]
+    joined = [_joined(one, common, conditions, members) for one in (*alike, *best)]
+    return [option for option in joined if set(_features(option.readings)) <= readable(option.features).keys()]
+
+
+def _joined(
+    blocks: Sequence[Design], where: Expr, conditions: Sequence[Expr], members: Sequence[Sequence[int]]
+) -> Design:
+    """Return one design of several, one for each block; statistics of all rows are read as if there were none."""
+    features = tuple(f.within(b) for b, block in enumerate(blocks) for f in block.features)
+    places = [(i, b, found) for b, at in enumerate(members) for i, found in zip(at, blocks[b].readings, strict=True)]
+    several = {i for i, b, _ in places if b and any(i in at for at in members[:b])}
+    readings = {i: found if i in several else found.within(b) for i, b, found in places}
+    parted = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
+    return Design(features, where, tuple(readings[i] for i in range(len(readings))), parted)

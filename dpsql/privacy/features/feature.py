@@ -1,0 +1,60 @@
+"""Statistics of one row: numbers in [−1, 1], on an integer lattice, whose sums are all that is ever measured.
+
+Every feature of a row lies in [−1, 1] whatever the row holds, so the vector of d features lies in the cube [−1, 1]^d:
+the claim on which the sensitivity rests (Hardt and Talwar, STOC 2010, with the cube as the ball of the norm). The three
+cells of a value are otherwise: they are shares of the row, never negative, and add up to one.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.ir.expr import TRUE, Expr
+
+
+class Shape(Enum):
+    """How a feature is made of a row; u(x) = 2(x − L)/(U − L) − 1, and 0 where x is NULL or the condition fails.
+
+    In the cells t = (u + 1)/2: the three Bernstein polynomials of degree 2.
+    """
+
+    ONE = "1"
+    SIGN = "2·1[condition] − 1"
+    VALUE = "u(x)"
+    SIGNED = "x / max(|L|, |U|)"
+    SQUARE = "2·u(x)² − 1[condition]"
+    PRODUCT = "u(x)·u(y)"
+    LOW = "(1 − t)²"
+    BETWEEN = "2t(1 − t)"
+    HIGH = "t²"
+
+
+CELLS = (Shape.LOW, Shape.BETWEEN, Shape.HIGH)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """An expression with the interval that its values are clamped to."""
+
+    expr: Expr
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One coordinate of a row's vector."""
+
+    shape: Shape
+    where: Expr = TRUE
+    """Which rows it counts; TRUE is all of them."""
+    x: Scaled | None = None
+    y: Scaled | None = None
+    block: int | None = None
+    """Of which block's rows it is; None: of all rows."""
+
+    def within(self, block: int | None) -> "Feature":
+        """Return the same feature of one block's rows, or of all."""
+        return replace(self, block=block)
+
+
+ONE = Feature(Shape.ONE)

@@ -1,0 +1,81 @@
+"""How noisy the statistics of a design will be, from the statement alone: what designs are compared by.
+
+One measure for all: the logarithm of a statistic's variance, added up over the statistics, so that no unit of any of them
+matters; for means and variances averaged over where in their bounds the values could lie (`_CASES`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from dpsql.policy.model import Mechanism
+from dpsql.privacy.features.blocks import Block, Combination, Norm, blocks, parts, readable
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.gradient import Number, Weights, weights
+from dpsql.privacy.features.statistic import Reading
+
+_MEANS = (Fraction(12, 13), Fraction(5, 13))
+_CASES = tuple((sign * mean, (1 - mean**2) / 8) for mean in _MEANS for sign in (-1, 1))
+"""Means of u in [−1, 1], each equally likely, and the variance beside it.
+
+Nothing is known of the mean's place t in the bounds, so it has Jeffreys' prior for a share, the arcsine law: four equally
+likely values, sin²(kπ/16) for k = 1, 3, 5, 7, are the middles of its quarters (5/13 and 12/13 in u, to 1 part in 200). It
+favours the ends, as bounds do that are to cut off nothing: most values are then near one of them. The same bounds make the
+variance small: an eighth of the most that a mean allows, 1 − μ² (an exponential law with its mean at a tenth has a ninth).
+
+So of one column's variance the cube has (20/3)·E[¼ + 4μ² + (μ² − s + ½)²]/16 and the cells 2·[a² + (a − t)² + (a + 1 − 2t)²],
+a = 2t² − E t², in units of b²·(U − L)⁴/N²: in the outer quarters of the bounds the cells' is less, elsewhere more.
+"""
+_LEAST = Fraction(1, 10**12)
+
+
+def predicted(features: Sequence[Feature], readings: Sequence[Reading], mechanism: Mechanism) -> tuple[Fraction, int]:
+    """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features."""
+    variances, read = coordinate_variances(features, mechanism), readable(features)
+    product = Fraction(1)
+    for reading in readings:
+        if reading.moment.name in {"count", "sum"}:  # wherever the values lie
+            product *= max(spread(weights(reading, 0, 0), read, variances), _LEAST) ** len(_CASES)
+            continue
+        for mean, variance in _CASES:
+            product *= max(spread(weights(reading, mean, variance), read, variances), _LEAST)
+    return product, len(features)
+
+
+def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
+    """Return the variance of a weighted sum of features; coordinates are uncorrelated, whatever their law."""
+    onto = combined(weighted, read).items()
+    return sum((Fraction(weight) ** 2 * variances[place] for place, weight in onto), Fraction(0))
+
+
+def combined(weighted: Weights, read: Mapping[Feature, Combination]) -> Mapping[int, Number]:
+    """Return the weights of the coordinates, by place, in a weighted sum of features."""
+    onto: dict[int, Number] = {}
+    for feature, weight in weighted.items():
+        for place, times in read[feature].items():
+            onto[place] = onto.get(place, 0) + weight * times
+    return onto
+
+
+def coordinate_variances(features: Sequence[Feature], mechanism: Mechanism) -> list[Fraction]:
+    """Return the variance of the noise of every coordinate, in units of b² = (C/ε)²."""
+    found = [Fraction(0)] * len(features)
+    together = blocks(features)
+    for block in together:
+        for place in block.places:
+            found[place] = 2 * Fraction(parts(together)) ** 2 if mechanism is Mechanism.LAPLACE else _of_one(block)
+    return found
+
+
+def cube_variance(d: int) -> Fraction:
+    """Return the variance of one of d coordinates of the cube's noise, in units of b²."""
+    return Fraction((d + 1) * (d + 2), 3)
+
+
+def _of_one(block: Block) -> Fraction:
+    return cube_variance(len(block.places)) if block.norm is Norm.LARGEST else Fraction(2)
+
+
+def ratio(variance: Fraction) -> Fraction:
+    """Return how many times the noise of a lone count a variance is, a little more rather than less."""
+    return Fraction(math.isqrt(math.ceil(variance * 10**12 / 2)) + 1, 10**6)

@@ -1,0 +1,168 @@
+"""Collect the measurements of one scope: aggregates that can share one do."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import Role, SqlType, Value
+from dpsql.privacy.features.design import design
+from dpsql.privacy.features.feature import ONE, Scaled
+from dpsql.privacy.features.statistic import Known, Reading
+from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
+from dpsql.privacy.measurement.plan import Chosen, Counted, Measurement, Output, Plan, Statistic, Ungrouped, Voted
+from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.rewrite.analysis.bounds import bounded as interval_of
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.analysis.keys import domain
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
+from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.translate import aggregates as asked
+from dpsql.rewrite.translate.aggregates import Aggregate
+
+
+class Builder:
+    """Collects the measurements of one scope; aggregates that can share one do."""
+
+    def __init__(
+        self, relation: Relation, every: Groups, bound: Bound, delta: Fraction, role: Role, known: Known
+    ) -> None:
+        self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
+        self._role, self._known = role, known
+        self._parts: list[Measurement] = []
+
+    def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> Plan:
+        """Return the whole plan."""
+        summed = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin, asked.Vote))]
+        outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
+        if self._delta and not self._parts:
+            finding = self._counting(TRUE)
+            self._parts.append(finding if aggregates else replace(finding, distinct=Distinct.UNITS))
+        for index, aggregate in enumerate(aggregates):
+            if index not in outputs:
+                outputs[index] = self._other(aggregate, aggregates, keys)
+        empty = not self._groups.grouped and not self._delta
+        parts = () if empty else tuple(self._parts)
+        return Plan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
+
+    def _statistics(self, aggregates: Sequence[asked.Moment | asked.Margin | asked.Vote]) -> list[Output]:
+        """Measure everything that is read off sums together."""
+        if not aggregates:
+            return []
+        needed = [self._moments(aggregate) for aggregate in aggregates]
+        every = [moment for moments in needed for moment in moments]
+        chosen = design(every, self._known, self._role.mechanism, thresholded=bool(self._delta))
+        check_features(chosen.features)
+        sums = replace(self._counting(chosen.where), features=chosen.features, parted=chosen.parted)
+        self._parts.append(sums)
+        readings = iter(chosen.readings)
+        return [self._read(a, [next(readings) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
+
+    def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
+        """Return the statistics that an aggregate is read off."""
+        match aggregate:
+            case asked.Moment():
+                return [aggregate]
+            case asked.Margin(of=moment):
+                return [moment]
+            case asked.Vote(arg=arg, where=where):
+                return [asked.Moment("count", (), both(where, _is(arg, value))) for value in self._choices(arg)]
+
+    def _read(self, aggregate: asked.Moment | asked.Margin | asked.Vote, readings: Sequence[Reading]) -> Output:
+        match aggregate:
+            case asked.Vote(name=name, arg=arg):
+                return Voted(0, name, self._choices(arg), tuple(readings))
+            case _:
+                return Statistic(0, readings[0], isinstance(aggregate, asked.Margin))
+
+    def _choices(self, arg: Expr) -> tuple[Value, ...]:
+        """Return the values that a vote can be for.
+
+        Raises:
+            MissingBounds: they are not declared.
+            Unsupported: there are none.
+        """
+        env = {ref: self._known(ref) for ref in refs(arg)}
+        values = tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
+        if not values:
+            raise Unsupported("an aggregate's argument is NULL in every row", hint="Write NULL in its place.")
+        return values
+
+    def _counting(self, where: Expr) -> Sums:
+        """Return the measurement of the number of rows, which is also the frame of every other sum."""
+        role = self._role
+        bound = (
+            replace(self._bound, form=Form.SELECTION) if self._delta and self._bound.form is Form.MASS else self._bound
+        )
+        return Sums(self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, self._delta)
+
+    def _other(self, aggregate: Aggregate, every: Sequence[Aggregate], keys: Sequence[Expr]) -> Output:
+        match aggregate:
+            case asked.Quantile():
+                part = self._add(self._buckets(aggregate.arg, aggregate.where, aggregate.points, extremes=False))
+                return Chosen(part, tuple(range(len(aggregate.points))), aggregate.array)
+            case asked.Extreme():
+                return self._extreme(aggregate, every)
+            case asked.Distinct():
+                return Counted(self._add(self._distinct(aggregate)))
+            case asked.GroupingCall():
+                return Ungrouped(tuple(keys.index(key) for key in aggregate.keys))
+            case asked.Moment() | asked.Margin() | asked.Vote():
+                raise AssertionError(aggregate)
+
+    def _extreme(self, aggregate: asked.Extreme, every: Sequence[Aggregate]) -> Output:
+        """Measure MIN and MAX of one expression together if both are asked."""
+        twins = {
+            a.name
+            for a in every
+            if isinstance(a, asked.Extreme) and (a.arg, a.where) == (aggregate.arg, aggregate.where)
+        }
+        points = tuple(Fraction(p) for p, name in ((0, "min"), (1, "max")) if name in twins)
+        buckets = self._buckets(aggregate.arg, aggregate.where, points, extremes=True)
+        place = 1 if len(points) == 2 and aggregate.name == "max" else 0
+        return Chosen(self._add(buckets), (place,), array=False)
+
+    def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Buckets:
+        known = self._known(arg)
+        present = TRUE if not known.nullable else _not_null(arg)
+        x = Scaled(arg, interval_of(arg, known))
+        return Buckets(
+            self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
+        )
+
+    def _distinct(self, aggregate: asked.Distinct) -> Sums:
+        """Return the measurement of COUNT(DISTINCT x); of units, each counts once a group."""
+        counting = replace(self._counting(both(aggregate.where, _not_null(aggregate.arg))), delta=Fraction(0))
+        if aggregate.arg == self._bound.unit:
+            return replace(counting, bound=self._unit_bound(), distinct=Distinct.UNITS)
+        form = Form.WHOLE if self._bound.form is Form.WHOLE else Form.SELECTION
+        bound = replace(self._bound, form=form)
+        return replace(counting, bound=bound, distinct=Distinct.VALUES, value=aggregate.arg)
+
+    def _unit_bound(self) -> Bound:
+        """Return in how many groups a unit can be: in one if there is one, else at most `max_rows`."""
+        alone = not self._groups.keys or self._bound.form is Form.WHOLE
+        if alone:
+            return replace(self._bound, rows=1, form=Form.WHOLE)
+        known = len(self._groups.grouped) if not self._delta else self._bound.rows
+        return replace(self._bound, rows=max(min(self._bound.rows, known), 1), form=Form.MASS)
+
+    def _add(self, part: Measurement) -> int:
+        if part not in self._parts:
+            self._parts.append(part)
+        return self._parts.index(part)
+
+
+def _is(arg: Expr, value: Value) -> Expr:
+    """Return the condition that an expression has a value."""
+    if arg.type is SqlType.BOOLEAN:
+        return Apply("is_true" if value else "is_false", (arg,), SqlType.BOOLEAN)
+    return Apply("eq", (arg, Const(value, arg.type)), SqlType.BOOLEAN)
+
+
+def _not_null(arg: Expr) -> Expr:
+    if isinstance(arg, Const):
+        return TRUE if arg.value is not None else FALSE
+    return Apply("not", (Apply("is_null", (arg,), SqlType.BOOLEAN),), SqlType.BOOLEAN)

@@ -1,0 +1,73 @@
+"""How much of the data one privacy unit can be: C rows' worth, enforced in the engine's own statement.
+
+*Mass scaling* (for sums and quantiles): a unit with m rows in the measured relation gives each of them the integer weight
+floor(W·C / max(m, C)), so its weights add up to at most C·W whatever it does, and to exactly m·W when m ≤ C; they depend on
+the unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows
+and never counts one too many. Both scans stand in one statement and see one snapshot.
+
+*Selection* (where keys or distinct values are released, of which a weighted unit could touch any number): the first C rows
+of each unit in an order that is total over everything that the measurement reads, and the same for values that the engine
+takes for one: an order of their texts would let −0 come elsewhere than 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import Ref
+
+WEIGHT = 2**16
+"""W: at most one row in W of a unit's mass is lost to rounding down while m ≤ W."""
+_HEAVIEST = 2**34
+"""With a lattice of 2^14, whose squares have 28 bits, no product with a weight leaves 64."""
+
+
+class Form(Enum):
+    """What keeps a unit to its bound."""
+
+    WHOLE = "the engine enforces one row per unit"
+    MASS = "mass scaling"
+    SELECTION = "selection of rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Whose rows they are, how many rows' worth one unit may have, and what enforces it."""
+
+    unit: Ref
+    rows: int
+    """C."""
+    form: Form
+
+    @property
+    def weight(self) -> int:
+        """Return W, the weight of a row of a unit that keeps to its bound."""
+        if self.form is not Form.MASS:
+            return 1
+        return min(max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()), _HEAVIEST)
+
+    @property
+    def mass(self) -> int:
+        """Return the most that one unit's weights can add up to."""
+        return self.weight * self.rows
+
+    def weights(self, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
+        """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer."""
+        rows = f"greatest({number}, {self.rows})"
+        duck, long = dialect is Dialect.DUCKDB, self.mass >= 2**63
+        # Postgres takes a longer number for a decimal, whose quotient is not a whole number.
+        whole = f"{self.mass} // {rows}" if duck else f"div({self.mass}, {rows})" if long else f"{self.mass} / {rows}"
+        type_ = "INTEGER" if duck and self.weight < 2**31 else "BIGINT"
+        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({whole} AS {type_}) AS w {from_where} GROUP BY 1)"
+
+
+def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
+    """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
+
+    Rows that are alike in every column contribute alike, so it does not matter which of them stays. For that, values that
+    the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for each unit.
+    """
+    order = ", ".join((f"md5(concat_ws('|', {', '.join((salt, *columns))}))", *columns)) if columns else "u"
+    ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"
+    return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {most}"

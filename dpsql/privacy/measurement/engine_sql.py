@@ -1,0 +1,145 @@
+"""The engine's statement of a measurement: rows of the relation, bounded, grouped and summed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from dpsql.policy.model import SqlType
+from dpsql.privacy.measurement.contribution import Bound, Form, selected
+from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.emit.columns import identity, salt
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.source import from_where
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.ir.relation import Relation
+
+_WIDTHS = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows a measurement reads, by which keys, with each unit kept to its bound."""
+
+    keys: tuple[Key, ...]
+    bound: Bound
+    emitter: Emitter
+    from_where: str
+
+    @classmethod
+    def of(
+        cls,
+        relation: Relation,
+        where: Expr,
+        keys: tuple[Key, ...],
+        used: Sequence[Expr],
+        bound: Bound,
+        emitter: Emitter,
+    ) -> Self:
+        """Build from a relation and all expressions that will be read from it."""
+        columns = [*(key.grouped for key in keys), *used]
+        return cls(keys, bound, emitter, from_where(relation, where, columns, bound.unit, emitter))
+
+    @property
+    def unit(self) -> str:
+        """Return the unit's column: units that a cast made one would change each other's weights."""
+        return identity(self.bound.unit)
+
+    @property
+    def group_by(self) -> str:
+        """Return the GROUP BY clause over the keys."""
+        return f" GROUP BY {', '.join(self._names())}" if self.keys else ""
+
+    def rows(self, values: Iterable[str], *, distinct: bool = False) -> str:
+        """Return the SELECT of the unit `u`, the keys `k0` … and `values`.
+
+        Where rows are told apart or ranked, equal keys have one text.
+        """
+        alike = distinct or self.bound.form is Form.SELECTION
+        texts = [_grouped(key, self.emitter) for key in self.keys]
+        if alike:
+            texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
+        keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
+        return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join([f'{self.unit} AS u', *keys, *values])} {self.from_where}"
+
+    def grouped(self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str) -> str:
+        """Return the statement that bounds the rows and sums them by the keys (and by the columns `also`)."""
+        by = [*self._names(), *also]
+        grouping = f" GROUP BY {', '.join(by)}" if by else ""
+        outputs = self.outputs(sums, *also)
+        match self.bound.form:
+            case Form.WHOLE:
+                return f"SELECT {outputs} FROM ({rows}) AS r{grouping}"
+            case Form.MASS:
+                weights = self.bound.weights(self.unit, self.from_where, self.emitter.dialect)
+                return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
+            case Form.SELECTION:
+                salted = salt(self.bound.unit, "u", self.emitter.dialect)
+                kept = selected(rows, [*self._names(), *values], self.bound.rows, salted)
+                return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
+
+    def by_unit(self, rows: str, sums: Sequence[str]) -> str:
+        """Return the statement that sums the rows by unit and keys first, and weighs those sums.
+
+        The integers are those of `grouped`: all rows of a unit have one weight.
+        """
+        names, number = self._names(), len(sums)
+        parts = [f"CAST({text} AS BIGINT) AS s{i}" for i, text in enumerate(sums)]
+        inner = ", ".join(["u", *names, "count(*) AS n", *parts])
+        units = f"p AS MATERIALIZED (SELECT {inner} FROM ({rows}) AS r GROUP BY {', '.join(['u', *names])})"
+        weights = self.bound.weights("u", "FROM p", self.emitter.dialect, number="CAST(sum(n) AS BIGINT)")
+        outputs = self.outputs([f"sum(w * s{i})" for i in range(number)])
+        return f"WITH {units}, {weights} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
+
+    def outputs(self, sums: Sequence[str], *also: str) -> str:
+        """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
+        codes = [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
+        return ", ".join([*codes, *also, *(_text(text, self.emitter.dialect) for text in sums)])
+
+    def _names(self) -> list[str]:
+        return [f"k{i}" for i in range(len(self.keys))]
+
+
+def _grouped(key: Key, emitter: Emitter) -> str:
+    """Return what rows are grouped by; of keys to be found out no two that come back as one, or a unit would be two."""
+    text, type_ = emitter.sql(key.grouped), key.grouped.type
+    if key.shown is None:
+        return emitter.as_number(text, type_) if type_.is_temporal else text
+    return _narrow(text, key, emitter) if emitter.dialect is Dialect.DUCKDB else text
+
+
+def _narrow(text: str, key: Key, emitter: Emitter) -> str:
+    """Return a computed whole number in as few bits as its values need: DuckDB then groups by an array.
+
+    What it knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
+    """
+    values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
+    if not values or key.fractional or not key.grouped.type.is_number or _easy(key.grouped, text, emitter):
+        return text
+    fits = [name for name, low, high in _WIDTHS if low <= min(values) and max(values) <= high]
+    return f"TRY_CAST({text} AS {fits[0]})" if fits else text
+
+
+def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
+    match grouped:
+        case Ref():
+            return text == emitter.raw(grouped)
+        case Apply():
+            return grouped.op == "map"
+        case Const():
+            return True
+
+
+def _code(name: str, key: Key, emitter: Emitter) -> str:
+    """Return a key as an integer or a text."""
+    type_ = key.grouped.type
+    if type_ is SqlType.TEXT or (key.shown is None and type_.is_temporal):
+        return name
+    if key.fractional:
+        return _text(emitter.cast(name, SqlType.DOUBLE), emitter.dialect)
+    number = f"CAST({name} AS INTEGER)" if type_ is SqlType.BOOLEAN else emitter.as_number(name, type_)
+    return number if type_.is_temporal else f"CAST({number} AS BIGINT)"
+
+
+def _text(sum_: str, dialect: Dialect) -> str:
+    return f"CAST({sum_} AS VARCHAR)" if dialect is Dialect.DUCKDB else f"({sum_})::text"

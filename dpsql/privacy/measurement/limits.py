@@ -1,0 +1,84 @@
+"""What a scope may not be, whatever its measurement: too large, about single units, or hopeless."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.privacy.features.blocks import blocks
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.mechanisms.quantile import depth
+from dpsql.rewrite.analysis.joined import PublicRows, identifying
+from dpsql.rewrite.ir.expr import Expr, refs, walk
+from dpsql.rewrite.ir.relation import Relation
+
+_MOST_NODES = 25_000
+"""The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
+MOST_FEATURES = 40
+_MOST_IN_BLOCKS = 400
+
+
+def check_scope(
+    relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound, rows: PublicRows
+) -> None:
+    """Refuse group keys that are privacy units, and expressions without end.
+
+    Raises:
+        AccessDenied: a key depends on a column that identifies units of some kind, be it a public copy of it.
+        Unsupported: the statement is too large.
+    """
+    single = identifying(relation, {unit.column for unit in relation.protected.units.values()}, rows)
+    for ref in refs(*keys):
+        if (ref.source, ref.name) in single:
+            raise AccessDenied(
+                f'grouping by the privacy unit "{ref.name}" would show single individuals',
+                hint="Group by something that many individuals share.",
+            )
+    if bound.unit.type.is_float:
+        raise Unsupported(
+            f'the privacy unit "{bound.unit.name}" is a floating-point column',
+            hint="The owner of the data has to name a column of whole numbers or texts in `privacy_units`.",
+        )
+    size = sum(1 for part in (*keys, relation.where, *inputs) for _ in walk(part))
+    if size > _MOST_NODES:
+        raise Unsupported(
+            f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}",
+            hint="Ask for fewer aggregates in one statement, or for simpler ones.",
+        )
+
+
+def check_features(features: Sequence[Feature]) -> None:
+    """Refuse more statistics than one cube should carry, and more than a statement should in all its blocks.
+
+    Raises:
+        Unsupported: there are too many.
+    """
+    largest = max((len(block.places) for block in blocks(features)), default=0)
+    if largest > MOST_FEATURES or len(features) > _MOST_IN_BLOCKS:
+        limit = MOST_FEATURES if largest > MOST_FEATURES else _MOST_IN_BLOCKS
+        raise Unsupported(
+            f"the statement measures {len(features)} statistics at once, the limit is {limit}",
+            hint="Ask for fewer aggregates in one statement.",
+        )
+
+
+def check_extremes(buckets: Buckets, expected_rows: int | None) -> None:
+    """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
+
+    The mechanism looks for a value with some rows beyond it, t₀ = 2C·ln(20k)/ε of them; with fewer than four times as many
+    rows in a group that is no extreme any more.
+
+    Raises:
+        Unsupported: the table's expected rows, spread over the groups, are too few.
+    """
+    if not buckets.extremes or expected_rows is None:
+        return
+    share = buckets.epsilon / len(buckets.points)
+    rows = Fraction(expected_rows, max(len(buckets.groups.grouped), 1))
+    need = 4 * depth(buckets.number, share, buckets.bound.rows)
+    if rows < need:
+        raise Unsupported(
+            f"MIN and MAX need about {need:,} rows a group at this ε, about {int(rows):,} are expected",
+            hint="The declared bounds are in the table dpsql.columns, at no cost; or ask with a larger ε or fewer groups.",
+        )

@@ -1,0 +1,61 @@
+"""By which rule groups that are found out are shown: fixed when a measurement is priced, before any data is read.
+
+Thresholds and chances take the longer to compute the less ε there is. Computed after the engine has answered, and only for
+groups that occur, their time and memory would tell whether some do.
+"""
+
+from dataclasses import dataclass
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import Mechanism
+from dpsql.privacy.features.blocks import Norm
+from dpsql.privacy.features.feature import ONE
+from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.mechanisms.partition_selection import chances
+from dpsql.privacy.mechanisms.threshold import threshold
+
+
+@dataclass(frozen=True, slots=True)
+class FromCount:
+    """A group is shown from a noisy count on."""
+
+    least: int
+    """τ for the first coordinate, in lattice units."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByUnits:
+    """A group is shown with a chance that depends on how many units have it; nothing else of it is released."""
+
+    chances: bytes = b""
+    """As `distinct.chances` packs them."""
+
+
+Rule = FromCount | ByUnits
+
+
+def rule_of(measurement: Sums) -> Rule | None:
+    """Return the rule of a measurement that finds its groups out, None if they are declared.
+
+    Keys alone are chosen by their chances where these are few enough to be tabulated; else, as with so little ε the two
+    hardly differ, by a noisy count of units that is not released.
+    """
+    if not measurement.delta:
+        return None
+    table = b""
+    if measurement.distinct is Distinct.UNITS:
+        table = chances(measurement.epsilon, measurement.delta, measurement.bound.rows)
+    return ByUnits(table) if table else FromCount(least_count(measurement))
+
+
+def least_count(measurement: Sums) -> int:
+    """Return the threshold τ for the first coordinate, in lattice units.
+
+    Raises:
+        InternalError: that coordinate is not one of a single cube, whose law the threshold is made for.
+    """
+    (block, *others), cubed = measurement.blocks, measurement.mechanism is Mechanism.CUBE
+    if others or block.norm is not Norm.LARGEST or measurement.features[0] != ONE:
+        raise InternalError
+    d = len(block.places) if cubed else 1
+    return threshold(measurement.scale, d, measurement.size, measurement.bound.rows, measurement.delta)

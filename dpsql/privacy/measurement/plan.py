@@ -1,0 +1,71 @@
+"""The plan of one scope as values: its groups, its measurements, and how each output is read off them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dpsql.policy.model import Value
+from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.syntax.grouping import Set
+
+Measurement = Sums | Buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """An output read off noisy sums."""
+
+    part: int | None
+    """Which measurement has them; None: nothing is measured, everything is publicly zero."""
+    reading: Reading
+    margin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An output that is a chosen bucket, or an array of them: the places of its points."""
+
+    part: int | None
+    places: tuple[int, ...]
+    array: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An output that is the first coordinate of a measurement: a distinct count."""
+
+    part: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ungrouped:
+    """An output that says which of some keys a row is not grouped by, as bits."""
+
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Voted:
+    """An output that is one of some values, by the noisy counts of each."""
+
+    part: int | None
+    name: Literal["bool_and", "bool_or", "mode"]
+    values: tuple[Value, ...]
+    readings: tuple[Reading, ...]
+
+
+Output = Statistic | Chosen | Counted | Ungrouped | Voted
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one scope needs: its groups, its measurements, and how each aggregate is read off them."""
+
+    groups: Groups
+    parts: tuple[Measurement, ...]
+    """Empty if nothing has to be measured. Where groups are not declared the first part finds them."""
+    outputs: tuple[Output, ...]
+    sets: tuple[Set, ...] | None = None
+    """The grouping sets, where there are any but all keys: their rows are sums of the groups'."""

@@ -1,0 +1,164 @@
+"""From the facts about one scope to what is measured for it: depends on the query, the policy and public rows only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+from dpsql.errors import MissingBounds, Unsupported
+from dpsql.policy.model import Role
+from dpsql.privacy.features.statistic import Known
+from dpsql.privacy.measurement.builder import Builder
+from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.limits import check_extremes, check_scope
+from dpsql.privacy.measurement.plan import Plan, Statistic, Ungrouped
+from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, discovered, groups
+from dpsql.rewrite.analysis.joined import PublicRows, matches_once
+from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.analysis.predicates import narrowed
+from dpsql.rewrite.ir.expr import Expr, Ref, both, refs
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.relation import Join, Relation
+from dpsql.rewrite.syntax.grouping import Set
+from dpsql.rewrite.translate import aggregates as asked
+from dpsql.rewrite.translate.aggregates import Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is public: who asks, what is declared, the rows of public tables, and which units the engine keeps unique."""
+
+    role: Role
+    declared: Declared
+    rows: PublicRows
+    unique: Callable[[str], frozenset[str]]
+
+
+def measure(
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    world: World,
+) -> Plan:
+    """Return what has to be measured to answer the aggregates for every group.
+
+    Raises:
+        MissingBounds: a sum or a key of something that the policy does not bound.
+        Unsupported: an aggregate, or so much of it, can't be answered.
+        AccessDenied: the keys would show single units.
+    """
+    exprs = [e for a in aggregates for e in inputs(a)]
+    bound = bounded(relation, world)
+    check_scope(relation, keys, exprs, bound, world.rows)
+    # Rows for which the condition of a LEFT JOIN does not hold stay.
+    condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
+    env = narrowed(refs(*keys, *exprs), condition, world.declared)
+    if env is None:
+        return _impossible(relation, keys, sets, aggregates, bound, world)
+    known = _known(env, world.declared)
+    for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
+        known(expr)  # refuses what could overflow: an error that depends on data would be a release
+    # All measurements of one scope read the same rows, whichever columns each of them needs.
+    relation = replace(relation, needed=refs(*keys, *exprs))
+    every, delta = _groups(keys, relation, env, world)
+    plan = Builder(relation, every, bound, delta, world.role, known).plan(aggregates, keys)
+    return plan if sets is None else _with_sets(plan, sets)
+
+
+def _with_sets(plan: Plan, sets: tuple[Set, ...]) -> Plan:
+    """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
+    summable = all(isinstance(part, Sums) and part.distinct is Distinct.ROWS and not part.delta for part in plan.parts)
+    if not summable or any(isinstance(o, Statistic) and o.margin for o in plan.outputs):
+        raise Unsupported(
+            "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
+            hint="Ask for the other aggregates with a plain GROUP BY.",
+        )
+    return replace(plan, sets=sets)
+
+
+def priced(plan: Plan, epsilon: Fraction) -> Plan:
+    """Return the plan whose every part pays `epsilon`.
+
+    Raises:
+        Unsupported: that is too little for a part to say anything.
+    """
+    parts = tuple(replace(part, epsilon=epsilon) for part in plan.parts)
+    for part in parts:
+        if isinstance(part, Buckets):
+            check_extremes(part, part.relation.protected.expected_rows)
+    return replace(plan, parts=parts)
+
+
+def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
+    """Return the row-level expressions that an aggregate reads."""
+    match aggregate:
+        case asked.Moment():
+            return (aggregate.where, *aggregate.args)
+        case asked.Margin():
+            return inputs(aggregate.of)
+        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.Vote():
+            return (aggregate.where, aggregate.arg)
+        case asked.GroupingCall():
+            return aggregate.keys
+
+
+def bounded(relation: Relation, world: World) -> Bound:
+    """Return how much of the relation is one unit's, for the unit kind that the role protects."""
+    unit = relation.unit(world.role.protects)
+    table = relation.protected
+    alone = all(
+        source.table.key in world.unique(source.table.name) and matches_once(relation, index)
+        for index, source in enumerate(relation.sources)
+        if index
+    )
+    if unit.name in world.unique(table.name) and alone:
+        return Bound(unit, 1, Form.WHOLE)
+    return Bound(unit, table.units[world.role.protects].max_rows, Form.MASS)
+
+
+def _groups(
+    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], world: World
+) -> tuple[Groups, Fraction]:
+    """Return the groups, and the δ that finding them costs: 0 where the policy declares them."""
+    if not keys:
+        return NO_KEYS, Fraction(0)
+    limit, delta = world.role.max_groups, world.role.per_query.delta
+    try:
+        return groups(keys, relation, env, world.rows, limit), Fraction(0)
+    except MissingBounds:
+        if not delta:
+            raise
+    return discovered(keys, env, limit), delta
+
+
+def _known(env: Mapping[Ref, Facts], declared: Declared) -> Known:
+    @cache
+    def known(expr: Expr) -> Facts:
+        missing = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
+        return facts(expr, {**missing, **env})
+
+    return known
+
+
+def _impossible(
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    bound: Bound,
+    world: World,
+) -> Plan:
+    """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
+    builder = Builder(relation, NO_KEYS, bound, Fraction(0), world.role, _known({}, world.declared))
+    outputs = tuple(
+        o if isinstance(o, Ungrouped) else replace(o, part=None) for o in builder.plan(aggregates, keys).outputs
+    )
+    if sets is None:
+        return Plan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
+    totals = tuple(one for one in sets if not one)
+    return Plan(Groups(tuple(Key(key, key, {}) for key in keys), (), ()), (), outputs, totals)

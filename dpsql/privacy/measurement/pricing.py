@@ -1,0 +1,168 @@
+"""What a statement pays: its ε in equal parts for its distinct measurements, and δ where keys are found out."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.accounting.privacy_loss import show, show_up
+from dpsql.errors import Unsupported
+from dpsql.policy.model import NoiseLevel, Privacy, Role
+from dpsql.privacy.features.predict import cube_variance, ratio
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.partition_rule import Rule, rule_of
+from dpsql.privacy.measurement.plan import Measurement, Plan, Statistic
+from dpsql.privacy.measurement.planner import priced
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.rewrite.emit.emitter import Emitter
+
+_TARGET = {
+    NoiseLevel.LOW: Fraction(25, 1000),
+    NoiseLevel.MEDIUM: Fraction(75, 1000),
+    NoiseLevel.HIGH: Fraction(150, 1000),
+}
+"""The relative error that a noise level aims at: the middles of PyDPLib's ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One measurement, ready to be paid and run."""
+
+    measurement: Measurement
+    sql: str
+    identity: str
+    """A hash of everything that decides what is released, but for who asks and when."""
+    finds_keys: "Part | None" = None
+    """The part of the same scope that finds its groups out, where they are not declared."""
+    rule: Rule | None = None
+    """By which it shows the groups that it finds out; nothing of it is left to be computed after the engine was asked."""
+
+    @property
+    def cost(self) -> Privacy:
+        """Return what it costs."""
+        delta = self.measurement.delta if isinstance(self.measurement, Sums) else Fraction(0)
+        return Privacy(self.measurement.epsilon, delta)
+
+    @property
+    def note(self) -> str:
+        """Return what it is, for people who read the ledger."""
+        m = self.measurement
+        groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups found out"
+        if isinstance(m, Buckets):
+            return f"{len(m.points)} order statistics, {groups}"
+        blocks = f" in {len(m.blocks):,} blocks" if m.parted else ""
+        return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
+
+
+def shares(
+    plans: Sequence[Plan], epsilon: Fraction, role: Role, emitter: Emitter
+) -> tuple[tuple[Plan, tuple[Part, ...]], ...]:
+    """Return each scope's plan and its parts, with the statement's ε spread over the distinct ones.
+
+    Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
+    in the same way over the parts that need it.
+
+    Raises:
+        Unsupported: the share of one is less than the role's measurements cost at least.
+    """
+    # What an engine is asked depends neither on ε nor on δ, and is written once.
+    texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
+    distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
+    finding = sum(1 for part in distinct.values() if part.cost.delta)
+    share = epsilon / max(len(distinct), 1)
+    if share < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
+        raise _too_little(role, epsilon, len(distinct))
+    done = [_spread(priced(plan, share), max(finding, 1)) for plan in plans]
+    return tuple((plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
+
+
+def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
+    """Return the refusal of a statement whose parts would pay too little each."""
+    least, needed = role.least_epsilon, role.least_epsilon * number
+    if needed > role.per_query.epsilon:
+        hint = f"Ask for less at once: at most {role.per_query.epsilon // least:,} measurements share a statement's ε."
+    else:
+        hint = f"SET dpsql.epsilon = '{show_up(needed)}'"
+    parts = "the statement" if number == 1 else f"each of the {number:,} measurements of the statement"
+    return Unsupported(
+        f'ε = {show(epsilon)} is too little: role "{role.name}" pays at least ε = {show_up(least)} for {parts}',
+        hint=hint,
+    )
+
+
+def _spread(plan: Plan, finders: int) -> Plan:
+    parts = tuple(replace(p, delta=p.delta / finders) if isinstance(p, Sums) and p.delta else p for p in plan.parts)
+    return replace(plan, parts=parts)
+
+
+def _parts(plan: Plan, sqls: Sequence[str]) -> tuple[Part, ...]:
+    made: list[Part] = []
+    for measurement, sql in zip(plan.parts, sqls, strict=True):
+        finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
+        identity = _identity(measurement, sql) + (finder.identity if finder else "")
+        rule = rule_of(measurement) if isinstance(measurement, Sums) and measurement.epsilon else None
+        made.append(Part(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
+    return tuple(made)
+
+
+def _identity(measurement: Measurement, sql: str) -> str:
+    """Return a text of what is measured: the engine's statement, the groups, and what is read off them."""
+    groups = measurement.groups
+    shown = [sorted(map(repr, (key.shown or {}).items())) for key in groups.keys]
+    common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass))
+    match measurement:
+        case Sums():
+            rest: tuple[object, ...] = (
+                measurement.features,
+                measurement.mechanism,
+                measurement.distinct,
+                measurement.delta,
+            )
+        case Buckets():
+            rest = (measurement.points, measurement.extremes, measurement.x.interval, measurement.number)
+    return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
+
+
+def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
+    """Return what a statement of the role pays by default: `per_query`, or less where its noise level allows.
+
+    For a noise level the aim is a relative error r of a group of the expected size n: ε = C/(r·n), four times that for
+    variances (the sound form of PyDPLib's levels); never more than `per_query`, nor less than the least for each part. n
+    comes from the policy alone.
+    """
+    most = role.per_query.epsilon
+    if role.noise is None:
+        return most
+    wanted = [_level_epsilon(plan, part, role.noise) for plan in plans for part in plan.parts]
+    known = [epsilon for epsilon in wanted if epsilon is not None]
+    if not known or len(known) < len(wanted):
+        return most
+    return min(most, max(*known, role.least_epsilon) * len(wanted))
+
+
+def _level_epsilon(plan: Plan, part: Measurement, level: NoiseLevel) -> Fraction | None:
+    rows = part.relation.protected.expected_rows
+    if rows is None:
+        return None
+    share = Fraction(rows, max(len(part.groups.grouped), 1))
+    exact = part.bound.rows / (_TARGET[level] * share)
+    return _rounded_up(exact * _wider(plan, part) if isinstance(part, Sums) else exact)
+
+
+def _wider(plan: Plan, sums: Sums) -> Fraction:
+    """Return how much more ε a measurement needs than a lone count for the same error.
+
+    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's. The
+    three cells of a value are taken where they are less noisy than a cube of three. What is added up over blocks has the
+    noise of all of them.
+    """
+    of_each = [cube_variance(len(block.places)) for block in sums.blocks]
+    readings = [output.reading for output in plan.outputs if isinstance(output, Statistic)]
+    added_up = any(feature.block is None for reading in readings for feature in reading.features)
+    noise = ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
+    return max(noise, Fraction(1)) * (4 if sums.size > sums.lattice else 1)
+
+
+def _rounded_up(epsilon: Fraction) -> Fraction:
+    """Return the next number with six digits after the point, which people can read in the ledger."""
+    return Fraction(-(-epsilon * 10**6 // 1), 10**6)

@@ -1,0 +1,194 @@
+"""The measurement of sums: one statement of the engine, one scale of noise for all its statistics.
+
+Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
+norm Σ_groups Σ_blocks ‖block‖, where ‖block‖ is the largest of its coordinates, or their sum for the cells of one value.
+Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `size` (see `columns.coordinate`), and one unit's
+weights add up to at most `bound.mass`; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per block,
+t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
+
+That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import Mechanism, SqlType
+from dpsql.privacy.features.blocks import Block, blocks, parts
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.lattice import Column, columns, coordinate, lattice, size
+from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.engine_sql import Reading
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import TRUE, Expr
+from dpsql.rewrite.ir.relation import Relation
+
+_FEW_GROUPS = 8
+
+
+class Distinct(Enum):
+    """What is counted: rows, or each unit once a group, or each value once a group."""
+
+    ROWS = "rows"
+    UNITS = "units"
+    VALUES = "values"
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Noisy sums of features over the groups of a relation."""
+
+    relation: Relation
+    where: Expr
+    groups: Groups
+    features: tuple[Feature, ...]
+    bound: Bound
+    epsilon: Fraction
+    mechanism: Mechanism
+    delta: Fraction = Fraction(0)
+    """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
+    distinct: Distinct = Distinct.ROWS
+    value: Expr | None = None
+    """For `Distinct.VALUES`, what is counted once."""
+    parted: tuple[Expr, ...] = ()
+    """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the coordinates that noise is drawn for together."""
+        return blocks(self.features)
+
+    @property
+    def lattice(self) -> int:
+        """Return S: every value is rounded to one of 2S + 1 points."""
+        return lattice(self.features)
+
+    @property
+    def size(self) -> int:
+        """Return what one row with weight 1 is at most, in the norm of its block."""
+        return size(self.features)
+
+    @property
+    def unit(self) -> int:
+        """Return what one whole row of weight W adds to the coordinate ONE: noisy sums are divided by it."""
+        return self.size * self.bound.weight
+
+    @property
+    def sensitivity(self) -> int:
+        """Return the most by which one unit moves all coordinates together."""
+        return self.bound.mass * self.size
+
+    @property
+    def scale(self) -> int:
+        """Return the noise's t; independent Laplace noise gives each of d statistics its d-th part of ε.
+
+        A row moves the statistics of one block alone, so that d is the number of the largest block's.
+        """
+        into = 1 if self.mechanism is Mechanism.CUBE else parts(self.blocks)
+        return math.ceil(Fraction(self.sensitivity * into) / self.epsilon)
+
+    def columns(self) -> tuple["Column", ...]:
+        """Return the sums that the engine computes, each once."""
+        return tuple(dict.fromkeys(column for feature in self.features for column in columns(feature)))
+
+    def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
+        place = {column: index for index, column in enumerate(self.columns())}
+        made = [(feature.shape, [place[column] for column in columns(feature)]) for feature in self.features]
+        s, size = self.lattice, self.size
+        return lambda sums: tuple(coordinate(shape, [sums[i] for i in at], s, size) for shape, at in made)
+
+    def sql(self, emitter: Emitter) -> str:
+        """Return the engine's statement: the groups' keys, then `columns()` as text."""
+        match self.distinct:
+            case Distinct.ROWS:
+                return self._of_rows(emitter)
+            case Distinct.UNITS:
+                return self._of_units(emitter)
+            case Distinct.VALUES:
+                return self._of_values(emitter)
+
+    def _of_rows(self, emitter: Emitter) -> str:
+        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
+        used += self.parted
+        reading = Reading.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
+        values = _Values(emitter, self.bound, self.lattice, self.parted)
+        weighted = self.bound.form is Form.MASS
+        first = weighted and self._sums_units_first(emitter.dialect)
+        sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
+        rows = reading.rows(f"{text} AS {name}" for text, name in values.named.items())
+        return reading.by_unit(rows, sums) if first else reading.grouped(rows, sums, values.named.values())
+
+    def _sums_units_first(self, dialect: Dialect) -> bool:
+        """Say whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
+
+        A unit's weighted sum is at most 2·mass·size, which then has to fit into 64 bits.
+        """
+        few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
+        return dialect is Dialect.POSTGRES and few and not self.delta and self.sensitivity < 2**62
+
+    def _of_units(self, emitter: Emitter) -> str:
+        """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
+        reading = Reading.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter)
+        pairs = reading.rows((), distinct=True)
+        if self.bound.form is not Form.MASS:  # selection keeps C pairs of unit and group
+            return reading.grouped(pairs, ["count(*)"], ())
+        weights = self.bound.weights("u", "FROM r", emitter.dialect)
+        select = f"SELECT {reading.outputs(['sum(w)'])} FROM r JOIN h ON u = hu{reading.group_by}"
+        return f"WITH r AS MATERIALIZED ({pairs}), {weights} {select}"
+
+    def _of_values(self, emitter: Emitter) -> str:
+        """Count each value once a group, after keeping at most C pairs of group and value for each unit."""
+        value = self.value
+        if value is None:
+            raise InternalError
+        reading = Reading.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
+        rows = reading.rows([f"{emitter.one_text(emitter.sql(value), value.type)} AS x"], distinct=True)
+        return reading.grouped(rows, ["count(DISTINCT x)"], ["x"])
+
+
+class _Values:
+    """The lattice values, conditions and blocks that the inner SELECT computes, each under one name."""
+
+    def __init__(self, emitter: Emitter, bound: Bound, points: int, parted: Sequence[Expr]) -> None:
+        self.named: dict[str, str] = {}
+        self._emitter, self._bound, self._points = emitter, bound, points
+        cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(parted))
+        self._block = f"CASE {cases} ELSE {len(parted)} END"
+
+    def summed(self, column: Column, *, weighted: bool) -> str:
+        """Return the sum as the engine computes it."""
+        weight = ["w"] if weighted else []
+        text = f"sum({' * '.join([*weight, *self._factors(column, cast=weighted)])})"
+        text = text if weight or column.factors else "count(*)"
+        conditions = [
+            *([] if column.block is None else [self.block(column.block)]),
+            *([] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]),
+        ]
+        return f"{text} FILTER (WHERE {' AND '.join(conditions)})" if conditions else text
+
+    def block(self, block: int) -> str:
+        """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
+        return f"{self._name(self._block)} = {block}"
+
+    def _factors(self, column: Column, *, cast: bool) -> list[str]:
+        steps = self._points if column.upwards else 2 * self._points
+        names = [self._name(stepped(self._emitter, x.expr, x.interval, steps)) for x in column.factors]
+        type_ = self._product(column)
+        if not column.centred:
+            return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
+        return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
+
+    def _product(self, column: Column) -> SqlType:
+        """Return the type that holds one row's product; Postgres adds up only those of 64 bits without a limit."""
+        most = self._bound.weight * (2 * self._points) ** len(column.factors)
+        return SqlType.INTEGER if most < 2**31 and self._emitter.dialect is Dialect.DUCKDB else SqlType.BIGINT
+
+    def _name(self, text: str) -> str:
+        return self.named.setdefault(text, f"f{len(self.named)}")

@@ -1,0 +1,1 @@
+"""Where randomness meets data: noise, private choices and thresholds."""

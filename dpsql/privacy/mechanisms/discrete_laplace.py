@@ -1,0 +1,120 @@
+"""The noise of every numeric release: exact draws of integers, never a rounded real number.
+
+Floating-point Laplace noise betrays the value under it (Mironov, CCS 2012), so the laws here are discrete and the
+samplers exact: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020), Algorithm 2, and
+for several statistics at once the K-norm mechanism (Hardt and Talwar, STOC 2010) with the cube as its ball.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.errors import InternalError
+from dpsql.privacy.mechanisms.bernoulli import coin, coins
+from dpsql.privacy.mechanisms.entropy import Entropy, below, below_each, signs
+
+_NARROW = 2**45
+"""Scales below this are drawn in 64-bit words, larger ones in Python's integers."""
+_FEW = 12
+"""So few numbers are drawn one by one, which is quicker than to begin with arrays."""
+_RUN = 2**10
+"""A run of so many heads has probability e^-1024; sums of draws stay below 2^62 without one."""
+_DIMENSIONS = 40
+
+
+def discrete_laplace(entropy: Entropy, scale: Fraction | int, n: int) -> list[int]:
+    """Return `n` independent integers z with P(z) ∝ exp(−|z| / scale), for any rational scale > 0."""
+    scale = Fraction(scale)
+    if scale <= 0:
+        raise ValueError(f"scale must be positive, not {scale}")
+    if max(scale.numerator, scale.denominator) >= _NARROW:
+        return [_wide_laplace(entropy, scale) for _ in range(n)]
+    magnitude = np.zeros(n, dtype=np.int64)
+    todo = np.arange(n)
+    while todo.size:
+        drawn = (_geometric(entropy, scale.numerator, todo.size) // np.uint64(scale.denominator)).astype(np.int64)
+        negative = signs(entropy, todo.size)
+        # Zero has one sign, not two.
+        kept = (drawn != 0) | ~negative
+        magnitude[todo[kept]] = np.where(negative, -drawn, drawn)[kept]
+        todo = todo[~kept]
+    return list(map(int, magnitude.tolist()))
+
+
+def cube(entropy: Entropy, t: int, d: int, groups: int) -> list[list[int]]:
+    """Return for each group `d` integers z with P(z) ∝ exp(−max|zᵢ| / t).
+
+    exp(−m/t) is, up to a constant, the sum of exp(−M/t) over M ≥ m. So: draw M with P(M) ∝ (2M+1)^d · exp(−M/t), then
+    z uniformly from {−M … M}^d. The sum of d+1 geometrics has P(M) ∝ (M+1)…(M+d) · exp(−M/t), and is accepted as M
+    with probability Π (2M+1)/(2M+2i), i = 1 … d.
+    """
+    if t < 1 or not 1 <= d <= _DIMENSIONS:
+        raise ValueError(f"no cube of scale {t} in {d} dimensions")
+    if t >= _NARROW or groups * d <= _FEW:
+        return [_wide_cube(entropy, t, d) for _ in range(groups)]
+    radius = np.zeros(groups, dtype=np.uint64)
+    todo = np.arange(groups)
+    while todo.size:
+        drawn = _geometric(entropy, t, todo.size * (d + 1)).reshape(-1, d + 1).sum(axis=1, dtype=np.uint64)
+        kept = np.ones(todo.size, dtype=np.bool_)
+        for i in range(1, d + 1):
+            kept &= below_each(entropy, 2 * drawn + np.uint64(2 * i)) < 2 * drawn + np.uint64(1)
+        radius[todo[kept]] = drawn[kept]
+        todo = todo[~kept]
+    wide = np.repeat(radius, d)
+    inside = below_each(entropy, 2 * wide + np.uint64(1)).astype(np.int64) - wide.astype(np.int64)
+    return [list(map(int, row)) for row in inside.reshape(groups, d).tolist()]
+
+
+def _geometric(entropy: Entropy, t: int, n: int) -> NDArray[np.uint64]:
+    """Return `n` integers x ≥ 0 with P(x) ∝ exp(−x / t), t < 2^45."""
+    drawn = np.zeros(n, dtype=np.uint64)
+    todo = np.arange(n)
+    while todo.size:
+        part = below_each(entropy, np.full(todo.size, t, dtype=np.uint64))
+        kept = coins(entropy, part, Fraction(1, t))
+        whole = _runs(entropy, int(np.count_nonzero(kept)))
+        drawn[todo[kept]] = part[kept] + np.uint64(t) * whole
+        todo = todo[~kept]
+    return drawn
+
+
+def _runs(entropy: Entropy, n: int) -> NDArray[np.uint64]:
+    """Return `n` lengths of runs of heads of a coin with probability 1/e."""
+    length = np.zeros(n, dtype=np.uint64)
+    running = np.arange(n)
+    for _ in range(_RUN):
+        running = running[coins(entropy, np.ones(running.size, dtype=np.uint64), Fraction(1))]
+        if not running.size:
+            return length
+        length[running] += np.uint64(1)
+    raise InternalError
+
+
+def _wide_laplace(entropy: Entropy, scale: Fraction) -> int:
+    """Draw one discrete Laplace integer in unbounded integers."""
+    while True:
+        drawn = _wide_geometric(entropy, scale.numerator) // scale.denominator
+        negative = below(entropy, 2) == 1
+        if drawn or not negative:
+            return -drawn if negative else drawn
+
+
+def _wide_cube(entropy: Entropy, t: int, d: int) -> list[int]:
+    """Draw one point of the cube's law in unbounded integers."""
+    while True:
+        radius = sum(_wide_geometric(entropy, t) for _ in range(d + 1))
+        if all(below(entropy, 2 * radius + 2 * i) < 2 * radius + 1 for i in range(1, d + 1)):
+            return [below(entropy, 2 * radius + 1) - radius for _ in range(d)]
+
+
+def _wide_geometric(entropy: Entropy, t: int) -> int:
+    """Draw one integer x ≥ 0 with P(x) ∝ exp(−x / t) in unbounded integers."""
+    while True:
+        drawn = below(entropy, t)
+        if not coin(entropy, Fraction(drawn, t)):
+            continue
+        while coin(entropy, Fraction(1)):
+            drawn += t
+        return drawn

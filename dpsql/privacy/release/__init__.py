@@ -1,0 +1,1 @@
+"""From exact measurements to what a client sees."""

@@ -1,0 +1,115 @@
+"""What the engine returned, before noise: it exists between `run` and `release` and shows itself to nobody."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.errors import InternalError
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.analysis.keys import Cell, order_of
+
+Row = Sequence[int | str | None]
+"""One row of the engine: the groups' keys, then whole numbers, most of them as text."""
+KeyRow = tuple[Cell, ...]
+_MOST = 2**62
+"""What a group's histogram adds up to at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSums:
+    """The exact coordinates of every group; not to be printed, logged or sent."""
+
+    keys: Sequence[KeyRow] | None
+    """The groups found, as they are shown, where the policy does not declare them."""
+    coordinates: Sequence[Sequence[int]] = field(repr=False)
+    width: int = 1
+    """How many coordinates a group has, there being groups or not."""
+
+    def at(self, keys: Sequence[KeyRow]) -> "ExactSums":
+        """Return the coordinates of groups that were found out before, zero where there are none."""
+        found = dict(zip(self.keys or (), self.coordinates, strict=True))
+        nothing = (0,) * self.width
+        return ExactSums(None, [found.get(key, nothing) for key in keys], self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactBuckets:
+    """The exact histogram of every group; not to be printed, logged or sent."""
+
+    histogram: NDArray[np.int64] = field(repr=False)
+
+
+def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
+    """Return the coordinates of every group from the engine's rows.
+
+    Groups without rows are zero, and groups that the policy does not know are nobody's and are dropped, unless the keys
+    are to be found out. Everything else about the rows, their number and order included, ends here.
+
+    Raises:
+        InternalError: a sum is not a whole number.
+    """
+    width, read = len(measurement.groups.keys), measurement.reader()
+    found: dict[KeyRow, Sequence[int]] = {}
+    for row in rows:
+        key = _returned(measurement.groups, row[:width])
+        coordinates = read([whole(cell) for cell in row[width:]])
+        # Two rows of one group add up, as records do: one that hid the other would depend on their order.
+        found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
+    if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
+        return _discovered(measurement, found)
+    nothing, width = (0,) * len(measurement.features), len(measurement.features)
+    return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
+
+
+def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
+    return tuple(key.returned(cell) for key, cell in zip(groups.keys, cells, strict=True))
+
+
+def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
+    """Return the groups that occur and are possible, in the order of their keys."""
+    shown = {key: measurement.groups.show(key) for key in found}
+    # By the keys alone, in which no two tie: the order in which the engine returns them depends on everybody's rows.
+    possible = sorted(
+        ((s, key) for key, s in shown.items() if s is not None), key=lambda pair: [*map(order_of, pair[0])]
+    )
+    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible], len(measurement.features))
+
+
+def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:
+    """Return the histograms from the engine's rows; `keys` are the groups shown, where they were found out.
+
+    No row can be too many, nor in no bucket: cells grow up to where a group's sum still has 64 bits, and a unit moves none of
+    them further than without that end.
+
+    Raises:
+        InternalError: a weight is not a whole number.
+    """
+    groups = measurement.groups
+    place = {key: i for i, key in enumerate(groups.grouped if keys is None else keys)}
+    histogram = np.zeros((len(place), measurement.number), dtype=np.int64)
+    last, most = measurement.number - 1, _MOST // measurement.number
+    for *cells, bucket, weight in rows:
+        key = _returned(groups, cells)
+        shown = key if keys is None else groups.show(key)
+        at = None if shown is None else place.get(shown)
+        if at is not None and bucket is not None:
+            b = min(max(whole(bucket), 0), last)
+            histogram[at, b] = min(int(histogram[at, b]) + whole(weight), most)
+    return ExactBuckets(histogram)
+
+
+def whole(cell: int | str | None) -> int:
+    """Return a whole number that the engine sent; an empty sum is 0."""
+    if cell is None:
+        return 0
+    if not isinstance(cell, (int, str)) or isinstance(cell, bool):
+        raise InternalError
+    try:
+        return int(cell)
+    except ValueError:
+        raise InternalError from None

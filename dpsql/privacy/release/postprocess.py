@@ -1,0 +1,202 @@
+"""From releases to the values a client sees: rounding and clamping, all of it post-processing."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import SqlType
+from dpsql.privacy.accuracy.margin import half_width
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.readout import read
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.plan import Chosen, Counted, Output, Plan, Statistic, Ungrouped, Voted
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.release import Release, estimates
+from dpsql.rewrite.analysis.keys import Cell
+from dpsql.rewrite.ir.literal import format_value
+from dpsql.rewrite.syntax.grouping import Set
+
+Text = str | None
+Estimator = Callable[[Sequence[int]], Mapping[Feature, float]]
+_HALF = 0.5
+_DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
+"""Room for all of double precision, to ten digits after the point."""
+_WHOLE = frozenset({"bigint", "integer", "smallint"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One row of an answer before it is written: its keys (None where not grouped by), and each part's numbers."""
+
+    keys: KeyRow
+    grouped_by: Set
+    numbers: Sequence[Sequence[int]]
+
+
+def rows(plan: Plan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool) -> list[list[Text]]:
+    """Return the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
+
+    `releases` has one for every part of the plan.
+    """
+    width = len(plan.groups.keys)
+    estimators = [estimates(part) if isinstance(part, Sums) else _nothing for part in plan.parts]
+    return [
+        [*_shown(line.keys, types[:width]), *_outputs(plan, line, estimators, types[width:], clamp=clamp)]
+        for line in _lines(plan, releases)
+    ]
+
+
+def _nothing(_: Sequence[int]) -> Mapping[Feature, float]:
+    return {}
+
+
+def _lines(plan: Plan, releases: Sequence[Release]) -> Iterator[_Line]:
+    found = releases[0].keys if releases and releases[0].keys is not None else plan.groups.shown
+    every = tuple(range(len(plan.groups.keys)))
+    finest = [_Line(keys, every, [release.numbers[i] for release in releases]) for i, keys in enumerate(found)]
+    if plan.sets is None:
+        yield from finest
+        return
+    for one in plan.sets:
+        if not one and not finest:
+            yield _Line((None,) * len(every), one, [])  # nothing was measured: the total of no groups
+        yield from _together(finest, one, len(releases))
+
+
+def _together(finest: Sequence[_Line], one: Set, parts: int) -> Iterator[_Line]:
+    """Yield the rows of one grouping set: the numbers of all groups that agree in its keys, added up."""
+    sums: dict[KeyRow, list[list[int]]] = {}
+    for line in finest:
+        keys = tuple(cell if i in one else None for i, cell in enumerate(line.keys))
+        known = sums.setdefault(keys, [[0] * len(line.numbers[p]) for p in range(parts)])
+        for total, numbers in zip(known, line.numbers, strict=True):
+            total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
+    for keys, together in sums.items():
+        yield _Line(keys, one, together)
+
+
+def _shown(key: KeyRow, types: Sequence[str]) -> list[Text]:
+    return [_key(cell, type_) for cell, type_ in zip(key, types, strict=True)]
+
+
+def _outputs(
+    plan: Plan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
+) -> list[Text]:
+    """Return one row's aggregates."""
+    found = [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
+    return [_value(plan, output, line, found, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
+
+
+def _value(
+    plan: Plan,
+    output: Output,
+    line: _Line,
+    found: Sequence[Mapping[Feature, float]],
+    type_: str,
+    *,
+    clamp: bool,
+) -> Text:
+    numbers = line.numbers
+    match output:
+        case Ungrouped(keys=keys):
+            bits = ["0" if key in line.grouped_by else "1" for key in keys]
+            return str(int("".join(bits), 2))
+        case Statistic(part=part, reading=reading):
+            if part is None or not plan.parts:
+                return _of_no_rows(output)
+            if output.margin:
+                return number(half_width(_sums(plan, part), reading, found[part]), type_)
+            return number(_clamped(output, read(reading, found[part]), clamp=clamp), type_)
+        case Voted():
+            return _voted(plan, output, found, type_)
+        case Counted(part=part):
+            counted = 0.0 if part is None or not plan.parts else numbers[part][0] / _sums(plan, part).unit
+            return number(max(counted, 0.0) if clamp else counted, type_)
+        case Chosen(part=part, places=places, array=array):
+            if part is None or not plan.parts:
+                return None
+            chosen = [_point(plan.parts[part], numbers[part][place], type_) for place in places]
+            return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
+
+
+def _of_no_rows(output: Statistic) -> Text:
+    """Return a statistic of publicly no row, which PostgreSQL knows: a count is 0 and anything else NULL."""
+    return "0" if output.margin or output.reading.moment.name == "count" else None
+
+
+def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:
+    """Return the value with the most votes; for BOOL_AND and BOOL_OR whether any row, to half a row, speaks against or for.
+
+    NULL where no value has half a row.
+    """
+    if output.part is None or not plan.parts:
+        return None
+    counts = [read(reading, found[output.part]) or 0.0 for reading in output.readings]
+    if max(counts, default=0.0) < _HALF:
+        return None
+    votes = dict(zip(output.values, counts, strict=True))
+    match output.name:
+        case "bool_or":
+            return _key(votes.get(True, 0.0) >= _HALF, type_)
+        case "bool_and":
+            return _key(votes.get(False, 0.0) < _HALF, type_)
+        case "mode":
+            return _key(max(votes, key=votes.__getitem__), type_)
+
+
+def _sums(plan: Plan, part: int | None) -> Sums:
+    sums = plan.parts[part or 0]
+    if not isinstance(sums, Sums):
+        raise InternalError
+    return sums
+
+
+def _point(part: object, bucket: int, type_: str) -> Text:
+    """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
+    if not isinstance(part, Buckets):
+        raise InternalError
+    if bucket >= part.number:
+        return None
+    value = part.value(bucket)
+    if part.x.expr.type.is_temporal:
+        return format_value(int(value), part.x.expr.type)
+    return number(float(value), type_.removesuffix("[]"))
+
+
+def _clamped(output: Statistic, value: float | None, *, clamp: bool) -> float | None:
+    """Return a count or sum inside what is possible, for roles that want no negative counts and accept the bias."""
+    if not clamp or value is None:
+        return value
+    moment, x = output.reading.moment, output.reading.x
+    if moment.name == "count":
+        return max(value, 0.0)
+    if moment.name == "sum" and x is not None and x.x is not None:
+        low, high = x.x.interval.low, x.x.interval.high
+        return max(value, 0.0) if low >= 0 else min(value, 0.0) if high <= 0 else value
+    return value
+
+
+def number(value: float | None, type_: str) -> Text:
+    """Return a statistic as text that PostgreSQL reads as `type_`."""
+    if value is None:
+        return None
+    if type_ in _WHOLE:
+        return str(round(value))
+    if type_.startswith("numeric"):
+        return format(
+            _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
+        )
+    return repr(value)
+
+
+def _key(cell: Cell, type_: str) -> Text:
+    if cell is None:
+        return None
+    kinds = {"boolean": SqlType.BOOLEAN, "date": SqlType.DATE}
+    kind = kinds.get(type_, SqlType.TIMESTAMP if type_.startswith("timestamp") else SqlType.TEXT)
+    if isinstance(cell, Fraction):
+        return number(float(cell), type_)
+    return format_value(cell, kind if not isinstance(cell, str) else SqlType.TEXT)

@@ -1,0 +1,163 @@
+"""Add noise to exact measurements: the only way from what the engine returned to what may be shown."""
+
+import json
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from operator import add
+from typing import Any
+
+from dpsql.errors import InternalError
+from dpsql.policy.model import Mechanism
+from dpsql.privacy.features.blocks import Block, Norm, readable
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, Rule
+from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.mechanisms import partition_selection, quantile
+from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Whole numbers for every group, in the groups' order: free to be shown to the role that paid."""
+
+    numbers: Sequence[Sequence[int]]
+    """Noisy coordinates, or the buckets that were chosen."""
+    keys: Sequence[KeyRow] | None = None
+    """The groups, where the policy does not declare them."""
+
+    def to_bytes(self) -> bytes:
+        """Return a form to be stored."""
+        keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
+        return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys]).encode())
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> "Release":
+        """Return what `to_bytes` stored."""
+        numbers, keys = json.loads(zlib.decompress(stored))
+        return cls(numbers, None if keys is None else [tuple(_read(cell) for cell in key) for key in keys])
+
+
+def _stored(cell: Any) -> Any:
+    return {"f": str(cell)} if isinstance(cell, Fraction) else cell
+
+
+def _read(cell: Any) -> Any:
+    return Fraction(cell["f"]) if isinstance(cell, dict) else cell
+
+
+def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy, rule: Rule | None = None) -> Release:
+    """Return the coordinates with the measurement's noise; of undeclared groups only those that the rule shows.
+
+    A threshold is compared with the very count that is shown (its first coordinate), under that count's own marginal law
+    (Korolova et al. 2009; Wilson et al. 2020).
+    """
+    if isinstance(rule, ByUnits) and exact.keys is not None:
+        return _chosen(measurement, exact.keys, exact.coordinates, entropy, rule)
+    noise = _noise(measurement, len(exact.coordinates), len(measurement.features), entropy)
+    noisy = [
+        [x + z for x, z in zip(row, drawn, strict=True)] for row, drawn in zip(exact.coordinates, noise, strict=True)
+    ]
+    if exact.keys is None:
+        return Release(noisy)
+    if not isinstance(rule, FromCount):
+        raise InternalError
+    kept = [i for i, row in enumerate(noisy) if row[0] >= rule.least]
+    counted = measurement.distinct is not Distinct.UNITS  # else keys alone are released
+    return Release([noisy[i] if counted else [0] for i in kept], [exact.keys[i] for i in kept])
+
+
+def _chosen(
+    measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy, rule: ByUnits
+) -> Release:
+    """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
+    kept = partition_selection.shown(entropy, [row[0] // measurement.size for row in coordinates], rule.chances)
+    chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
+    return Release([[0] for _ in chosen], chosen)
+
+
+def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:
+    """Return `d` numbers for each group: each block's are drawn together, and without the others'."""
+    noise = [[0] * d for _ in range(groups)]
+    for block in measurement.blocks:
+        for row, drawn in zip(noise, _of_block(measurement, block, groups, entropy), strict=True):
+            for place, z in zip(block.places, drawn, strict=True):
+                row[place] = z
+    return noise
+
+
+def _of_block(measurement: Sums, block: Block, groups: int, entropy: Entropy) -> Sequence[Sequence[int]]:
+    d = len(block.places)
+    if measurement.mechanism is Mechanism.CUBE and block.norm is Norm.LARGEST:
+        return cube(entropy, measurement.scale, d, groups)
+    flat = discrete_laplace(entropy, measurement.scale, groups * d)
+    return [flat[i : i + d] for i in range(0, groups * d, d)]
+
+
+def release_buckets(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> Release:
+    """Return for every group the bucket that was chosen for each point, in the points' order."""
+    histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
+    if not len(histogram):
+        return Release([])
+    if measurement.extremes:
+        return Release(_extremes(measurement, exact, entropy))
+    if measurement.noisy:
+        return Release(_from_noisy(measurement, exact, entropy))
+    share = epsilon / len(measurement.points)
+    chosen = [quantile.quantile(entropy, histogram, q, share, mass).tolist() for q in measurement.points]
+    return Release([sorted_by(measurement.points, row, measurement.number) for row in zip(*chosen, strict=True)])
+
+
+def _extremes(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
+    histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
+    if len(measurement.points) == 2:
+        low, high = quantile.extremes(entropy, histogram, epsilon, mass)
+        return [[int(a), int(b)] for a, b in zip(low, high, strict=True)]
+    choose = quantile.maximum if measurement.points[0] == 1 else quantile.minimum
+    return [[int(b)] for b in choose(entropy, histogram, epsilon, mass)]
+
+
+def _from_noisy(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
+    """Read every point off one histogram with noise in each bucket.
+
+    Counts below 0 stay as they are: cutting them off would add rows everywhere, and draw all points to the middle.
+    """
+    groups, k = exact.histogram.shape
+    noise = discrete_laplace(entropy, measurement.scale, groups * k)
+    enough = measurement.enough(measurement.bound.mass)
+    rows = []
+    for group, counts in enumerate(exact.histogram.tolist()):
+        through = list(accumulate(map(add, counts, noise[group * k : (group + 1) * k])))
+        rows.append([_at(through, q) if through[-1] >= enough else k for q in measurement.points])
+    return rows
+
+
+def _at(through: Sequence[int], q: Fraction) -> int:
+    """Return the first bucket up to which a share q of the rows lies, and any row."""
+    wanted = max(math.ceil(q * through[-1]), 1)
+    return next(index for index, rows in enumerate(through) if rows >= wanted)
+
+
+def sorted_by(points: Sequence[Fraction], chosen: Sequence[int], number: int) -> list[int]:
+    """Return the chosen buckets rearranged so that a higher point never has a lower bucket: post-processing.
+
+    A point that has none of the `number` buckets has none afterwards.
+    """
+    ranks = sorted((i for i, bucket in enumerate(chosen) if bucket < number), key=points.__getitem__)
+    ordered = dict(zip(ranks, sorted(chosen[i] for i in ranks), strict=True))
+    return [ordered.get(i, bucket) for i, bucket in enumerate(chosen)]
+
+
+def estimates(measurement: Sums) -> Callable[[Sequence[int]], Mapping[Feature, float]]:
+    """Return the function from one group's noisy numbers to all features that can be read, in rows.
+
+    A row adds at most 1 to each.
+    """
+    unit, read = measurement.unit, readable(measurement.features)
+    return lambda noisy: {f: sum(n * noisy[i] for i, n in made.items()) / unit for f, made in read.items()}

@@ -1,0 +1,184 @@
+"""From facts about columns to facts about expressions of them: NULL-ability, interval, finite domain."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from dpsql.errors import MissingBounds
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.analysis.float_range import as_read, reached
+from dpsql.rewrite.analysis.predicates import where
+from dpsql.rewrite.functions.function import LARGEST
+from dpsql.rewrite.functions.table import TABLE
+from dpsql.rewrite.ir.calendar import DATES, MOMENTS
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, describe
+from dpsql.rewrite.ir.facts import Env, Facts
+
+_CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
+"""Times that every engine can compute with: an error of one that can't would say something about a row."""
+
+_MOST_BITS = 8192
+"""More than any number in double precision and its powers have; Python does not write numbers much longer."""
+
+
+def facts(expr: Expr, env: Env) -> Facts:
+    """Return what is known about `expr`.
+
+    Raises:
+        MissingBounds: arithmetic on a column without bounds, which could overflow.
+    """
+    match expr:
+        case Ref():
+            known = env[expr]
+        case Const(value=None):
+            return Facts(nullable=True)
+        case Const(value=value):
+            known = Facts.of_values((value,), nullable=False) if value is not None else Facts()
+        case Apply(op="map"):
+            known = _mapped(expr, env)
+        case Apply():
+            return _applied(expr, env)
+        case _:
+            assert_never(expr)
+    return known if known.reach else replace(known, reach=as_read(known.interval, expr.type))
+
+
+def _applied(expr: Apply, env: Env) -> Facts:
+    function = TABLE[expr.op]
+    given = _branches(expr, env) if expr.op == "case" else [facts(arg, env) for arg in expr.args]
+    if function.needs_bounds:
+        for arg, known in zip(expr.args, given, strict=True):
+            _require_bounds(arg, known)
+    try:
+        interval = function.interval([g.interval for g in given], expr)
+        reach = None if interval is None else reached(expr, [g.reach for g in given])
+    except (OverflowError, ValueError, ZeroDivisionError):
+        raise too_large(expr) from None
+    nullable = _nullable(expr, given)
+    if expr.type is SqlType.BOOLEAN:
+        return Facts(nullable, Interval.of(0, 1), (False, True))
+    unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
+    if unknown_time or (interval is not None and not (reach and _computable(reach, expr.type) and _is_short(interval))):
+        raise too_large(expr)
+    return Facts(nullable, interval, reach=reach)
+
+
+def _branches(expr: Apply, env: Env) -> list[Facts]:
+    """Return the facts about the parts of a CASE: each result by what its conditions say of whole numbers.
+
+    Only of them: what is divided by one can't overflow, even if an engine computes it for rows of another branch.
+    """
+    given: list[Facts] = []
+    rest = env
+    for condition, result in zip(expr.args[:-1:2], expr.args[1:-1:2], strict=True):
+        given += [facts(condition, env), facts(result, where(condition, rest, holds=True))]
+        rest = where(condition, rest, holds=False)
+    return [*given, facts(expr.args[-1], rest)]
+
+
+def _computable(interval: Interval, type_: SqlType) -> bool:
+    """Say whether every engine can hold all values of an interval."""
+    match type_:
+        case SqlType.DATE | SqlType.TIMESTAMP:
+            return interval.meet(_CALENDAR[type_]) == interval
+        case _:
+            return interval.magnitude < (2**62 if type_.is_integer else LARGEST)
+
+
+def _is_short(interval: Interval) -> bool:
+    """Say whether an interval's ends can be computed with: powers of powers have more digits than a machine can hold."""
+    return max(end.denominator.bit_length() for end in (interval.low, interval.high)) <= _MOST_BITS
+
+
+def countable(expr: Expr, env: Env) -> bool:
+    """Say whether every engine can turn all values of an expression into whole numbers of 64 bits."""
+    reach = facts(expr, env).reach
+    return reach is not None and _computable(reach, SqlType.BIGINT)
+
+
+def too_large(expr: Expr) -> MissingBounds:
+    """Return the error for an expression that could overflow on some data, which nobody may learn."""
+    return MissingBounds(
+        f"{describe(expr)} could grow too large to be computed",
+        hint="Tighter `bounds` in the table's schema file would help.",
+    )
+
+
+def _mapped(expr: Apply, env: Env) -> Facts:
+    results = expr.option
+    assert isinstance(results, tuple)
+    known = facts(expr.args[0], env)
+    keys = [key.value if isinstance(key, Const) else None for key in expr.args[1:]]
+    among = _among(known, keys)
+    possible = {r for key, r in zip(keys, results, strict=True) if key in among}
+    ordered = tuple(sorted(value for value in possible if value is not None))
+    return Facts.of_values(ordered, nullable=known.nullable or None in possible)
+
+
+def _among(known: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None]:
+    """Return which keys of a map its argument can have."""
+    if known.values is not None:
+        return frozenset(known.values)
+    interval = known.interval
+    if interval is None:
+        return frozenset(keys)
+    return frozenset(k for k in keys if k is not None and (isinstance(k, str) or interval.low <= k <= interval.high))
+
+
+def _require_bounds(arg: Expr, known: Facts) -> None:
+    if (arg.type.is_number or arg.type.is_temporal) and not (isinstance(arg, Const) and arg.value is None):
+        bounded(arg, known)
+
+
+def bounded(expr: Expr, known: Facts) -> Interval:
+    """Return the interval of an expression with which something is to be computed.
+
+    Raises:
+        MissingBounds: it has none, or one with values that can't be computed with.
+    """
+    if known.interval is None and isinstance(expr, Ref):
+        raise missing_bounds(expr)
+    if known.interval is None:
+        raise MissingBounds(
+            f"the possible values of {describe(expr)} are not bounded",
+            hint="A divisor must not be able to be 0, nor the argument of ln; WHERE can exclude it: WHERE n >= 1.",
+        )
+    if not _computable(known.interval, expr.type):
+        raise too_large(expr)
+    return known.interval
+
+
+def missing_bounds(ref: Ref) -> MissingBounds:
+    """Return the error for a column that is used where only bounded values may be."""
+    return MissingBounds(
+        f'column "{ref.name}" has no declared bounds',
+        hint="The owner of the data can declare `bounds: [low, high]` for it in the table's schema file.",
+    )
+
+
+def _is_defined(expr: Apply, given: list[Facts]) -> bool:
+    """Say whether a division has a value for all values of its arguments: its total form is NULL where it has none."""
+    if expr.op not in {"div", "mod"} or given[0].interval is None or given[1].interval is None:
+        return False
+    dividend, divisor = given[0].interval, given[1].interval
+    least = min(abs(divisor.low), abs(divisor.high))
+    if 0 in divisor or expr.type.is_integer:
+        return 0 not in divisor
+    return least * LARGEST >= 10**20 and (expr.op == "div" or dividend.magnitude < least * 2**52)
+
+
+def _nullable(expr: Apply, given: list[Facts]) -> bool:
+    function = TABLE[expr.op]
+    if function.eats_null:
+        return False
+    if function.makes_null and not _is_defined(expr, given):
+        return True
+    match expr.op:
+        case "case":
+            results = [*range(1, len(given) - 1, 2), len(given) - 1]
+            return any(given[i].nullable for i in results)
+        case "coalesce" | "greatest" | "least":
+            return all(g.nullable for g in given)
+        case _:
+            return any(g.nullable for g in given)

@@ -1,0 +1,158 @@
+"""What a condition says about the columns in it: smaller intervals, fewer values, no NULL.
+
+A row that stays satisfies every conjunct, so each may be used by itself. What is not understood says nothing.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
+from dpsql.rewrite.analysis.float_range import as_read
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs, walk
+from dpsql.rewrite.ir.facts import Env, Facts
+
+_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_FAR = Fraction(10) ** 400
+_EXACT = 2**53
+"""Smaller whole numbers are exact in double precision."""
+
+
+def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ref, Facts] | None:
+    """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can."""
+    env = {ref: declared.one(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
+    for conjunct in conjuncts(condition):
+        if isinstance(conjunct, Const) and conjunct.value is not True:
+            return None
+        if not _apply(conjunct, env):
+            return None
+    return env
+
+
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+
+
+def where(condition: Expr, env: Env, *, holds: bool) -> Env:
+    """Return what is known about whole numbers where a condition holds, or where it does not: false, or NULL."""
+    said = [c if holds else _denied(c) for c in (conjuncts(condition) if holds else (condition,))]
+    known = dict(env)
+    for conjunct in said:
+        (ref, *others) = refs(conjunct) or (None,)
+        if ref is None or others or not ref.type.is_integer or known[ref].values is not None:
+            continue
+        one = {ref: known[ref]}
+        if _apply(conjunct, one):
+            known[ref] = replace(one[ref], nullable=known[ref].nullable)
+    return known
+
+
+def _denied(condition: Expr) -> Expr:
+    if isinstance(condition, Apply) and condition.op in _OPPOSITE:
+        return replace(condition, op=_OPPOSITE[condition.op])
+    if isinstance(condition, Apply) and condition.op == "or":
+        return both(*(_denied(part) for part in condition.args))
+    return TRUE
+
+
+def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
+    """Narrow `env` by one conjunct; return False if nothing can satisfy it."""
+    inside = refs(conjunct)
+    if len(inside) != 1:
+        return True
+    (ref,) = inside
+    known = env[ref]
+    if ref.type.is_integer and blurred(conjunct):
+        return True
+    if known.values is not None and evaluable(conjunct):
+        values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
+        nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
+        # To an engine a number that is not whole may be equal to one that is only very near.
+        reach = None if ref.type.is_integer else known.reach or as_read(known.interval, ref.type)
+        env[ref] = replace(Facts.of_values(values, nullable=nullable), reach=reach)
+        return bool(values) or nullable
+    if isinstance(conjunct, Apply) and conjunct.op == "ne" and known.interval is not None and _is_whole(ref):
+        return _without(conjunct, ref, env)
+    bound = _bound(conjunct, ref)
+    if bound is None:
+        return True
+    interval = known.interval.meet(bound) if known.interval is not None else None
+    if interval is not None and _is_whole(ref):
+        low, high = Fraction(math.ceil(interval.low)), Fraction(math.floor(interval.high))
+        interval = Interval(low, high) if low <= high else None
+    env[ref] = replace(known, nullable=False, interval=interval)
+    return known.interval is None or interval is not None
+
+
+def blurred(condition: Expr) -> bool:
+    """Say whether a condition has a constant that in double precision is another, or may equal other whole numbers."""
+    return any(_is_blurred(value) for part in walk(condition) for value in _doubles(part))
+
+
+def _doubles(expr: Expr) -> Iterator[Fraction]:
+    """Yield the constants that an engine reads in double precision."""
+    values = expr.option if isinstance(expr, Apply) and expr.op == "map" else (getattr(expr, "value", None),)
+    assert isinstance(values, tuple)
+    if expr.type.is_number and not expr.type.is_integer:
+        yield from (Fraction(value) for value in values if isinstance(value, Fraction | int))
+
+
+def _is_blurred(number: Fraction) -> bool:
+    return abs(number) >= _EXACT or Fraction(repr(float(number))) != number
+
+
+def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:
+    """Take a value off the end of a column's interval."""
+    known = env[ref]
+    interval, value = known.interval, next((_number(arg) for arg in conjunct.args if arg != ref), None)
+    if interval is None or value is None or ref not in conjunct.args:
+        return True
+    if interval.low == interval.high == value:
+        return False
+    low, high = interval.low + (interval.low == value), interval.high - (interval.high == value)
+    env[ref] = replace(known, nullable=False, interval=Interval(low, high))
+    return True
+
+
+def _bound(conjunct: Expr, ref: Ref) -> Interval | None:
+    """Return the interval in which a conjunct puts a column, None if it says nothing."""
+    if not isinstance(conjunct, Apply):
+        return None
+    if conjunct.op == "in" and conjunct.args[0] == ref:
+        numbers = [_number(arg) for arg in conjunct.args[1:]]
+        known = [n for n in numbers if n is not None]
+        return Interval(min(known), max(known)) if known and len(known) == len(numbers) else None
+    if conjunct.op not in _MIRROR:
+        return None
+    op, (a, b) = conjunct.op, conjunct.args
+    if b == ref:
+        op, a, b = _MIRROR[op], b, a
+    value = _number(b)
+    if a != ref or value is None:
+        return None
+    return _half(op, value, whole=_is_whole(ref))
+
+
+def _is_whole(ref: Ref) -> bool:
+    return ref.type.is_integer or ref.type.is_temporal
+
+
+def _half(op: str, value: Fraction, *, whole: bool) -> Interval | None:
+    """Return the values that `x op value` allows; strict comparisons of whole numbers move by one step."""
+    step = 1 if whole and value.denominator == 1 else 0
+    match op:
+        case "lt" | "le":
+            return Interval(-_FAR, value - (step if op == "lt" else 0))
+        case "gt" | "ge":
+            return Interval(value + (step if op == "gt" else 0), _FAR)
+        case "eq":
+            return Interval(value, value)
+    return None
+
+
+def _number(expr: Expr) -> Fraction | None:
+    if not isinstance(expr, Const) or expr.value is None or isinstance(expr.value, str):
+        return None
+    return Fraction(expr.value)

@@ -1,0 +1,131 @@
+"""From a bounded expression to one of finitely many whole numbers, in a form that can neither fail nor leave its range.
+
+Range tests come before the cast, so that the cast can't fail and ±infinity is treated like any other value that is too
+large. A column whose bounds hold the interval is read unclamped: the range tests clamp it.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import Expr, Ref
+
+_NO_WIDTH = Fraction(1, 10**290)
+"""An interval this narrow is one point: its steps could not be told apart in double precision."""
+_NEAR = 16
+"""Within 1/16 of a step from the lower end a value is that end, so that no product can underflow."""
+_NARROW = 2**20
+"""An interval that many times narrower than its ends are large suffers from their rounding."""
+
+
+def stepped(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+    """Return round(steps·(x − L)/(U − L)) as an integer in [0, steps], NULL where x is NULL.
+
+    Ties go to the even neighbour, on every engine. `steps` is less than 2^16.
+    """
+    x = _Reading.of(emitter, expr, interval)
+    if interval.width < _NO_WIDTH:
+        return f"(CASE WHEN {x.text} IS NOT NULL THEN {steps // 2} END)"
+    if x.whole and (steps / interval.width).denominator == 1:
+        inside = f"({x.above_low}) * {steps / interval.width}"
+        return x.case("0", emitter.cast(inside, SqlType.INTEGER), f"{steps}", steps)
+    if emitter.dialect is Dialect.DUCKDB and x.exact and not x.whole:  # a distance of whole numbers could overflow
+        return x.tried(steps)
+    # Postgres rounds to even when it casts; another engine would need ROUND before it.
+    inside = emitter.cast(x.scaled(steps), SqlType.INTEGER)
+    return x.case("0", inside if x.exact else f"least({inside}, {steps})", f"{steps}", steps)
+
+
+def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
+    """Return which of `number` equal parts of the interval x is in, from 0, NULL where x is NULL.
+
+    With `single`, x is a whole number and each part is one.
+    """
+    x, last = _Reading.of(emitter, expr, interval), number - 1
+    if interval.width < _NO_WIDTH or not last:
+        return f"(CASE WHEN {x.text} IS NOT NULL THEN 0 END)"
+    if single:
+        inside = emitter.cast(x.above_low, SqlType.INTEGER)
+    else:
+        inside = f"least({emitter.cast(f'floor({x.scaled(number)})', SqlType.INTEGER)}, {last})"
+    return x.case("0", inside, f"{last}", number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """An expression as a number, and where it can be."""
+
+    emitter: Emitter
+    text: str
+    interval: Interval
+    whole: bool
+    """Whether the engine's type is an integer, and so are the interval's ends."""
+    nan: str
+
+    @classmethod
+    def of(cls, emitter: Emitter, expr: Expr, interval: Interval) -> "_Reading":
+        as_stored = isinstance(expr, Ref) and _clamps(emitter, expr, interval)
+        text = emitter.raw(expr) if isinstance(expr, Ref) and as_stored else emitter.sql(expr)
+        nan = isinstance(expr, Ref) and as_stored and emitter.may_be_nan(expr)
+        whole = expr.type.is_integer or expr.type.is_temporal
+        if whole:
+            interval = Interval(Fraction(math.floor(interval.low)), Fraction(math.ceil(interval.high)))
+        if expr.type.is_temporal:
+            text = emitter.as_number(emitter.sql(expr), expr.type)
+        elif not (whole or as_stored):
+            text = emitter.cast(text, SqlType.DOUBLE)
+        return cls(emitter, text, interval, whole, f"WHEN {emitter.is_nan(text)} THEN NULL " if nan else "")
+
+    @property
+    def above_low(self) -> str:
+        """Return x − L: of whole numbers exactly, else in double precision."""
+        text = self.emitter.cast(self.text, SqlType.BIGINT) if self.whole else self.text
+        return f"{text} - {self._end(self.interval.low)}" if self.interval.low else text
+
+    def scaled(self, steps: int) -> str:
+        """Return (x − L)·steps/(U − L) in double precision."""
+        distance = self.emitter.cast(self.above_low, SqlType.DOUBLE) if self.whole else f"({self.above_low})"
+        return f"{distance} * {self.emitter.double(steps / self.interval.width)}"
+
+    @property
+    def exact(self) -> bool:
+        """Say whether no value in the interval comes out above its upper end, nor one beyond it below.
+
+        That is so but for the rounding of the interval's ends, which matters if it is narrow. Otherwise the relative error
+        of x − L is below 2^−31 (its ends are off by 2^−53 of their size, which is at most 2^20 times the width), too little
+        to move a value at the end, steps < 2^30, to another whole number.
+        """
+        return self.whole or self.interval.width * _NARROW >= self.interval.magnitude
+
+    def tried(self, steps: int) -> str:
+        """Return the rounded number if it is one of 0 … steps, else the end that x is beyond.
+
+        In DuckDB this takes half of the time that tests before the cast take. TRY_CAST can't fail, and its type holds no
+        negative number, no NaN and no infinity; it is what DuckDB computes once though it is written twice.
+        """
+        number, short = f"TRY_CAST({self.scaled(steps)} AS USMALLINT)", "CAST({} AS USMALLINT)"
+        within = f"WHEN {number} <= {short.format(steps)} THEN {number}"
+        above = f"WHEN {self.text} > {self._end(self.interval.low)} THEN {short.format(steps)}"
+        return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {short.format(0)} END)"
+
+    def case(self, first: str, inside: str, last: str, steps: int) -> str:
+        """Return the first, an inner or the last number; what most values are comes first."""
+        low, high = self.interval.low, self.interval.high
+        near = self._end(low if self.whole else low + self.interval.width / (_NEAR * steps))
+        within = f"WHEN {self.text} > {near} AND {self.text} < {self._end(high)} THEN {inside}"
+        above = f"WHEN {self.text} >= {self._end(high)} THEN {last}"
+        return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
+
+    def _end(self, end: Fraction) -> str:
+        return f"({end})" if self.whole else self.emitter.double(end)
+
+
+def _clamps(emitter: Emitter, ref: Ref, interval: Interval) -> bool:
+    """Say whether the range tests of `interval` do all that clamping to the column's bounds or domain would do."""
+    known = emitter.declared.one(ref)
+    within = known.interval is not None and known.interval.meet(interval) == interval
+    return within and known.values is None and not ref.source

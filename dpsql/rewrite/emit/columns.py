@@ -1,0 +1,72 @@
+"""How a stored column is read: by a cast to its declared type that can neither fail nor make two values one.
+
+What an engine stores may be wider, narrower or compared otherwise than the declaration says; `engines.kinds` admits only
+types for which the casts here are total.
+"""
+
+import re
+
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import Ref
+
+_NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+),(-?\d+)\)")
+_SAFE_DIGITS = 300
+
+
+def quoted(name: str) -> str:
+    """Return a name as a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def stored(ref: Ref, dialect: Dialect) -> str:
+    """Return the text that reads a column as its declared type, decimals in double precision."""
+    column = f"s{ref.source}.{quoted(ref.name)}"
+    match ref.type:
+        case SqlType.NUMERIC if dialect is Dialect.POSTGRES and not representable(ref.column.declared):
+            return _any_numeric(column)
+        case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
+            return f"CAST({column} AS DOUBLE)" if dialect is Dialect.DUCKDB else f"{column}::float8"
+        case SqlType.TEXT:
+            return _bytewise(column)
+        case SqlType.DATE | SqlType.TIMESTAMP:
+            return f"CAST({column} AS {ref.type.value.upper()})"
+        case _:
+            return column
+
+
+def identity(ref: Ref) -> str:
+    """Return the text that reads a privacy unit: exactly, for two units taken for one would not be kept apart."""
+    column = f"s{ref.source}.{quoted(ref.name)}"
+    return _bytewise(column) if ref.type is SqlType.TEXT else column
+
+
+def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
+    """Return what a unit, read as `identity` into `unit`, brings to the order of its rows: the same however it is written.
+
+    Numerics of any scale that are equal are one unit, with as many texts as there are scales.
+    """
+    return _any_numeric(unit) if ref.type is SqlType.NUMERIC and dialect is Dialect.POSTGRES else unit
+
+
+def representable(numeric: str) -> bool:
+    """Say whether a numeric(p, s) is in the range of double precision whatever its value is."""
+    found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
+    return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
+
+
+def _bytewise(column: str) -> str:
+    # A collation that finds "a" equal to "A" would make one group of two, named after either.
+    return f'(CAST({column} AS VARCHAR) COLLATE "C")'
+
+
+def _any_numeric(column: str) -> str:
+    """Read what may be a numeric without a length, beyond double precision: PostgreSQL's own cast would fail.
+
+    It may as well be a whole number, which is compared with no 'NaN' of its own type and whose least has no absolute value.
+    """
+    return (
+        f"(CASE WHEN {column} = 'NaN'::numeric THEN 'NaN'::float8 WHEN {column} >= 1e300 THEN 'Infinity'::float8 "
+        f"WHEN {column} <= -1e300 THEN '-Infinity'::float8 WHEN {column} > -1e-300 AND {column} < 1e-300 THEN 0 "
+        f"ELSE {column}::float8 END)"
+    )

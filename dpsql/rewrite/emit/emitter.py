@@ -1,0 +1,229 @@
+"""From expressions to the text an engine runs, with every column clamped and every function in its total form."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.emit.columns import quoted, stored
+from dpsql.rewrite.functions.function import Dialect, double
+from dpsql.rewrite.functions.table import TABLE
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.literal import format_value
+
+_LONGEST = 100_000
+"""Characters of one expression."""
+FEW = 16
+"""Up to so many texts are compared one by one."""
+FIRST, LAST = "0001-01-01", "9999-12-31"
+"""The days that Python's calendar has."""
+_INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """Writes expressions for one engine."""
+
+    dialect: Dialect
+    declared: Declared
+    named: Callable[[str], str] = quoted
+    """Returns a table's name as the engine's statements have to write it."""
+
+    def sql(self, expr: Expr, *, computed: bool = False) -> str:
+        """Return the text of the expression; it never fails, whatever the rows hold.
+
+        `computed` says that something is calculated with it. Engines evaluate conditions in an order of their own, so
+        that even a value which another condition excludes must then be within the column's bounds.
+        """
+        match expr:
+            case Ref():
+                return self._clamped(expr, computed=computed)
+            case Const():
+                return self.literal(expr.value, expr.type)
+            case Apply():
+                return self._apply(expr, computed=computed)
+            case _:
+                assert_never(expr)
+
+    def raw(self, ref: Ref) -> str:
+        """Return a column as it is stored, decimals in double precision."""
+        return stored(ref, self.dialect)
+
+    def present(self, ref: Ref) -> str:
+        """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""
+        known, raw = self.declared.one(ref), self.raw(ref)
+        if known.values is not None and ref.type is not SqlType.BOOLEAN:
+            return self._member(raw, known.values, ref.type)
+        if ref.type.is_number and not ref.type.is_integer:
+            return f"{raw} <= {self._infinity()}"
+        return f"{raw} IS NOT NULL"
+
+    def member(self, ref: Ref) -> str:
+        """Return the condition that a column with a domain holds one of its values."""
+        return self._member(self.raw(ref), self.declared.one(ref).values or (), ref.type)
+
+    def cast(self, text: str, type_: SqlType) -> str:
+        """Return a cast that can't fail."""
+        if self.dialect is Dialect.DUCKDB:
+            return f"CAST({text} AS {'DOUBLE' if type_ is SqlType.DOUBLE else type_.value.upper()})"
+        return f"({text})::{'float8' if type_ is SqlType.DOUBLE else type_.value}"
+
+    def literal(self, value: Value | None, type_: SqlType) -> str:
+        """Return a constant of a type."""
+        if value is None:
+            kind = SqlType.DOUBLE if type_ in {SqlType.NUMERIC, SqlType.REAL} else type_
+            return self.cast("NULL", kind)
+        if type_ is SqlType.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        if type_.is_integer:
+            return str(value) if int(value) >= 0 else f"({value})"
+        if type_.is_number:
+            return self.double(Fraction(value))
+        text = _text(format_value(value, type_), self.dialect)
+        return text if type_ is SqlType.TEXT else f"{type_.value.upper()} {text}"
+
+    def double(self, value: Fraction) -> str:
+        """Return a number in double precision."""
+        return double(value, self.dialect)
+
+    def as_number(self, text: str, type_: SqlType) -> str:
+        """Return dates as days and timestamps as microseconds since 1970, NULL beyond the years 1 to 9999."""
+        if type_ is SqlType.DATE:
+            days = f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
+            return f"(CASE WHEN {text} BETWEEN DATE '{FIRST}' AND DATE '{LAST}' THEN {days} END)"
+        if type_ is not SqlType.TIMESTAMP:
+            return text
+        duck = self.dialect is Dialect.DUCKDB
+        micros = f"epoch_us({text})" if duck else f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
+        ends = f"TIMESTAMP '{FIRST} 00:00:00' AND TIMESTAMP '{LAST} 23:59:59.999999'"
+        return f"(CASE WHEN {text} BETWEEN {ends} THEN {micros} END)"
+
+    def one_text(self, text: str, type_: SqlType) -> str:
+        """Return a value such that those which the engine takes for one have one text: both zeros, and every NaN."""
+        if not type_.is_number or type_.is_integer:
+            return text
+        nan = "'NaN'::float8" if self.dialect is Dialect.POSTGRES else "CAST('NaN' AS DOUBLE)"
+        return f"(CASE WHEN {text} = 0 THEN {self.double(Fraction(0))} WHEN {self.is_nan(text)} THEN {nan} ELSE {text} END)"
+
+    def is_nan(self, text: str) -> str:
+        """Return the test for NaN."""
+        return f"isnan({text})" if self.dialect is Dialect.DUCKDB else f"{text} = 'NaN'::float8"
+
+    def may_be_nan(self, ref: Ref) -> bool:
+        """Say whether a column can hold NaN, which counts as NULL."""
+        known = self.declared.one(ref)
+        return known.nullable and ref.type.is_number and not ref.type.is_integer
+
+    def _infinity(self) -> str:
+        return "CAST('Infinity' AS DOUBLE)" if self.dialect is Dialect.DUCKDB else "'Infinity'::float8"
+
+    def _clamped(self, ref: Ref, *, computed: bool) -> str:
+        known, raw = self.declared.one(ref), self.raw(ref)
+        if ref.type is SqlType.BOOLEAN:
+            return raw
+        if ref.source > 0 or known.values is not None:
+            return self._of_domain(ref, known, raw, computed=computed)
+        nan = f"WHEN {self.is_nan(raw)} THEN NULL " if self.may_be_nan(ref) else ""
+        if known.interval is None:
+            return f"(CASE {nan}ELSE {raw} END)" if nan else raw
+        low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
+        within = f"WHEN {raw} BETWEEN {low} AND {high} THEN {raw}"  # what most values are comes first
+        return f"(CASE {within} {nan}WHEN {raw} > {high} THEN {high} WHEN {raw} < {low} THEN {low} END)"
+
+    def _of_domain(self, ref: Ref, known: Facts, raw: str, *, computed: bool) -> str:
+        """Return a column of a public table, or one whose values are declared: any other value is NULL.
+
+        Where NULL is no value such rows stay out anyway (`present`), and a public table's rows are mostly as they were
+        read; then only what could make a calculation fail is kept away from it.
+        """
+        if ref.source == 0 and known.nullable and known.values is not None:
+            return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)"
+        float_ = ref.type.is_number and not ref.type.is_integer
+        if known.interval is None or not (computed or (float_ and ref.source > 0)):
+            return raw
+        low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
+        return f"(CASE WHEN {raw} BETWEEN {low} AND {high} THEN {raw} END)"
+
+    def _member(self, raw: str, values: Sequence[Value], type_: SqlType) -> str:
+        if type_.is_integer and len(values) > 2 and int(values[-1]) - int(values[0]) == len(values) - 1:
+            return f"{raw} BETWEEN {self.literal(values[0], type_)} AND {self.literal(values[-1], type_)}"
+        texts = [self.literal(v, type_) for v in values]
+        if type_ is SqlType.TEXT and self.dialect is Dialect.DUCKDB and len(values) <= FEW:
+            # Evaluated once for each entry of a column's dictionary, unlike IN: 8 times faster.
+            return f"(CASE {raw} {' '.join(f'WHEN {text} THEN TRUE' for text in texts)} ELSE FALSE END)"
+        return f"{raw} IN ({', '.join(texts)})" if values else "FALSE"
+
+    def _apply(self, expr: Apply, *, computed: bool) -> str:
+        short = self._unclamped_comparison(expr)
+        if short is not None:
+            return short
+        if expr.op == "map":
+            first, *keys = expr.args
+            # What is not among the keys becomes NULL: a column with a domain, unlike one with bounds, is read as it is.
+            as_stored = isinstance(first, Ref) and not first.source and self.declared.one(first).values is not None
+            text = self.raw(first) if isinstance(first, Ref) and as_stored else self.sql(first)
+            return self._map(expr, [text, *map(self.sql, keys)])
+        function = TABLE[expr.op]
+        inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)
+        args = [self.sql(arg, computed=inside) for arg in expr.args]
+        if expr.op in _INTEGER_ARITHMETIC and expr.type.is_integer:
+            args = [self.cast(arg, SqlType.BIGINT) for arg in args]
+        return _not_too_long(function.emit(args, expr, self.dialect))
+
+    def _map(self, expr: Apply, args: list[str]) -> str:
+        results = expr.option
+        assert isinstance(results, tuple)
+        if expr.args[0].type is SqlType.TEXT and self.dialect is Dialect.DUCKDB and results:
+            return self._looked_up(expr, args, results)
+        texts = (self.literal(value, expr.type) for value in results)
+        pairs = " ".join(f"WHEN {key} THEN {text}" for key, text in zip(args[1:], texts, strict=True))
+        return f"(CASE {args[0]} {pairs} END)" if pairs else self.literal(None, expr.type)
+
+    def _looked_up(self, expr: Apply, args: Sequence[str], results: Sequence[Value | None]) -> str:
+        """Return a map of texts as functions, which DuckDB evaluates once for each entry of a column's dictionary."""
+        place = f"list_position([{', '.join(args[1:])}], {args[0]})"
+        if list(results) == list(range(1, len(results) + 1)):
+            return place
+        return f"list_extract([{', '.join(self.literal(value, expr.type) for value in results)}], {place})"
+
+    def _unclamped_comparison(self, expr: Apply) -> str | None:
+        """Return `column op constant` on the stored value where clamping provably can't change the outcome.
+
+        For L < c ≤ U: x < c iff clamp(x) < c, and so for ≥; for L ≤ c < U the same of ≤ and >; for L < c < U of =, <>.
+        """
+        if expr.op not in {"lt", "ge", "le", "gt", "eq", "ne"}:
+            return None
+        a, b = expr.args
+        if not (isinstance(a, Ref) and isinstance(b, Const)) or b.value is None or isinstance(b.value, str):
+            return None
+        known = self.declared.one(a)
+        if known.interval is None or known.values is not None or self.may_be_nan(a):
+            return None
+        low, high, c = known.interval.low, known.interval.high, Fraction(b.value)
+        safe = (low < c <= high) if expr.op in {"lt", "ge"} else (low <= c < high)
+        if not safe or (expr.op in {"eq", "ne"} and c == low):
+            return None
+        return TABLE[expr.op].emit([self.raw(a), self.sql(b)], expr, self.dialect)
+
+
+def _text(text: str, dialect: Dialect) -> str:
+    """Return a literal that PostgreSQL reads alike whatever `standard_conforming_strings` is."""
+    doubled = text.replace("'", "''")
+    if dialect is Dialect.POSTGRES and "\\" in text:
+        return " E'" + doubled.replace("\\", "\\\\") + "'"
+    return f"'{doubled}'"
+
+
+def _not_too_long(text: str) -> str:
+    """Refuse an expression whose total form, which names its parts several times, has grown without measure."""
+    if len(text) > _LONGEST:
+        raise Unsupported("an expression over private rows is too complex", hint="Nest fewer operations in each other.")
+    return text
+
+
+def _exact(number: Fraction) -> Fraction | int:
+    return int(number) if number.denominator == 1 else number

@@ -1,0 +1,49 @@
+"""The FROM and WHERE of the engine's statement: which rows a measurement reads."""
+
+from collections.abc import Sequence
+
+from dpsql.errors import MissingBounds
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.emit.columns import identity
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Expr, Ref, both, refs
+from dpsql.rewrite.ir.relation import Join, Relation
+
+
+def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
+    """Return `FROM … WHERE …` of the rows of `relation` that satisfy `condition`.
+
+    A row without a privacy unit is nobody's and stays out (one NULL in a list would change everybody's rows), and so
+    does one without a value in a column that is used and not declared nullable.
+    """
+    where = both(relation.where, _guarded(relation, condition, emitter))
+    columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
+    present = [
+        emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
+    ]
+    conditions = [f"{identity(unit)} IS NOT NULL", *present]
+    if where != TRUE:
+        conditions.append(emitter.sql(where))
+    return f"FROM {_joined(relation, emitter)} WHERE {' AND '.join(conditions)}"
+
+
+def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
+    """Return a condition that can be computed for every row, whatever an engine tests first.
+
+    One that could overflow is only known not to where the others hold, and PostgreSQL tests first what it thinks is cheap.
+    """
+    try:
+        facts(condition, {ref: emitter.declared.one(ref) for ref in refs(condition)})
+    except MissingBounds:
+        others = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
+        return Apply("case", (others, condition, FALSE), condition.type)
+    return condition
+
+
+def _joined(relation: Relation, emitter: Emitter) -> str:
+    first, *rest = relation.sources
+    text = f"{emitter.named(first.table.name)} AS s0"
+    for index, source in enumerate(rest, 1):
+        word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
+        text += f" {word} {emitter.named(source.table.name)} AS s{index} ON {emitter.sql(source.on)}"
+    return text

@@ -1,0 +1,1 @@
+"""The functions that may stand over private rows, each with all that is known of it."""

@@ -1,0 +1,1 @@
+"""The small language between the client's SQL and the engine's: expressions, relations, and facts about them."""

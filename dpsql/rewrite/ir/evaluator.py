@@ -1,0 +1,52 @@
+"""What planning asks the shadow: the value of constants, and of functions over public values.
+
+PostgreSQL itself decides what `now()`, `'3 days'::interval` or `lower(x)` mean, on every engine. Only public values ever
+go into such a question: literals of the statement, declared domains, rows of public tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.ir.spelled import Spelled
+
+
+class Oracle(Protocol):
+    """A session in the shadow that evaluates expressions of allowed functions."""
+
+    moving: bool
+    """Whether anything that was asked changes by itself, as `now()` does: then the plan serves once."""
+
+    def constant(self, expression: Spelled) -> tuple[str | None, str]:
+        """Return the value (as text) and the type's name of an expression without columns."""
+
+    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
+        """Return the distinct values of the one column of a query over public tables, and its type's name."""
+
+    def over(
+        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
+    ) -> tuple[tuple[str | None, ...], str]:
+        """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
+
+
+TYPES: Mapping[str, SqlType] = {
+    "boolean": SqlType.BOOLEAN,
+    "smallint": SqlType.SMALLINT,
+    "integer": SqlType.INTEGER,
+    "bigint": SqlType.BIGINT,
+    "numeric": SqlType.NUMERIC,
+    "real": SqlType.REAL,
+    "double precision": SqlType.DOUBLE,
+    "text": SqlType.TEXT,
+    "character varying": SqlType.TEXT,
+    "character": SqlType.TEXT,
+    "bpchar": SqlType.TEXT,
+    "name": SqlType.TEXT,
+    "unknown": SqlType.TEXT,
+    "date": SqlType.DATE,
+    "timestamp without time zone": SqlType.TIMESTAMP,
+    "timestamp with time zone": SqlType.TIMESTAMP,
+    "timestamp": SqlType.TIMESTAMP,
+    "timestamptz": SqlType.TIMESTAMP,
+}
+"""PostgreSQL's names of the types that row-level expressions may have."""

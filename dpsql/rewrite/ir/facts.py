@@ -1,0 +1,33 @@
+"""Facts about the values of one expression: what is known without looking at any."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Value
+from dpsql.rewrite.ir.expr import Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts about one expression."""
+
+    nullable: bool = True
+    interval: Interval | None = None
+    values: tuple[Value, ...] | None = None
+    """All values beside NULL, sorted; None when they are not few or not known."""
+    reach: Interval | None = None
+    """Where the values can be as an engine computes them; of a column, None where that is its interval."""
+
+    @classmethod
+    def of_values(cls, values: tuple[Value, ...], *, nullable: bool) -> "Facts":
+        """Build from a domain; its interval is the domain's hull."""
+        numbers = [v for v in values if not isinstance(v, str)]
+        whole = len(numbers) == len(values) and values
+        interval = Interval(Fraction(min(numbers)), Fraction(max(numbers))) if whole else None
+        return cls(nullable, interval, values)
+
+
+Env = Mapping[Ref, Facts]
+"""Facts about columns: declared ones, narrowed by what WHERE says."""

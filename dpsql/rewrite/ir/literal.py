@@ -1,0 +1,92 @@
+"""Values between their text, as PostgreSQL writes them, and Python's exact values."""
+
+import datetime as dt
+import re
+from fractions import Fraction
+
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.ir.calendar import from_datetime, to_datetime
+from dpsql.rewrite.ir.expr import Span
+
+_DAY_ZERO = dt.date(1970, 1, 1)
+_TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "on", "1"}), frozenset({"f", "false", "n", "no", "off", "0"})
+_ZONE = re.compile(r"[+-]\d\d(:?\d\d)?(:?\d\d)?$|Z$")
+_EXPONENT = re.compile(r"[eE]([+-]?\d+)$")
+_FARTHEST = 400
+"""Double precision ends near 10^308."""
+_ISO_SPAN = re.compile(
+    r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?$"
+)
+
+
+def parse_value(text: str, type_: SqlType) -> Value:
+    """Return the value that `text` is for `type_`.
+
+    Raises:
+        ValueError: it is none, is not finite, or is written in a form that only PostgreSQL knows.
+    """
+    match type_:
+        case SqlType.TEXT:
+            return text
+        case SqlType.BOOLEAN:
+            word = text.strip().lower()
+            if word not in _TRUE | _FALSE:
+                raise ValueError(text)
+            return word in _TRUE
+        case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
+            return int(text)
+        case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
+            return exact_number(text.strip())
+        case SqlType.DATE:
+            return (dt.date.fromisoformat(text.strip()) - _DAY_ZERO).days
+        case SqlType.TIMESTAMP:
+            return from_datetime(
+                dt.datetime.fromisoformat(_ZONE.sub("", text.strip()) if ":" in text else text.strip())
+            )
+
+
+def exact_number(text: str) -> Fraction | int:
+    """Return a decimal number exactly.
+
+    Raises:
+        ValueError: it is none, has no place in double precision, or is so small that writing it out would take long.
+    """
+    exponent = _EXPONENT.search(text)
+    if exponent and abs(int(exponent[1])) > _FARTHEST:
+        raise ValueError(text)
+    number = Fraction(text)
+    if abs(number) >= 2**1023:
+        raise ValueError(text)
+    return simplest(number)
+
+
+def simplest(number: Fraction) -> Fraction | int:
+    """Return whole numbers as int, so that equal values have one form."""
+    return int(number) if number.denominator == 1 else number
+
+
+def format_value(value: Value, type_: SqlType) -> str:
+    """Return the value as PostgreSQL reads it."""
+    match type_:
+        case SqlType.BOOLEAN:
+            return "t" if value else "f"
+        case SqlType.DATE:
+            return (_DAY_ZERO + dt.timedelta(days=int(value))).isoformat()
+        case SqlType.TIMESTAMP:
+            return to_datetime(int(value)).isoformat(" ")
+        case _:
+            return repr(float(value)) if isinstance(value, Fraction) else str(value)
+
+
+def parse_span(text: str) -> Span:
+    """Return an interval written in ISO 8601, as `intervalstyle = iso_8601` prints it.
+
+    Raises:
+        ValueError: it is not written so.
+    """
+    match = _ISO_SPAN.match(text)
+    if match is None:
+        raise ValueError(text)
+    years, months, weeks, days, hours, minutes, seconds = (Fraction(part or 0) for part in match.groups())
+    micros = ((hours * 60 + minutes) * 60 + seconds) * 10**6
+    return Span(int(years * 12 + months), int(weeks * 7 + days), int(micros))

@@ -1,0 +1,59 @@
+"""Queries that return no row whatever the tables hold: tools send them to learn the columns."""
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.aggregate_names import top_aggregates
+
+
+def is_empty(tree: exp.Expr) -> bool:
+    """Say whether a query has LIMIT 0, or nothing but a false condition between its rows and its outputs."""
+    if limit_of(tree) == 0:
+        return True
+    if isinstance(tree, exp.Subquery):
+        return is_empty(tree.this)
+    if not isinstance(tree, exp.Select) or _aggregates(tree):
+        return False
+    where, from_ = tree.args.get("where"), tree.args.get("from_")
+    if where is not None and _is_false(where.this):
+        return True
+    inner = from_.this if from_ is not None and not tree.args.get("joins") else None
+    return isinstance(inner, exp.Subquery) and is_empty(inner)
+
+
+def limit_of(tree: exp.Expr) -> int | None:
+    """Return the constant number of rows of LIMIT or FETCH FIRST, None where there is none."""
+    limit = tree.args.get("limit")
+    count = (
+        limit.args.get("expression") or limit.args.get("count") if isinstance(limit, (exp.Limit, exp.Fetch)) else None
+    )
+    return int(count.name) if isinstance(count, exp.Literal) and str(count.name).isdigit() else None
+
+
+def _aggregates(select: exp.Select) -> bool:
+    """Say whether a SELECT may have a row even if FROM has none."""
+    if select.args.get("group") or select.args.get("having"):
+        return True
+    return any(True for node in select.expressions for _ in top_aggregates(node))
+
+
+def _is_false(node: exp.Expr) -> bool:
+    match node:
+        case exp.Boolean():
+            return not node.this
+        case exp.Paren():
+            return _is_false(node.this)
+        case exp.And():
+            return _is_false(node.this) or _is_false(node.expression)
+        case exp.Not():
+            return isinstance(node.this, exp.Boolean) and bool(node.this.this)
+        case exp.EQ(this=exp.Literal() as a, expression=exp.Literal() as b):
+            return _comparable(a, b) and a.name != b.name
+        case exp.NEQ(this=exp.Literal() as a, expression=exp.Literal() as b):
+            return _comparable(a, b) and a.name == b.name
+        case _:
+            return False
+
+
+def _comparable(a: exp.Literal, b: exp.Literal) -> bool:
+    """Say whether two literals are equal only if they are written alike: 1 and 1.0 are not."""
+    return bool(a.is_string and b.is_string) or (a.name.isdigit() and b.name.isdigit() and a.is_string == b.is_string)

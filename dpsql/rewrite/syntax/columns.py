@@ -1,0 +1,66 @@
+"""The names of the columns that tables and queries put out, as far as names go."""
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.aggregate_names import function_name
+from dpsql.rewrite.syntax.identifiers import fold
+
+
+def from_items(node: exp.Select) -> Iterator[exp.Expr]:
+    """Yield what stands in FROM and in its joins."""
+    from_ = node.args.get("from_")
+    if from_ is not None:
+        yield from_.this
+        for join in from_.this.args.get("joins") or ():
+            yield join.this
+    for join in node.args.get("joins") or ():
+        yield join.this
+    yield from node.args.get("laterals") or ()
+
+
+def input_names(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
+    """Return the names of all columns that FROM offers to a SELECT."""
+    return frozenset(name for item in from_items(node) for name in _item_names(item, ctes, policy))
+
+
+def output_name(node: exp.Expr) -> str:
+    """Return the name that PostgreSQL gives to an output column."""
+    match node:
+        case exp.Alias():
+            return fold(node.args["alias"])
+        case exp.Column():
+            return fold(node.this)
+        case exp.Cast() | exp.Paren():
+            return output_name(node.this)
+        case _:
+            return function_name(node) or "?column?"
+
+
+def _item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
+    alias = item.args.get("alias")
+    renamed = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+    yield from renamed
+    if isinstance(item, exp.Table):
+        name = fold(item.this)
+        if name in ctes and not item.args.get("db"):
+            yield from _query_names(ctes[name].this, ctes, policy)
+        elif name in policy.tables:
+            yield from policy.tables[name].columns
+    elif isinstance(item, exp.Subquery):
+        yield from _query_names(item.this, ctes, policy)
+
+
+def _query_names(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
+    while isinstance(query, (exp.SetOperation, exp.Subquery)):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        return
+    for output in query.expressions:
+        if output.find(exp.Star) and isinstance(output, (exp.Star, exp.Column)):
+            for item in from_items(query):
+                yield from _item_names(item, ctes, policy)
+        else:
+            yield output_name(output)

@@ -1,0 +1,130 @@
+"""From the text of one statement to its query, and to what stands around the query.
+
+Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, EXPLAIN).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors import DpsqlError
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import tokens
+from dpsql.rewrite.syntax.agree import same_tokens
+from dpsql.rewrite.syntax.dialect import Client, TooComplexError, with_marked_parameters
+
+
+class Wrap(Enum):
+    """What a query stands in."""
+
+    NOTHING = "nothing"
+    DECLARE = "declare"
+    COPY = "copy"
+    CREATE = "create"
+    EXPLAIN = "explain"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`prefix` + `query` + `suffix` is the text that was sent; `tree` is the query parsed."""
+
+    wrap: Wrap
+    prefix: str
+    query: str
+    suffix: str
+    tree: exp.Query
+
+
+def parse(text: str) -> Statement | None:
+    """Return the statement, or None when it is not one query in one of the known wraps."""
+    try:
+        wrap, start, end = _place(text)
+    except DpsqlError:
+        return None
+    if wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(":
+        return None
+    tree = _query(text[start:end])
+    return Statement(wrap, text[:start], text[start:end], text[end:], tree) if tree else None
+
+
+def _place(text: str) -> tuple[Wrap, int, int]:
+    """Return what the query stands in, and where it begins and ends."""
+    reader = Reader(text)
+    if reader.skip("explain"):
+        reader.skip_parentheses()
+        reader.skip("analyze", "analyse")
+        reader.skip("verbose")
+        return Wrap.EXPLAIN, reader.token.start, len(text)
+    if reader.skip("copy") and (inside := reader.skip_parentheses()):
+        return Wrap.COPY, *inside
+    if reader.skip("declare") and _skip_declaration(reader):
+        return Wrap.DECLARE, reader.token.start, len(text)
+    if reader.skip("create") and _skip_creation(reader):
+        start = reader.token.start
+        return Wrap.CREATE, start, _before_tail(text, start)
+    return Wrap.NOTHING, 0, len(text)
+
+
+def _skip_declaration(reader: Reader) -> bool:
+    """Take what follows DECLARE, up to FOR; return whether it was all there."""
+    reader.name()
+    while reader.skip("binary", "asensitive", "insensitive", "no", "scroll"):
+        pass
+    found = reader.skip("cursor")
+    if reader.skip("with", "without"):
+        found = reader.skip("hold") and found
+    return reader.skip("for") and found
+
+
+def _skip_creation(reader: Reader) -> bool:
+    """Take what follows CREATE, up to AS; return whether it is a temporary table with nothing special about it."""
+    reader.skip("local", "global")
+    found = reader.skip("temp", "temporary") and reader.skip("table")
+    if reader.skip("if"):
+        found = reader.skip("not") and reader.skip("exists") and found
+    found = reader.name() is not None and found
+    reader.skip_parentheses()
+    if reader.skip("on"):
+        found = reader.skip("commit") and reader.skip("drop", "delete", "preserve") and found
+        reader.skip("rows")
+    if reader.skip("without"):
+        found = reader.skip("oids") and found
+    return reader.skip("as") and found
+
+
+def _before_tail(text: str, start: int) -> int:
+    """Return where WITH [NO] DATA begins that ends the text; the text's end if nothing does."""
+    found = [token for token in tokens(text[start:]) if token.word != ";"]
+    if [token.word for token in found[-2:]] == ["with", "data"]:
+        return start + found[-3].end if len(found) > 2 else len(text)
+    if [token.word for token in found[-3:]] == ["with", "no", "data"]:
+        return start + found[-4].end if len(found) > 3 else len(text)
+    return len(text)
+
+
+def _query(text: str) -> exp.Query | None:
+    dialect = Client()
+    try:
+        marked = with_marked_parameters(text)
+        found = dialect.tokenize(marked)
+        if _has_odd_number(marked, found) or not same_tokens(tuple(tokens(text)), found):
+            return None
+        trees = [t for t in dialect.parser().parse(found, marked) if t is not None]
+    except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
+        return None
+    return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
+
+
+def _has_odd_number(text: str, found: Sequence[Token]) -> bool:
+    """Say whether a number is written as 0x1F, 0o7, 0b1 or 1_000, which would be read as something else."""
+    if any(text[t.start] == "0" for t in found if t.token_type in {TokenType.HEX_STRING, TokenType.BIT_STRING}):
+        return True
+    pairs = pairwise(found)
+    return any(
+        a.token_type is TokenType.NUMBER and b.token_type is TokenType.VAR and b.start == a.end + 1 for a, b in pairs
+    )

@@ -1,0 +1,292 @@
+"""Find, in the tree of a query, every SELECT that aggregates private rows: only there is anything measured.
+
+Bottom-up, each query is of one kind: ROWS (its rows are private rows), ANSWER (it holds released rows only) or PUBLIC.
+A construct that would let private rows pass in a way not known here is refused.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.grouping import Grouping, grouping_of, ordinary
+from dpsql.rewrite.syntax.identifiers import fold, position
+
+
+class Kind(Enum):
+    """What the rows of a query are."""
+
+    PUBLIC = "public"
+    ROWS = "rows"
+    ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One SELECT over private rows that aggregates: its group keys and its aggregate calls, as nodes of the tree."""
+
+    select: exp.Select
+    grouping: Grouping
+    aggregates: tuple[exp.Expr, ...]
+    ctes: Mapping[str, exp.CTE]
+    """The CTEs that it can see."""
+
+    @property
+    def keys(self) -> tuple[exp.Expr, ...]:
+        """Return the group keys."""
+        return self.grouping.keys
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All scopes of a query, and what the whole query is."""
+
+    kind: Kind
+    scopes: tuple[Scope, ...]
+
+
+def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
+    """Return the names of the protected tables that occur anywhere; CTEs of the same name count too."""
+    names = (fold(table.this) for table in tree.find_all(exp.Table))
+    return frozenset(n for n in names if n in policy.tables and not policy.tables[n].public)
+
+
+def declared(table: exp.Table, policy: Policy) -> Table | None:
+    """Return the policy's table that a name in FROM means, unless it names something else."""
+    if fold(table.args.get("db")) not in {"", "public"} or fold(table.args.get("catalog")) not in {"", policy.dataset}:
+        return None
+    return policy.tables.get(fold(table.this))
+
+
+def find(tree: exp.Query, policy: Policy) -> Found:
+    """Return the scopes of the query.
+
+    Raises:
+        Unsupported: private rows stand where they can't be followed.
+    """
+    scopes: list[Scope] = []
+    kind = _Finder(policy, scopes, tree).query(tree, {})
+    return Found(kind, tuple(scopes))
+
+
+def probe(scope: Scope) -> str:
+    """Return the SELECT of the scope's keys and aggregates alone: the shadow says what types they have."""
+    outputs = [f"{render(node)} AS g{i}" for i, node in enumerate(scope.keys)]
+    outputs += [f"{render(node)} AS a{i}" for i, node in enumerate(scope.aggregates)]
+    ctes = f"WITH {', '.join(map(render, scope.ctes.values()))} " if scope.ctes else ""
+    group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(scope.keys)))}" if scope.keys else ""
+    return f"{ctes}SELECT {', '.join(outputs or ['1'])}{''.join(_clauses(scope.select))}{group}"
+
+
+def _clauses(select: exp.Select) -> Iterator[str]:
+    """Yield the text of what decides the rows that a SELECT aggregates."""
+    for name in ("from_", "joins", "laterals", "where"):
+        clause = select.args.get(name) or []
+        for part in clause if isinstance(clause, list) else [clause]:
+            text = render(part)
+            yield text if text.startswith(",") else f" {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    policy: Policy
+    scopes: list[Scope]
+    root: exp.Query
+
+    def query(self, node: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            ctes = self._with(with_, ctes)
+        match node:
+            case exp.Select():
+                return self._select(node, ctes)
+            case exp.Subquery():
+                return self._subquery(node, ctes)
+            case exp.SetOperation():
+                return self._set_operation(node, ctes)
+            case _:
+                return self._other(node)
+
+    def _with(self, with_: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Mapping[str, tuple[Kind, exp.CTE]]:
+        known = dict(ctes)
+        for cte in with_.expressions:
+            name = fold(cte.args["alias"].this)
+            if with_.args.get("recursive") and tables_read(cte.this, self.policy):
+                raise Unsupported(
+                    "WITH RECURSIVE over a protected table is not supported",
+                    hint="Aggregate first; what comes after may be recursive.",
+                    position=position(cte),
+                )
+            known[name] = (self.query(cte.this, known), cte)
+        return known
+
+    def _subquery(self, node: exp.Subquery, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        kind = self.query(node.this, ctes)
+        modifiers = [k for k in ("limit", "offset", "order", "pivots", "sample", "joins") if node.args.get(k)]
+        if kind is Kind.ROWS and modifiers:
+            raise Unsupported(
+                f"{modifiers[0].upper()} on private rows is not supported",
+                hint="It may stand on an answer: SELECT … FROM (SELECT … GROUP BY …) AS a.",
+                position=position(node),
+            )
+        return kind
+
+    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        kinds = {self.query(node.this, ctes), self.query(node.expression, ctes)}
+        if Kind.ROWS in kinds:
+            raise Unsupported(
+                f"{type(node).__name__.upper()} of private rows is not supported",
+                hint="Aggregate each side first.",
+                position=position(node),
+            )
+        return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
+
+    def _other(self, node: exp.Expr) -> Kind:
+        read = tables_read(node, self.policy)
+        if read:
+            raise Unsupported(
+                f'this construct over the protected table "{min(read)}" is not supported',
+                hint="docs/sql.md says which SQL is answered.",
+                position=position(node),
+            )
+        return Kind.PUBLIC
+
+    def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        kinds = [self._item(item, ctes) for item in from_items(node)]
+        nested = {self._nested(query, ctes) for query in _queries_inside(node)}
+        if Kind.ROWS not in kinds:
+            return Kind.ANSWER if Kind.ANSWER in {*kinds, *nested} else Kind.PUBLIC
+        if Kind.ANSWER in nested or Kind.ANSWER in kinds:
+            raise Unsupported(
+                "an answer can't be used among private rows yet",
+                hint="Ask for the inner answer first and write its values into this statement.",
+                position=position(node),
+            )
+        aggregates = _aggregates(node)
+        if not (aggregates or node.args.get("group") or node.args.get("distinct")):
+            if node is not self.root:  # rows are refused there, whatever else it says
+                _refuse_clauses(node, _ROW_CLAUSES)
+            return Kind.ROWS
+        _refuse_clauses(node, _SCOPE_CLAUSES)
+        _refuse_outer_columns(node)
+        visible = {name: cte for name, (_, cte) in ctes.items()}
+        inputs = input_names(node, visible, self.policy)
+        self.scopes.append(Scope(node, _grouping(node, aggregates, inputs), aggregates, visible))
+        return Kind.ANSWER
+
+    def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        kind = self.query(query, ctes)
+        if kind is Kind.ROWS:
+            raise AccessDenied(
+                "rows of a protected table can't be read by a subquery",
+                hint="Aggregate them: count, sum, avg …",
+                position=position(query),
+            )
+        return kind
+
+    def _item(self, item: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        match item:
+            case exp.Table():
+                return self._table(item, ctes)
+            case exp.Subquery():
+                return self._subquery(item, ctes)
+            case _:
+                return self._other(item)
+
+    def _table(self, item: exp.Table, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        name = fold(item.this)
+        if not item.args.get("db") and name in ctes:
+            return ctes[name][0]
+        table = declared(item, self.policy)
+        if table is None or table.public:
+            return Kind.PUBLIC
+        _refuse_clauses(item, _TABLE_CLAUSES)
+        return Kind.ROWS
+
+
+_ROW_CLAUSES = (
+    "limit", "offset", "distinct", "windows", "locks", "having", "qualify", "into", "laterals", "sample", "connect", "match",
+)  # fmt: skip
+_SCOPE_CLAUSES = (
+    "locks",
+    "qualify",
+    "laterals",
+    "sample",
+    "connect",
+    "match",
+    "hint",
+    "exclude",
+    "operation_modifiers",
+)
+_TABLE_CLAUSES = (
+    "sample", "pivots", "laterals", "version", "hints", "ordinality", "when", "partition", "changes", "rows_from",
+)  # fmt: skip
+
+
+def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
+    for clause in clauses:
+        if node.args.get(clause):
+            raise _CLAUSE_ERRORS.get(clause, Unsupported)(
+                f"{clause.rstrip('_').upper()} on private rows is not supported",
+                hint="Aggregate first: count, sum, avg … with GROUP BY.",
+                position=position(node),
+            )
+
+
+_CLAUSE_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": AccessDenied, "offset": AccessDenied}
+
+
+def _refuse_outer_columns(node: exp.Select) -> None:
+    """Refuse columns of a query around this one: PostgreSQL would say that there is no such table."""
+    found = list(node.find_all(exp.Table, exp.Subquery, exp.Column))
+    tables = [item for item in found if not isinstance(item, exp.Column)]
+    inside = {fold(item.args["alias"].this) for item in tables if item.args.get("alias")}
+    inside |= {fold(item.this) for item in tables if isinstance(item, exp.Table)}
+    for column in found:
+        table = fold(column.args.get("table")) if isinstance(column, exp.Column) else ""
+        if table and table not in inside:
+            raise Unsupported(
+                f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
+                hint="Aggregate by that column here, and join the answer.",
+                position=position(column),
+            )
+
+
+def _queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
+    """Yield the queries nested in the expressions of a SELECT (not those in FROM or WITH)."""
+    for key, value in node.args.items():
+        if key in {"from_", "with_", "laterals"}:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Join):
+                yield from _queries_below(child.args.get("on"))
+            elif isinstance(child, exp.Expr):
+                yield from _queries_below(child)
+
+
+def _queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    if node is not None:
+        inside = node.dfs(prune=lambda one: isinstance(one, exp.Query))
+        yield from (one for one in inside if isinstance(one, exp.Query))
+
+
+def _aggregates(node: exp.Select) -> tuple[exp.Expr, ...]:
+    """Return the aggregate calls of a SELECT, each once."""
+    places = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("distinct")]
+    places += node.args.get("windows") or []
+    calls = [call for place in places if place is not None for call in top_aggregates(place)]
+    return tuple({render(call): call for call in reversed(calls)}.values())[::-1]
+
+
+def _grouping(node: exp.Select, aggregates: tuple[exp.Expr, ...], inputs: frozenset[str]) -> Grouping:
+    """Return how a SELECT groups; DISTINCT without aggregates groups by its outputs."""
+    if node.args.get("group") is not None:
+        return grouping_of(node, inputs)
+    distinct = node.args.get("distinct") is not None and not aggregates
+    return ordinary([e.unalias() for e in node.expressions] if distinct else [])

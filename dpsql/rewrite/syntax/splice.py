@@ -1,0 +1,87 @@
+"""Put the released rows in the place of the private ones: tree surgery on one scope, everything else untouched.
+
+FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING a WHERE. What refers to anything else of
+the private rows has no meaning any more and is refused.
+"""
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.scopes import Scope, tables_read
+
+ANSWER = "_dp"
+Match = Callable[[exp.Expr], str | None]
+"""Returns the answer's column that an expression of the scope is, None if it is none."""
+
+
+def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str) -> None:
+    """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
+    select = scope.select
+    outputs = [_substituted(node.unalias(), match) for node in select.expressions]
+    aliases = {fold(node.args["alias"]) for node in select.expressions if isinstance(node, exp.Alias)} | set(names)
+    having, order = select.args.get("having"), select.args.get("order")
+    if scope.keys and not scope.aggregates and not select.args.get("group"):
+        select.set("distinct", None)
+    for clause in ("from_", "joins", "where", "group", "laterals", "having"):
+        select.set(clause, None)
+    select.set("expressions", [exp.alias_(e, name, quoted=True) for e, name in zip(outputs, names, strict=True)])
+    if having is not None:
+        select.set("where", exp.Where(this=_substituted(having.this, match)))
+    if order is not None:
+        for item in order.expressions:
+            item.set("this", _ordering(item.this, match, aliases))
+    for clause in ("distinct", "windows"):
+        _inside(select.args.get(clause), match)
+    table = exp.to_identifier(placeholder, quoted=True)
+    select.set("from_", exp.From(this=exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier(ANSWER)))))
+
+
+def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
+    """Take away the CTEs whose rows were private: nothing refers to them any more."""
+    for with_ in list(tree.find_all(exp.With)):
+        kept: list[exp.Expr] = []
+        gone: set[str] = set()
+        for cte in with_.expressions:
+            if tables_read(cte, policy) or gone & {fold(table.this) for table in cte.find_all(exp.Table)}:
+                gone.add(fold(cte.args["alias"].this))
+            else:
+                kept.append(cte)
+        if kept:
+            with_.set("expressions", kept)
+        else:
+            with_.pop()
+
+
+def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:
+    """Return an element of ORDER BY: an output by name or number stays, any other expression is looked up."""
+    bare = isinstance(node, exp.Column) and not node.args.get("table") and fold(node.this) in aliases
+    return node if bare or isinstance(node, exp.Literal) else _substituted(node, match)
+
+
+def _inside(clause: object, match: Match) -> None:
+    if isinstance(clause, list):
+        for item in clause:
+            _inside(item, match)
+    elif isinstance(clause, exp.Expr):
+        for child in list(clause.iter_expressions()):
+            child.replace(_substituted(child, match))
+
+
+def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
+    """Return `node`, which is changed, with the answer's columns in the places of keys and aggregates."""
+    name = match(node)
+    if name is not None:
+        return exp.column(name, ANSWER)
+    if isinstance(node, (exp.Column, exp.Star)):
+        raise Unsupported(
+            f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
+            position=position(node),
+        )
+    if not isinstance(node, exp.Query):
+        for child in list(node.iter_expressions()):
+            child.replace(_substituted(child, match))
+    return node

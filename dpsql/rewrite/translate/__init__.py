@@ -1,0 +1,1 @@
+"""From a client's tree to expressions and relations."""

@@ -1,0 +1,217 @@
+"""Aggregate calls, translated: what is asked about which rows."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.syntax.aggregate_names import LOGICAL, REFUSED, function_name
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.comparisons import checked
+from dpsql.rewrite.translate.context import Translator
+
+Statistic = Literal[
+    "count", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "covar_pop", "covar_samp", "corr"
+]
+_STATISTICS: dict[str, Statistic] = {
+    "count": "count", "sum": "sum", "avg": "avg", "var_pop": "var_pop", "var_samp": "var_samp", "variance": "var_samp",
+    "stddev_pop": "stddev_pop", "stddev_samp": "stddev_samp", "stddev": "stddev_samp", "covar_pop": "covar_pop",
+    "covar_samp": "covar_samp", "corr": "corr",
+}  # fmt: skip
+_TWO = frozenset({"covar_pop", "covar_samp", "corr"})
+_QUANTILE_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A statistic that is read off noisy sums; COUNT(*) has no arguments."""
+
+    name: Statistic
+    args: tuple[Expr, ...]
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """Order statistics of one expression; `points` are in (0, 1), `array` says whether they come back as one array."""
+
+    arg: Expr
+    points: tuple[Fraction, ...]
+    discrete: bool
+    where: Expr = TRUE
+    array: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """MIN or MAX of one expression."""
+
+    name: Literal["min", "max"]
+    arg: Expr
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """COUNT(DISTINCT x)."""
+
+    arg: Expr
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The half-width of the 95 % interval of another aggregate."""
+
+    of: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """GROUPING(key, …): which keys the row is not grouped by."""
+
+    keys: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """BOOL_AND, BOOL_OR and MODE: decided by the noisy counts of the values that there can be."""
+
+    name: Literal["bool_and", "bool_or", "mode"]
+    arg: Expr
+    where: Expr = TRUE
+
+
+Aggregate = Moment | Quantile | Extreme | Distinct | Margin | GroupingCall | Vote
+
+
+def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
+    """Return what an aggregate call asks.
+
+    Raises:
+        Unsupported: the function, or the way it is called, is not known.
+    """
+    if isinstance(node, exp.Filter):
+        condition = checked(t, node.expression.this)
+        inner = aggregate(t, node.this)
+        if isinstance(inner, (Margin, GroupingCall)):
+            raise _refused(node)
+        return replace(inner, where=both(inner.where, condition))
+    if isinstance(node, exp.WithinGroup):
+        return _within_group(t, node)
+    name = function_name(node)
+    call = node.expression if isinstance(node, exp.Dot) else node
+    if name == "dpsql.margin":
+        return _margin(t, call)
+    return _call(t, name, call)
+
+
+def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
+    args = node.expressions
+    if name in REFUSED:
+        raise _refused(node)
+    if len(args) == 1 and isinstance(args[0], exp.Distinct):
+        return _distinct(t, name, args[0], node)
+    if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
+        return Moment("count", ())
+    exprs = tuple(t.expression(arg) for arg in args)
+    if name == "grouping":
+        return GroupingCall(exprs)
+    if len(exprs) != (2 if name in _TWO else 1):
+        raise _refused(node)
+    return _of_values(name, exprs, node)
+
+
+def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
+    if name == "count" and isinstance(exprs[0], Const):
+        return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
+    if name in {"min", "max"}:
+        return _extreme(name, exprs[0], node)
+    if name in LOGICAL:
+        return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
+    if name != "count" and not all(e.type.is_number for e in exprs):
+        raise Unsupported(f"{name}() takes numbers here", position=position(node))
+    if name == "median":
+        return Quantile(exprs[0], (Fraction(1, 2),), discrete=False)
+    return Moment(_STATISTICS[name], exprs)
+
+
+def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
+    if not (arg.type.is_number or arg.type.is_temporal):
+        raise Unsupported(
+            f"{name}() takes numbers, dates and timestamps here",
+            hint="GROUP BY the column, or mode() WITHIN GROUP (ORDER BY it), if its `values` are declared.",
+            position=position(node),
+        )
+    return Extreme("min" if name == "min" else "max", arg)
+
+
+def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
+    if name in {"min", "max"} and len(node.expressions) == 1:
+        return _extreme(name, t.expression(node.expressions[0]), call)
+    if name != "count" or len(node.expressions) != 1:
+        raise Unsupported(
+            f"{name}(DISTINCT …) is not supported over private rows",
+            hint="count(DISTINCT x) is.",
+            position=position(call),
+        )
+    return Distinct(t.expression(node.expressions[0]))
+
+
+def _margin(t: Translator, node: exp.Expr) -> Margin:
+    if len(node.expressions) != 1:
+        raise _refused(node)
+    inner = aggregate(t, node.expressions[0])
+    if not isinstance(inner, Moment):
+        raise Unsupported("dpsql.margin() takes count, sum, avg or a variance", position=position(node))
+    return Margin(inner)
+
+
+def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
+    name, order = function_name(node.this), node.expression
+    args = node.this.expressions
+    if name == "mode" and not args and len(order.expressions) == 1:
+        return Vote("mode", t.expression(order.expressions[0].this))
+    if name not in {"percentile_cont", "percentile_disc"} or len(args) != 1 or len(order.expressions) != 1:
+        raise _refused(node)
+    key = order.expressions[0]
+    descending = isinstance(key, exp.Ordered) and bool(key.args.get("desc"))
+    arg = t.expression(key.this if isinstance(key, exp.Ordered) else key)
+    array = t.constants.items(args[0]) if _is_array(args[0]) else None
+    points = array if array is not None else (t.expression(args[0]),)
+    quantiles = tuple(_point(p, node, descending=descending) for p in points)
+    if not (arg.type.is_number or (arg.type.is_temporal and name == "percentile_disc")):
+        raise Unsupported(f"{name} takes numbers here", position=position(node))
+    return Quantile(arg, quantiles, discrete=name == "percentile_disc", array=array is not None)
+
+
+def _is_array(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in node.to.sql("postgres"))
+
+
+def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
+    value = point.value if isinstance(point, Const) else None
+    if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
+        raise Unsupported("a percentile is a constant from 0 to 1", position=position(node))
+    q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
+    return 1 - q if descending else q
+
+
+def _refused(node: exp.Expr) -> Unsupported:
+    return Unsupported(
+        f"{node.sql('postgres')[:80]} is not supported over private rows",
+        hint="docs/sql.md lists the aggregates that are.",
+        position=position(node),
+    )
+
+
+def condition_of(moment: Moment) -> Expr:
+    """Return which rows a statistic counts: FILTER holds and no argument is NULL."""
+    present = (Apply("not", (Apply("is_null", (arg,), SqlType.BOOLEAN),), SqlType.BOOLEAN) for arg in moment.args)
+    return both(moment.where, *present)

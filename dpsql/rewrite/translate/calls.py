@@ -1,0 +1,237 @@
+"""Function calls and casts by name, as PostgreSQL names them."""
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.functions.temporal import FIELDS
+from dpsql.rewrite.ir.calendar import UNITS
+from dpsql.rewrite.ir.evaluator import TYPES
+from dpsql.rewrite.ir.expr import Apply, Const, Expr
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.arithmetic import as_timestamp, power, to_double
+from dpsql.rewrite.translate.comparisons import compare, unified
+from dpsql.rewrite.translate.context import DURATIONS, Handler, Translator, refused
+from dpsql.rewrite.translate.durations import age, date_bin, part
+from dpsql.rewrite.translate.to_char import to_char
+from dpsql.rewrite.translate.value_map import through_shadow
+
+_FIELD_NAMES = {
+    "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
+    "weeks": "week", "decades": "decade", "centuries": "century", "millennia": "millennium",
+}  # fmt: skip
+"""Other names of fields."""
+_MOST_THRESHOLDS = 1000
+_Call = Callable[[Translator, list[exp.Expr], exp.Expr], Expr]
+
+
+def call(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a function call; one that is not known may still be a function of a column with few values."""
+    handler = _CALLS.get(str(node.this).lower())
+    return handler(t, node.expressions, node) if handler else through_shadow(t, node)
+
+
+def _number(op: str, *, double: bool = False, whole: bool = False) -> _Call:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+        if len(args) != 1:
+            raise refused(node)
+        arg = t.expression(args[0])
+        if not arg.type.is_number:
+            raise refused(node)
+        if whole and arg.type.is_integer:
+            return arg
+        return Apply(op, (to_double(arg),), SqlType.DOUBLE) if double else Apply(op, (arg,), arg.type)
+
+    return handler
+
+
+def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    arg = t.expression(args[0])
+    digits = t.expression(args[1]) if len(args) == 2 else Const(0, SqlType.INTEGER)
+    if (
+        not arg.type.is_number
+        or not isinstance(digits, Const)
+        or not isinstance(digits.value, int)
+        or not -15 <= digits.value <= 15
+    ):
+        raise refused(node)
+    if arg.type.is_integer and digits.value >= 0:
+        return arg
+    if arg.type.is_integer:
+        arg = Apply("to_double", (arg,), SqlType.NUMERIC)
+    return Apply("round", (arg,), arg.type, str(digits.value) if digits.value else None)
+
+
+def _binary(op: str) -> _Call:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+        if len(args) != 2:
+            raise refused(node)
+        a, b = (t.expression(arg) for arg in args)
+        if op == "power":
+            return power(a, b, node)
+        return Apply(op, (a, b), wide(a.type, b.type))
+
+    return handler
+
+
+def _any(op: str) -> _Call:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+        exprs = unified(t, [t.expression(arg) for arg in args], node)
+        if op != "coalesce" and not exprs[0].type.is_number:
+            raise refused(node)
+        return Apply(op, exprs, exprs[0].type)
+
+    return handler
+
+
+def _nullif(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    a, b = (t.expression(arg) for arg in args)
+    if a.type.is_integer and isinstance(b, Const) and isinstance(b.value, int):
+        return Apply("nullif", (a, b), a.type)
+    same = compare(t, "eq", a, b, node)
+    return Apply("case", (same, Const(None, a.type), a), a.type)
+
+
+def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) == 2:
+        return _thresholds(t, args, node)
+    if len(args) != 4:
+        raise refused(node)
+    x, low, high, count = (t.expression(arg) for arg in args)
+    ends_known = isinstance(low, Const) and isinstance(high, Const) and isinstance(count, Const)
+    if (
+        not ends_known
+        or not isinstance(count, Const)
+        or not isinstance(count.value, int)
+        or not 0 < count.value <= 10_000
+    ):
+        raise Unsupported("width_bucket takes constant ends and a constant number of buckets", position=position(node))
+    assert isinstance(low, Const)
+    assert isinstance(high, Const)
+    if low.value is None or high.value is None or not low.value < high.value:  # type: ignore[operator]
+        raise Unsupported("width_bucket needs its lower end below its upper one", position=position(node))
+    return Apply("width_bucket", (x, low, high), SqlType.INTEGER, str(count.value))
+
+
+def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate WIDTH_BUCKET(x, ARRAY[…]): how many of the rising numbers are at most x."""
+    x, items = t.expression(args[0]), t.constants.items(args[1]) or ()
+    numbers = [item.value for item in items if item.type.is_number and item.value is not None]
+    if not x.type.is_number or not 0 < len(numbers) == len(items) <= _MOST_THRESHOLDS or numbers != sorted(numbers):
+        raise Unsupported("width_bucket takes a constant array of rising numbers here", position=position(node))
+    pairs = [(compare(t, "lt", x, item, node), Const(n, SqlType.INTEGER)) for n, item in enumerate(items)]
+    if t.known(x).nullable:
+        pairs.insert(0, (Apply("is_null", (x,), SqlType.BOOLEAN), Const(None, SqlType.INTEGER)))
+    branches = (part for pair in pairs for part in pair)
+    return Apply("case", (*branches, Const(len(items), SqlType.INTEGER)), SqlType.INTEGER)
+
+
+def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    unit = t.expression(args[0])
+    if len(args) != 2 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
+        raise Unsupported(f"date_trunc takes one of {', '.join(UNITS)} here", position=position(node))
+    return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, str(unit.value).lower())
+
+
+def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
+    arg = as_timestamp(t.expression(node))
+    if arg.type is not SqlType.TIMESTAMP:
+        raise refused(whole)
+    return arg
+
+
+def _part(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    field = t.expression(args[0])
+    return _extracted(t, str(field.value if isinstance(field, Const) else ""), args[1], node)
+
+
+def extract(t: Translator, node: exp.Expr) -> Expr:
+    """Translate EXTRACT(field FROM t)."""
+    return _extracted(t, str(node.this.name), node.expression, node)
+
+
+def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr:
+    value = t.operand(arg)
+    if isinstance(value, Apply) and value.op in DURATIONS:
+        return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
+    field = _FIELD_NAMES.get(field.lower(), field.lower())
+    if field not in FIELDS:
+        raise Unsupported(f"extract takes one of {', '.join(sorted(FIELDS))} here", position=position(node))
+    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, field)
+
+
+def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate `date(t)`, which is a cast in PostgreSQL."""
+    if len(args) != 1:
+        raise refused(node)
+    return cast(t, exp.Cast(this=args[0].copy(), to=exp.DataType.build("date", dialect="postgres")))
+
+
+def cast(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a cast that can't fail; of a column with few values, any cast."""
+    assert isinstance(node, exp.Cast)
+    arg, name = t.expression(node.this), node.to.sql("postgres").lower()
+    target = TYPES.get(
+        {"int": "integer", "varchar": "text", "decimal": "numeric"}.get(name.split("(")[0], name.split("(")[0])
+    )
+    if target is None or "[" in name:
+        raise refused(node)
+    result = _cast(arg, target) if "(" not in name or (target is SqlType.TEXT and arg.type is SqlType.TEXT) else None
+    return result if result is not None else through_shadow(t, node)
+
+
+def _cast(arg: Expr, target: SqlType) -> Expr | None:
+    source = arg.type
+    if source is target:
+        return arg
+    if target.is_integer and source.is_integer:
+        return arg
+    if target.is_integer and source.is_number:
+        return Apply("to_integer", (arg,), SqlType.BIGINT)
+    if target.is_number and not target.is_integer and source.is_number:
+        return Apply("to_double", (arg,), target)
+    if source is SqlType.BOOLEAN and target.is_integer:
+        return Apply(
+            "case",
+            (arg, Const(1, target), Apply("is_false", (arg,), SqlType.BOOLEAN), Const(0, target), Const(None, target)),
+            target,
+        )
+    if source is SqlType.DATE and target is SqlType.TIMESTAMP:
+        return as_timestamp(arg)
+    if source is SqlType.TIMESTAMP and target is SqlType.DATE:
+        return Apply("timestamp_to_date", (arg,), SqlType.DATE)
+    return None
+
+
+_CALLS: Mapping[str, _Call] = {
+    "abs": _number("abs"),
+    "ceil": _number("ceil", whole=True),
+    "ceiling": _number("ceil", whole=True),
+    "floor": _number("floor", whole=True),
+    "trunc": _number("trunc", whole=True),
+    "sign": _number("sign"),
+    "sqrt": _number("sqrt", double=True),
+    "ln": _number("ln", double=True),
+    "log": _number("log10", double=True),
+    "log10": _number("log10", double=True),
+    "exp": _number("exp", double=True),
+    "round": _round,
+    "mod": _binary("mod"),
+    "power": _binary("power"),
+    "pow": _binary("power"),
+    "greatest": _any("greatest"),
+    "least": _any("least"),
+    "coalesce": _any("coalesce"),
+    "nullif": _nullif,
+    "width_bucket": _bucket,
+    "date_trunc": _trunc_date,
+    "date_bin": date_bin,
+    "date": _date,
+    "age": age,
+    "date_part": _part,
+    "to_char": to_char,
+}
+CALLS: Mapping[type[exp.Expr], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}

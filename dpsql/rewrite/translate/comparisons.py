@@ -1,0 +1,249 @@
+"""Comparisons, lists, three-valued logic and conditionals."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, Span, both
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.arithmetic import as_timestamp
+from dpsql.rewrite.translate.constants import coerce
+from dpsql.rewrite.translate.context import Handler, Translator, refused
+from dpsql.rewrite.translate.durations import is_duration, lengths
+from dpsql.rewrite.translate.subqueries import values_of
+from dpsql.rewrite.translate.value_map import through_shadow
+
+BOOL = SqlType.BOOLEAN
+_OPS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
+}  # fmt: skip
+
+
+def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
+    """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
+    a = coerce(a, b.type, t.constants) if isinstance(a, Const) else a
+    b = coerce(b, a.type, t.constants) if isinstance(b, Const) else b
+    if SqlType.TIMESTAMP in (a.type, b.type):
+        a, b = as_timestamp(a), as_timestamp(b)
+    alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
+    if not alike:
+        raise refused(node)
+    if a.type is SqlType.TEXT and op in {"lt", "le", "gt", "ge"}:
+        return through_shadow(t, node)
+    return Apply(op, (a, b), BOOL)
+
+
+def _comparison(t: Translator, node: exp.Expr) -> Expr:
+    right = node.args.get("expression")
+    array = _quantified(right)
+    if array is not None:
+        every = not isinstance(right, exp.Any)
+        return _membership(t, node.this, t.constants.items(array), node, op=_OPS[type(node)], every=every)
+    return _compared(t, _OPS[type(node)], node.this, node.expression, node)
+
+
+def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
+    a, b = t.operand(left), t.operand(right)
+    if is_duration(a) or is_duration(b):
+        return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
+    return compare(t, op, t.value(a, left), t.value(b, right), node)
+
+
+def _interval(t: Translator, value: Expr | Span, node: exp.Expr) -> Expr | Span:
+    """Return a literal that is compared with an interval as one."""
+    if isinstance(value, Const) and value.type is SqlType.TEXT:
+        return t.operand(exp.Cast(this=node.copy(), to=exp.DataType.build("interval", dialect="postgres")))
+    return value
+
+
+def _quantified(node: exp.Expr | None) -> exp.Expr | None:
+    """Return the array of ANY (…) or ALL (…); the parser knows the second by name only."""
+    array: exp.Expr | None = None
+    if isinstance(node, (exp.Any, exp.All)):
+        array = node.this
+    elif isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1:
+        array = node.expressions[0]
+    return array
+
+
+def _membership(
+    t: Translator, left: exp.Expr, items: tuple[Const, ...] | None, node: exp.Expr, *, op: str, every: bool
+) -> Expr:
+    """Translate `x = ANY (…)`, `x <> ALL (…)` and `x IN (…)` over constants."""
+    if (op, every) not in {("eq", False), ("ne", True)}:
+        raise refused(node)
+    x = t.expression(left)
+    if items is None:
+        return Const(None, BOOL)
+    if not items:
+        return FALSE if op == "eq" else TRUE
+    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
+    inside = Apply("in", (x, *members), BOOL)
+    return inside if op == "eq" else Apply("not", (inside,), BOOL)
+
+
+def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
+    pair = compare(t, "eq", x, item, node)
+    assert isinstance(pair, Apply)
+    member = pair.args[1]
+    if pair.args[0] != x or not isinstance(member, Const):
+        raise refused(node)
+    return member
+
+
+def _in(t: Translator, node: exp.Expr) -> Expr:
+    if node.args.get("unnest") or node.args.get("field"):
+        raise refused(node)
+    if node.args.get("query"):
+        return _membership(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
+    items = [t.expression(item) for item in node.expressions]
+    if not all(isinstance(item, Const) for item in items):
+        x = t.expression(node.this)
+        parts = tuple(compare(t, "eq", x, item, node) for item in items)
+        return Apply("or", parts, BOOL) if len(parts) > 1 else parts[0]
+    constants = tuple(item for item in items if isinstance(item, Const))
+    return _membership(t, node.this, constants, node, op="eq", every=False)
+
+
+def _between(t: Translator, node: exp.Expr) -> Expr:
+    if node.args.get("symmetric"):
+        raise refused(node)
+    x, low, high = (node.args[k] for k in ("this", "low", "high"))
+    return both(_compared(t, "ge", x, low, node), _compared(t, "le", x, high, node))
+
+
+def _logic(op: str) -> Handler:
+    def handler(t: Translator, node: exp.Expr) -> Expr:
+        args = tuple(boolean(t, part) for part in _chain(node))
+        return both(*args) if op == "and" else Apply(op, args, BOOL)
+
+    return handler
+
+
+def _chain(node: exp.Expr) -> list[exp.Expr]:
+    """Return what a connector joins; `a OR b OR …`, which some tools write for IN, is one list and not a deep tree."""
+    parts: list[exp.Expr] = []
+    left, kind = node, type(node)
+    while isinstance(left, exp.Connector) and type(left) is kind:
+        parts.append(left.expression)
+        left = left.this
+    parts.append(left if left is not node else node.this)
+    return parts[::-1]
+
+
+def boolean(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a condition."""
+    expr = t.expression(node)
+    if isinstance(expr, Const) and expr.type is not BOOL:
+        expr = coerce(expr, BOOL, t.constants)
+    if expr.type is not BOOL and expr != NULL:
+        raise Unsupported(f"{node.sql('postgres')[:80]} is not a condition", position=position(node))
+    return expr
+
+
+def checked(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a condition on rows, by the bounds of whose columns it can be computed for every row.
+
+    An engine that failed on some row would say that there is such a row.
+
+    Raises:
+        MissingBounds: something in it could overflow.
+    """
+    condition = boolean(t, node)
+    t.known(condition)
+    return condition
+
+
+def _is(t: Translator, node: exp.Expr) -> Expr:
+    arg, what = t.expression(node.this), node.expression
+    if isinstance(what, exp.Null):
+        result: Expr = Apply("is_null", (arg,), BOOL)
+    elif isinstance(what, exp.Boolean):
+        result = Apply("is_true" if what.this else "is_false", (arg,), BOOL)
+    else:
+        raise refused(node)
+    return Apply("not", (result,), BOOL) if node.args.get("negate") else result
+
+
+def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
+    same = compare(t, "same", t.expression(node.this), t.expression(node.expression), node)
+    return Apply("not", (same,), BOOL) if isinstance(node, exp.NullSafeNEQ) else same
+
+
+def _like(t: Translator, node: exp.Expr) -> Expr:
+    arg, pattern = t.expression(node.this), t.expression(node.expression)
+    if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
+        raise Unsupported(
+            "LIKE takes a literal pattern over private rows",
+            hint="Write it as a text: x LIKE 'a%'.",
+            position=position(node),
+        )
+    if t.known(arg).values is not None:
+        return through_shadow(t, node)
+    if pattern.value.endswith("\\") or isinstance(node, exp.ILike):
+        raise Unsupported(
+            "this LIKE needs a column whose `values` are declared",
+            hint="The owner of the data can declare `values` for it in the table's schema file.",
+            position=position(node),
+        )
+    return Apply("like", (arg, pattern), BOOL)
+
+
+def _case(t: Translator, node: exp.Expr) -> Expr:
+    subject = node.args.get("this")
+    conditions, results = [], []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(boolean(t, branch.this))
+        else:
+            conditions.append(compare(t, "eq", t.expression(subject), t.expression(branch.this), node))
+        results.append(t.expression(branch.args["true"]))
+    default = node.args.get("default")
+    results.append(t.expression(default) if default is not None else NULL)
+    results = list(unified(t, results, node))
+    args = [part for pair in zip(conditions, results[:-1], strict=True) for part in pair]
+    return Apply("case", (*args, results[-1]), results[0].type)
+
+
+def unified(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...]:
+    """Return the expressions with one type, as CASE, COALESCE and GREATEST need it."""
+    types = [e.type for e in exprs if e != NULL and not (isinstance(e, Const) and e.type is SqlType.TEXT)]
+    target = types[0] if types else SqlType.TEXT
+    if types and all(x.is_number for x in types):
+        target = wide(*types)
+    elif SqlType.TIMESTAMP in types:
+        target = SqlType.TIMESTAMP
+    return tuple(_converted(t, e, target, node) for e in exprs)
+
+
+def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
+    if isinstance(e, Const):
+        e = coerce(e, target, t.constants)
+        if e.value is None:
+            return Const(None, target)
+    if target is SqlType.TIMESTAMP:
+        e = as_timestamp(e)
+    if e.type is not target and not (e.type.is_number and target.is_number):
+        raise refused(node)
+    if e.type is not target and isinstance(e, Const):
+        return Const(e.value, target)
+    return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e
+
+
+LOGIC: Mapping[type[exp.Expr], Handler] = {
+    exp.And: _logic("and"),
+    exp.Or: _logic("or"),
+    exp.Not: _logic("not"),
+    exp.In: _in,
+    exp.Between: _between,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct_from,
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Case: _case,
+    **dict.fromkeys(_OPS, _comparison),
+}

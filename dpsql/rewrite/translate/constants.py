@@ -1,0 +1,212 @@
+"""Constants of a statement: literals, parameters, and whatever PostgreSQL makes of a constant expression."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.question import Argument
+from dpsql.rewrite.ir.evaluator import TYPES, Oracle
+from dpsql.rewrite.ir.expr import NULL, Const, Span
+from dpsql.rewrite.ir.literal import exact_number, parse_span, parse_value, simplest
+from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.speller import spell
+
+_UNITS = {
+    "day": Span(0, 1, 0), "week": Span(0, 7, 0), "month": Span(1, 0, 0), "year": Span(12, 0, 0), "quarter": Span(3, 0, 0),
+    "hour": Span(0, 0, 3600 * 10**6), "minute": Span(0, 0, 60 * 10**6), "second": Span(0, 0, 10**6),
+}  # fmt: skip
+_AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Where the values of constants come from."""
+
+    arguments: Sequence[Argument]
+    oracle: Oracle
+
+    def of(self, node: exp.Expr) -> Const | Span:
+        """Return the value of an expression without columns.
+
+        Raises:
+            Unsupported: it may not be asked of the shadow, or has a type that is not supported.
+        """
+        simple = self._simple(node)
+        return simple if simple is not None else self._asked(node)
+
+    def items(self, node: exp.Expr) -> tuple[Const, ...] | None:
+        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Array):
+            return tuple(self._scalar(item) for item in node.expressions)
+        text, _ = self.oracle.constant(self.spelled(node).within("pg_catalog.to_json({})"))
+        return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
+
+    def spelled(self, node: exp.Expr, *, queries: bool = False) -> Spelled:
+        """Return the SQL that asks the shadow for `node`, its parameters' values in place.
+
+        Raises:
+            Unsupported: it is not pure and quick, or has something that we do not know.
+        """
+        try:
+            return spell(node, self.arguments, queries=queries)
+        except UnspeakableError:
+            raise Unsupported(
+                f"{node.sql('postgres')[:80]} can't stand beside private rows",
+                hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
+                position=position(node),
+            ) from None
+
+    def _scalar(self, node: exp.Expr) -> Const:
+        value = self.of(node)
+        if isinstance(value, Span):
+            raise Unsupported("intervals can't stand in a list", position=position(node))
+        return value
+
+    def _argument(self, node: exp.Parameter) -> Argument:
+        return self.arguments[int(node.name) - 1]
+
+    def _simple(self, node: exp.Expr) -> Const | Span | None:
+        match node:
+            case exp.Paren():
+                return self.of(node.this)
+            case exp.Null():
+                return NULL
+            case exp.Boolean():
+                return Const(bool(node.this), SqlType.BOOLEAN)
+            case exp.Literal():
+                return Const(str(node.this), SqlType.TEXT) if node.is_string else _number(str(node.this))
+            case exp.Neg():
+                return _negated(self.of(node.this))
+            case exp.Parameter():
+                argument = self._argument(node)
+                return _typed(argument.text, argument.type)
+            case exp.Cast() if isinstance(node.this, exp.Literal) and not node.to.expressions:
+                # What a time with a zone is here depends on the session's.
+                name = str(node.to.sql("postgres")).lower()
+                return (
+                    None if name.startswith("timestamp") and name != "timestamp" else _typed(str(node.this.this), name)
+                )
+            case exp.Interval():
+                return _interval(node)
+        return None
+
+    def _asked(self, node: exp.Expr) -> Const | Span:
+        text, type_ = self.oracle.constant(self.spelled(node))
+        if type_ == "interval" and text is not None:
+            return parse_span(text)
+        value = _typed(text, type_)
+        if value is None:
+            raise Unsupported(
+                f"a constant of type {type_} is not supported beside private rows", position=position(node)
+            )
+        return value
+
+
+def parsed(text: str | None, type_name: str) -> Const:
+    """Return a value that the shadow evaluated.
+
+    Raises:
+        Unsupported: its type can't stand beside private rows.
+    """
+    value = _typed(text, type_name)
+    if value is None:
+        raise Unsupported(f"a value of type {type_name} can't stand beside private rows")
+    return value
+
+
+def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
+    """Return NULL, or a string literal, as the type of what it is compared with; others unchanged."""
+    if const.value is None:
+        return Const(None, type_)
+    if const.type is not SqlType.TEXT or type_ is SqlType.TEXT:
+        return const
+    try:
+        return Const(parse_value(str(const.value), type_), type_)
+    except ValueError:
+        if type_.is_temporal and _AMBIGUOUS.match(str(const.value)):
+            raise Unsupported(f"'{const.value}' may be day first or month first", hint="Write YYYY-MM-DD.") from None
+        literal = exp.Cast(
+            this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
+        )
+        text, _ = constants.oracle.constant(constants.spelled(literal))
+        return Const(None if text is None else _parsed(text, type_), type_)
+
+
+def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
+    try:
+        return parse_value(text, type_)
+    except (ValueError, OverflowError) as error:
+        raise Unsupported(f'"{text}" can\'t be compared with private values', hint="Use a finite value.") from error
+
+
+def _typed(text: str | None, type_: str) -> Const | None:
+    sql_type = TYPES.get({"int": "integer", "varchar": "character varying", "decimal": "numeric"}.get(type_, type_))
+    if sql_type is None:
+        return None
+    return (
+        Const(None if text is None else _parsed_or_none(text, sql_type), sql_type)
+        if _readable(text, sql_type)
+        else None
+    )
+
+
+def _readable(text: str | None, type_: SqlType) -> bool:
+    return text is None or _parsed_or_none(text, type_) is not None
+
+
+def _parsed_or_none(text: str, type_: SqlType) -> bool | int | Fraction | str | None:
+    try:
+        return parse_value(text, type_)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _element(item: object) -> Const:
+    match item:
+        case None:
+            return NULL
+        case bool():
+            return Const(item, SqlType.BOOLEAN)
+        case int():
+            return Const(item, SqlType.BIGINT)
+        case Fraction():
+            return Const(simplest(item), SqlType.NUMERIC)
+        case str():
+            return Const(item, SqlType.TEXT)
+    raise Unsupported("only flat arrays of simple values are supported")
+
+
+def _number(text: str) -> Const:
+    digits = text.replace("_", "")
+    try:
+        value = exact_number(digits)
+    except ValueError as error:
+        raise Unsupported(f"{text[:40]} is too large to be compared with private values") from error
+    if not digits.isdigit() or not isinstance(value, int) or value >= 2**63:
+        return Const(value, SqlType.NUMERIC)
+    return Const(value, SqlType.BIGINT if value >= 2**31 else SqlType.INTEGER)
+
+
+def _negated(value: Const | Span) -> Const | Span | None:
+    if isinstance(value, Span):
+        return value.times(-1)
+    if value.value is None or isinstance(value.value, str) or not value.type.is_number:
+        return None
+    return Const(-value.value, value.type)
+
+
+def _interval(node: exp.Interval) -> Span | None:
+    amount, unit = node.this, node.args.get("unit")
+    if not isinstance(amount, exp.Literal) or unit is None:
+        return None
+    span = _UNITS.get(str(unit.name).lower().removesuffix("s"))
+    return span.times(int(amount.name)) if span and re.fullmatch(r"-?\d+", amount.name) else None

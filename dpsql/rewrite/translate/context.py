@@ -1,0 +1,81 @@
+"""What the translation of one SELECT's expressions knows, and the refusal of what it does not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.expr import Apply, Expr, Span
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.constants import Constants
+from dpsql.rewrite.translate.scope_names import Names
+
+SPAN_TIMES = "span_times"
+"""A constant interval times a whole number: exists only until it is added to a timestamp."""
+ELAPSED, AGE = "time_between", "age_between"
+"""The interval between two times: exists only until a number is made of it."""
+DURATIONS = frozenset({ELAPSED, AGE})
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """One SELECT's names, the statement's constants, and what is known about columns."""
+
+    names: Names
+    constants: Constants
+    known: Callable[[Expr], Facts]
+    handlers: Mapping[type[exp.Expr], "Handler"]
+    public: Callable[[exp.Table], bool]
+    """Says whether a name in FROM means a declared public table."""
+
+    def expression(self, node: exp.Expr) -> Expr:
+        """Return the expression.
+
+        Raises:
+            Unsupported: with the construct that is not allowed over private rows.
+        """
+        return self.value(self.operand(node), node)
+
+    def value(self, operand: Expr | Span, node: exp.Expr) -> Expr:
+        """Return an operand that is no interval.
+
+        Raises:
+            Unsupported: it is one.
+        """
+        if isinstance(operand, Span) or (isinstance(operand, Apply) and operand.op == SPAN_TIMES):
+            raise Unsupported("an interval is not a value of a column here", position=position(node))
+        if isinstance(operand, Apply) and operand.op in DURATIONS:
+            raise Unsupported(
+                "an interval that depends on private rows is not supported as a value",
+                hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
+                position=position(node),
+            )
+        return operand
+
+    def operand(self, node: exp.Expr) -> Expr | Span:
+        """Return the expression, or the interval that a constant is."""
+        if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
+            return self.constants.of(node)
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            raise refused(node)
+        return handler(self, node)
+
+
+Handler = Callable[[Translator, exp.Expr], Expr | Span]
+
+
+def refused(node: exp.Expr) -> Unsupported:
+    """Return the error for a construct that is not known here."""
+    text = node.sql("postgres")[:80]
+    return Unsupported(
+        f"{text} is not supported over private rows",
+        hint="docs/sql.md lists the functions that are.",
+        position=position(node),
+    )
+
+
+def _may_be_constant(node: exp.Expr) -> bool:
+    return node.find(exp.Query, exp.Subquery, exp.Window, exp.Filter, exp.WithinGroup) is None

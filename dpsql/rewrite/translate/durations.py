@@ -1,0 +1,104 @@
+"""Intervals that depend on rows: they exist only inside EXTRACT, or to be compared with a constant interval."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
+from dpsql.rewrite.functions.temporal import span_micros
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
+from dpsql.rewrite.translate.context import AGE, DURATIONS, ELAPSED, Translator, refused
+
+_HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
+_PARTS: Mapping[str, tuple[int, int]] = {
+    "day": (DAY, 0), "hour": (_HOUR, 24), "minute": (_MINUTE, 60), "second": (1, _MINUTE), "epoch": (1, 0),
+}  # fmt: skip
+"""Fields of the time between two others: by how many microseconds it is divided, and what is left off above."""
+
+
+def is_duration(value: Expr | Span) -> bool:
+    """Say whether an operand is an interval that depends on rows."""
+    return isinstance(value, Apply) and value.op in DURATIONS
+
+
+def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate AGE(a, b), and AGE(b), which is counted from today."""
+    nodes = args if len(args) == 2 else [exp.CurrentDate(), *args]
+    times = tuple(as_timestamp(as_moment(t, t.expression(arg))) for arg in nodes)
+    if len(times) != 2 or any(time.type is not SqlType.TIMESTAMP for time in times):
+        raise refused(node)
+    return Apply(AGE, times, SqlType.BIGINT)
+
+
+def part(duration: Apply, field: str, node: exp.Expr) -> Expr:
+    """Return EXTRACT(field FROM duration)."""
+    if duration.op == AGE:
+        return _part_of_age(duration, field, node)
+    if field not in _PARTS:
+        raise Unsupported(
+            f"extract takes one of {', '.join(_PARTS)} of the time between two others", position=position(node)
+        )
+    size, above = _PARTS[field]
+    number: Expr = Apply("elapsed", duration.args, SqlType.BIGINT)
+    if size > 1:
+        number = Apply("div", (number, Const(size, SqlType.BIGINT)), SqlType.BIGINT)
+    if above:
+        number = Apply("mod", (number, Const(above, SqlType.BIGINT)), SqlType.BIGINT)
+    number = Apply("to_double", (number,), SqlType.NUMERIC)
+    if size > 1:
+        return number
+    return Apply("div", (number, Const(_SECOND, SqlType.NUMERIC)), SqlType.NUMERIC)
+
+
+def _part_of_age(duration: Apply, field: str, node: exp.Expr) -> Expr:
+    if field == "second":
+        micros = Apply("age", duration.args, SqlType.NUMERIC, "microseconds")
+        return Apply("div", (micros, Const(_SECOND, SqlType.NUMERIC)), SqlType.NUMERIC)
+    if field not in AGE_FIELDS:
+        raise Unsupported(
+            "extract takes year, month, day, hour, minute or second of an age",
+            hint="extract(epoch FROM t - u) is the time between two others in seconds.",
+            position=position(node),
+        )
+    return Apply("age", duration.args, SqlType.NUMERIC, field)
+
+
+def lengths(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> tuple[Expr, Expr]:
+    """Return two intervals as numbers that compare as they do; PostgreSQL takes a month for 30 days.
+
+    Raises:
+        Unsupported: one is an age, whose months have no length.
+    """
+    return _length(a, node), _length(b, node)
+
+
+def _length(value: Expr | Span, node: exp.Expr) -> Expr:
+    if isinstance(value, Span):
+        return Const((value.months * 30 + value.days) * DAY + value.micros, SqlType.BIGINT)
+    if isinstance(value, Apply) and value.op == ELAPSED:
+        return Apply("elapsed", value.args, SqlType.BIGINT)
+    if is_duration(value):
+        raise Unsupported(
+            "an age can't be compared over private rows",
+            hint="Write extract(year FROM age(…)) >= 18.",
+            position=position(node),
+        )
+    raise refused(node)
+
+
+def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate DATE_BIN with a constant stride and origin."""
+    if len(args) != 3:
+        raise refused(node)
+    stride = t.operand(exp.Cast(this=args[0].copy(), to=exp.DataType.build("interval", dialect="postgres")))
+    x, origin = (as_timestamp(as_moment(t, t.expression(arg))) for arg in args[1:])
+    if x.type is not SqlType.TIMESTAMP or not isinstance(origin, Const) or not isinstance(origin.value, int):
+        raise refused(node)
+    if not isinstance(stride, Span) or stride.months or not 0 < span_micros(stride) <= LONGEST_BIN:
+        raise Unsupported("date_bin takes a constant stride of at most 366 days here", position=position(node))
+    return Apply("date_bin", (x,), SqlType.TIMESTAMP, f"{span_micros(stride)} {origin.value}")

@@ -1,0 +1,252 @@
+"""From the nodes of one scope to facts: its relation, its keys, its aggregates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.policy.model import Policy, Role, Table
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.joined import equated_with_key
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.relation import Join, Relation, Source, filtered, ref, scan
+from dpsql.rewrite.syntax.columns import output_name
+from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.scopes import declared
+from dpsql.rewrite.translate.comparisons import checked, compare
+from dpsql.rewrite.translate.constants import Constants
+from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.scope_names import Names
+from dpsql.rewrite.translate.translator import translator
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """What following private rows through a query needs: the policy, who asks, constants, and facts about columns."""
+
+    policy: Policy
+    role: Role
+    constants: Constants
+    declared: Declared
+
+    def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
+        """Return the rows that a SELECT aggregates, and the translator of its expressions."""
+        relation, names = self._from(select, ctes)
+        t = translator(names, self.constants, self.known, partial(self._public, ctes))
+        where = select.args.get("where")
+        if where is not None:
+            relation = filtered(relation, checked(t, where.this))
+        _require_unique_joins(relation)
+        return relation, t
+
+    def known(self, expr: Expr) -> Facts:
+        """Return the facts about an expression by the declarations alone."""
+        return facts(expr, self.declared.env(refs(expr)))
+
+    def _public(self, ctes: Mapping[str, exp.CTE], table: exp.Table) -> bool:
+        """Say whether a name in FROM means a declared public table."""
+        found = declared(table, self.policy)
+        hidden = fold(table.this) in ctes and not table.args.get("db")
+        return found is not None and found.public and not hidden
+
+    def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
+        from_ = select.args.get("from_")
+        if from_ is None:
+            raise Unsupported("nothing stands in FROM", hint="Name the protected table there.")
+        first = from_.this
+        joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
+        relation, alias = self._item(first, ctes)
+        if relation.protected.public:
+            return self._public_first(relation, alias, joins, ctes)
+        names = Names({alias: relation.columns})
+        for join in joins:
+            relation, names = self._join(relation, names, join, ctes)
+        return relation, names
+
+    def _public_first(
+        self, public: Relation, alias: str, joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
+    ) -> tuple[Relation, Names]:
+        """Follow `FROM public JOIN protected …` by taking the protected table first: an inner join is symmetric."""
+        if not joins:
+            return public, Names({alias: public.columns})
+        if len(public.sources) > 1:
+            raise Unsupported("write the protected table first in FROM")
+        first, *rest = joins
+        if _side(first) is not Join.INNER:
+            raise Unsupported("write the protected table on the left of the join", position=position(first))
+        relation, other = self._item(first.this, ctes)
+        relation, names = self._attach(relation, Names({other: relation.columns}), (public, alias), first, ctes)
+        for join in rest:
+            relation, names = self._join(relation, names, join, ctes)
+        return relation, names
+
+    def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
+        """Return one element of FROM with its alias."""
+        alias = item.args.get("alias")
+        name = fold(alias.this) if isinstance(alias, exp.TableAlias) and alias.this else ""
+        if isinstance(item, exp.Subquery):
+            relation = self._query(item.this, ctes)
+        elif isinstance(item, exp.Table):
+            name = name or fold(item.this)
+            relation = self._table(item, ctes)
+        else:
+            raise Unsupported(
+                "private rows can be joined with declared public tables only",
+                hint="Aggregate first, in a subquery, and join the answer.",
+                position=position(item),
+            )
+        return _renamed(relation, alias), name
+
+    def _table(self, item: exp.Table, ctes: Mapping[str, exp.CTE]) -> Relation:
+        name = fold(item.this)
+        if not item.args.get("db") and name in ctes:
+            inner = {k: v for k, v in ctes.items() if k != name}
+            return self._query(ctes[name].this, inner)
+        table = declared(item, self.policy)
+        if table is None:
+            raise Unsupported(
+                f"private rows can be joined with declared public tables only, not with {item.sql('postgres')[:80]}",
+                hint="Aggregate first, in a subquery, and join the answer.",
+                position=position(item),
+            )
+        self._granted(table, item)
+        return scan(table)
+
+    def _granted(self, table: Table, item: exp.Table) -> None:
+        if not table.public and self.role.tables is not None and table.name not in self.role.tables:
+            raise AccessDenied(
+                f'permission denied for table "{table.name}"',
+                hint=f'The role "{self.role.name}" may use: {", ".join(sorted(self.role.tables)) or "no table"}.',
+                position=position(item),
+            )
+
+    def _query(self, query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Relation:
+        """Return a pass-through query as a relation."""
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        if not isinstance(query, exp.Select):
+            raise Unsupported(
+                "private rows can only pass through SELECT … FROM … WHERE …",
+                hint="Aggregate each query by itself, and put the answers together.",
+                position=position(query),
+            )
+        own = query.args.get("with_")
+        visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
+        relation, t = self.scope(query, visible)
+        return replace(relation, columns=_outputs(query, t))
+
+    def _join(
+        self, relation: Relation, names: Names, join: exp.Join, ctes: Mapping[str, exp.CTE]
+    ) -> tuple[Relation, Names]:
+        return self._attach(relation, names, self._item(join.this, ctes), join, ctes)
+
+    def _attach(
+        self,
+        relation: Relation,
+        names: Names,
+        other: tuple[Relation, str],
+        join: exp.Join,
+        ctes: Mapping[str, exp.CTE],
+    ) -> tuple[Relation, Names]:
+        """Return the relation joined with a public table, and what names then mean."""
+        right, alias = other
+        side, by, table = _side(join), len(relation.sources), right.protected
+        columns = {name: ref(by, table, column, optional=side is Join.LEFT) for name, column in _plain(right, join)}
+        both_sides = Names({**names.tables, alias: columns}, names.merged)
+        t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
+        on, merged = _condition(t, join, names, columns)
+        joined = replace(relation, sources=(*relation.sources, Source(table, side, on)))
+        return replace(joined, columns={**relation.columns, **columns}), replace(both_sides, merged=merged)
+
+
+def _condition(
+    t: Translator, join: exp.Join, left: Names, right: Mapping[str, Expr]
+) -> tuple[Expr, Mapping[str, Expr]]:
+    """Return the condition of a join, and the columns that USING has merged so far."""
+    on, using = join.args.get("on"), join.args.get("using")
+    if not using:
+        return TRUE if on is None else checked(t, on), left.merged
+    pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
+    found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
+    missing = [name for name in pairs if name not in right]
+    if missing:
+        raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', position=position(join))
+    conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
+    return both(*conditions), {**left.merged, **found}
+
+
+def _side(join: exp.Join) -> Join:
+    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
+    if method or kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
+        raise Unsupported(
+            f"{' '.join(filter(None, (method, side, kind)))} JOIN of private rows is not supported",
+            hint="Use JOIN or LEFT JOIN with the protected table on the left.",
+            position=position(join),
+        )
+    return Join.LEFT if side == "LEFT" else Join.INNER
+
+
+def _plain(relation: Relation, join: exp.Join) -> list[tuple[str, str]]:
+    """Return the columns of a joined public table as (visible name, column), if nothing else was done to it."""
+    if len(relation.sources) > 1 or not relation.protected.public:
+        raise Unsupported(
+            "private rows can be joined with one public table at a time",
+            hint="A join of two protected tables is not supported yet.",
+            position=position(join),
+        )
+    columns = [(name, e.name) for name, e in relation.columns.items() if isinstance(e, Ref)]
+    if relation.where != TRUE or len(columns) < len(relation.columns):
+        raise Unsupported(
+            "join the public table itself, not a query over it",
+            hint="Its conditions may stand in ON or WHERE.",
+            position=position(join),
+        )
+    return columns
+
+
+def _require_unique_joins(relation: Relation) -> None:
+    """Refuse a joined public table unless its unique key is fixed by the row it is joined to."""
+    for index, source in enumerate(relation.sources):
+        if index == 0 or source.table.key is None:
+            _refuse_keyless(source, index)
+            continue
+        if not equated_with_key(relation, index):
+            raise Unsupported(
+                f'the join with "{source.table.name}" must be on its key',
+                hint=f"Write … JOIN {source.table.name} ON … = {source.table.name}.{source.table.key}.",
+            )
+
+
+def _refuse_keyless(source: Source, index: int) -> None:
+    if index:
+        raise Unsupported(
+            f'the public table "{source.table.name}" has no declared key, so it can\'t be joined with private rows',
+            hint=f"The owner of the data can declare `key:` in {source.table.file or 'its schema file'}.",
+        )
+
+
+def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
+    """Return the output columns of a pass-through SELECT; one that can't be translated is left out until it is used."""
+    columns: dict[str, Expr] = {}
+    for output in query.expressions:
+        if isinstance(output, exp.Star):
+            columns |= dict(t.names.all())
+        elif isinstance(output, exp.Column) and isinstance(output.this, exp.Star):
+            columns |= dict(t.names.all(fold(output.args.get("table"))))
+        else:
+            columns[output_name(output)] = t.expression(output.unalias())
+    return columns
+
+
+def _renamed(relation: Relation, alias: exp.Expr | None) -> Relation:
+    """Return the relation with the column names of `AS t (a, b)`."""
+    new = [fold(column) for column in (alias.args.get("columns") or ())] if isinstance(alias, exp.TableAlias) else []
+    if not new:
+        return relation
+    old = list(relation.columns.items())
+    names = [*new, *(name for name, _ in old[len(new) :])]
+    return replace(relation, columns={name: e for name, (_, e) in zip(names, old, strict=False)})

@@ -1,0 +1,43 @@
+"""Which expression a name stands for inside one SELECT: PostgreSQL's rules, over what FROM offers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.syntax.identifiers import fold, position
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The tables of a FROM clause by alias, each with its columns in order."""
+
+    tables: Mapping[str, Mapping[str, Expr]]
+    merged: Mapping[str, Expr] = field(default_factory=dict)
+    """What USING made one column of: the left side's, for a bare name."""
+
+    def find(self, column: exp.Column) -> Expr:
+        """Return what `column` stands for.
+
+        Raises:
+            Unsupported: nothing here has that name, or more than one does.
+        """
+        name, table = fold(column.this), fold(column.args.get("table"))
+        if not table and name in self.merged:
+            return self.merged[name]
+        places = [self.tables.get(table, {})] if table else list(self.tables.values())
+        found = [place[name] for place in places if name in place]
+        if len(found) != 1:
+            what = "is not a column of a protected table here" if not found else "is ambiguous"
+            hint = "\\d and dpsql.columns show what there is." if not found else "Write the table's name before it."
+            raise Unsupported(f'"{column.sql()}" {what}', hint=hint, position=position(column))
+        return found[0]
+
+    def all(self, table: str = "") -> list[tuple[str, Expr]]:
+        """Return what `*` or `table.*` stands for."""
+        pairs = [pair for alias, place in self.tables.items() if table in ("", alias) for pair in place.items()]
+        if table:
+            return pairs
+        return [*self.merged.items(), *(pair for pair in pairs if pair[0] not in self.merged)]

@@ -1,0 +1,57 @@
+"""Subqueries over public tables inside conditions on private rows: the shadow answers them at planning, as constants."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.expr import Const, Expr, Span
+from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
+from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.translate.constants import parsed
+from dpsql.rewrite.translate.context import Handler, Translator
+from dpsql.rewrite.translate.speller import spell
+
+
+def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
+    """Return the values of the one column of a public query.
+
+    Raises:
+        Unsupported: it reads anything but declared public tables, or does more than SELECT … FROM … WHERE … GROUP BY.
+    """
+    texts, type_name = t.constants.oracle.column(_text(t, query))
+    return tuple(parsed(text, type_name) for text in texts)
+
+
+def scalar(t: Translator, node: exp.Expr) -> Expr | Span:
+    """Translate a scalar subquery over public tables."""
+    text, type_name = t.constants.oracle.constant(_text(t, node.this).within("({})"))
+    return parsed(text, type_name)
+
+
+def _text(t: Translator, query: exp.Expr) -> Spelled:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    tables = [fold(table.this) for table in query.find_all(exp.Table)]
+    known = all(t.public(table) for table in query.find_all(exp.Table))
+    try:
+        if tables and known and _closed(query):
+            return spell(query, t.constants.arguments, queries=True)
+    except UnspeakableError:
+        pass
+    raise Unsupported(
+        "a subquery among private rows can read declared public tables only",
+        hint="Write the values as a list, or join the public table on its key.",
+        position=position(query),
+    )
+
+
+def _closed(query: exp.Expr) -> bool:
+    """Return whether every qualified column belongs to a table of the subquery, so that it does not look outside."""
+    own = {fold(alias.this) for alias in query.find_all(exp.TableAlias)} | {
+        fold(x.this) for x in query.find_all(exp.Table)
+    }
+    return all(fold(column.args.get("table")) in {"", *own} for column in query.find_all(exp.Column))
+
+
+LOOKUPS: Mapping[type[exp.Expr], Handler] = {exp.Subquery: scalar}

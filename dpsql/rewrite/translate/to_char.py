@@ -1,0 +1,47 @@
+"""TO_CHAR over a bounded time: the shadow writes every unit of time that can occur, the engine sees the map."""
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.analysis.keys import domain
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, refs
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.arithmetic import as_timestamp
+from dpsql.rewrite.translate.context import Translator, refused
+from dpsql.rewrite.translate.value_map import MAX_VALUES, mapped, through_shadow
+
+_PATTERNS = (
+    ("second", ("SSSS", "SS")),
+    ("minute", ("MI",)),
+    ("hour", ("HH24", "HH12", "HH", "AM", "PM", "A.M.", "P.M.")),
+    ("day", ("DDD", "DD", "DAY", "DY", "D", "IDDD", "ID", "IW", "WW", "W", "J")),
+    ("month", ("MONTH", "MON", "MM", "RM")),
+    ("quarter", ("Q",)),
+    ("year", ("YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "CC")),
+)
+"""The templates of PostgreSQL's formats, from the finest unit of time that they show to the coarsest."""
+
+
+def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate the formatting of a time; of anything else, as a function of a column with few values."""
+    arg = as_timestamp(t.expression(args[0])) if len(args) == 2 else None
+    if arg is None or arg.type is not SqlType.TIMESTAMP or t.known(arg).values is not None:
+        return through_shadow(t, node)
+    pattern = t.expression(args[1])
+    if not isinstance(pattern, Const) or not isinstance(pattern.value, str):
+        raise Unsupported("to_char takes a literal format over private rows", position=position(node))
+    truncated = Apply("date_trunc", (arg,), SqlType.TIMESTAMP, _unit(pattern.value, node))
+    values = tuple(v for v in domain(truncated, {r: t.known(r) for r in refs(arg)}, MAX_VALUES) if v is not None)
+    return mapped(t, truncated, values, exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()]))
+
+
+def _unit(pattern: str, node: exp.Expr) -> str:
+    """Return the finest unit of time that a format shows."""
+    upper = pattern.upper()
+    if "MS" in upper or "US" in upper or "FF" in upper:
+        raise refused(node)
+    for unit, templates in _PATTERNS:
+        if any(template in upper for template in templates):
+            return unit
+    raise Unsupported(f"to_char format '{pattern}' shows no time", position=position(node))

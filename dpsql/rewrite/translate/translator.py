@@ -1,0 +1,40 @@
+"""From sqlglot's tree of a row-level expression to ours: every class is handled by name here or refused.
+
+The result is typed as PostgreSQL types it, so that integer division, for one, is decided here and not by an engine.
+"""
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from dpsql.rewrite.ir.expr import Expr, Span
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.translate.arithmetic import ARITHMETIC
+from dpsql.rewrite.translate.calls import CALLS
+from dpsql.rewrite.translate.comparisons import LOGIC
+from dpsql.rewrite.translate.constants import Constants
+from dpsql.rewrite.translate.context import Handler, Translator
+from dpsql.rewrite.translate.scope_names import Names
+from dpsql.rewrite.translate.subqueries import LOOKUPS
+from dpsql.rewrite.translate.value_map import SHADOWED
+
+
+def _column(t: Translator, node: exp.Expr) -> Expr:
+    assert isinstance(node, exp.Column)
+    return t.names.find(node)
+
+
+def _inner(t: Translator, node: exp.Expr) -> Expr | Span:
+    return t.operand(node.this)
+
+
+HANDLERS: Mapping[type[exp.Expr], Handler] = {
+    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **SHADOWED, **LOOKUPS,
+}  # fmt: skip
+
+
+def translator(
+    names: Names, constants: Constants, known: Callable[[Expr], Facts], public: Callable[[exp.Table], bool]
+) -> Translator:
+    """Return the translator of one SELECT's expressions."""
+    return Translator(names, constants, known, HANDLERS, public)

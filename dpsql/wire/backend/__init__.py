@@ -1,0 +1,1 @@
+"""The wire's own sessions in the shadow."""

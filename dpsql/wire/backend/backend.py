@@ -1,0 +1,168 @@
+"""One session in the shadow, as a client's session uses it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
+from dpsql.wire.protocol.replies import Kind, Message, Owed, Replies
+
+_PROTOCOL = 0x30000
+
+
+class ShadowLostError(ConnectionError):
+    """The shadow ended the session."""
+
+
+class ShadowRefusedError(Exception):
+    """The shadow answered one of our own messages with an error, and now ignores what comes before a Sync."""
+
+    def __init__(self, body: bytes, replies: tuple[Message, ...]) -> None:
+        """`body` is the ErrorResponse's, `replies` what came before it."""
+        super().__init__(error_fields(body).get(b"M", b"").decode(errors="replace"))
+        self.body = body
+        self.replies = replies
+
+    @property
+    def sqlstate(self) -> str:
+        """Return the error's code."""
+        return error_fields(self.body).get(b"C", b"XX000").decode()
+
+
+class Backend(asyncio.Protocol):
+    """A connection to the shadow: `send` what the client asked for, `ask` what we want to know."""
+
+    def __init__(
+        self, deliver: Callable[[bytes], None], ready: Callable[[bool], None], lost: Callable[[], None]
+    ) -> None:
+        """`deliver` takes bytes for the client, `ready` hears of each ReadyForQuery, `lost` of the end."""
+        self.replies = Replies(ready)
+        self.key = b""
+        """What a cancel request must show."""
+        self._deliver = deliver
+        self._lost = lost
+        self._transport: asyncio.Transport | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:  # noqa: D102
+        self.replies.passed += len(data)
+        out = self.replies.sort(data)
+        if out:
+            self._deliver(out)
+        if self._waiting is not None and self.replies.is_settled:
+            self._wake(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
+        self._transport = None
+        self._writable.set()
+        self._wake(ShadowLostError("the shadow ended the session"))
+        self._lost()
+
+    def pause_writing(self) -> None:  # noqa: D102
+        self._writable.clear()
+
+    def resume_writing(self) -> None:  # noqa: D102
+        self._writable.set()
+
+    # What the session calls.
+
+    async def start(self, options: dict[str, str], secret: str) -> None:
+        """Begin the session; `secret` is what the shadow asks for, and is sent before it does.
+
+        Raises:
+            ShadowRefusedError: when the shadow does not want it.
+            ShadowLostError: when it goes.
+        """
+        collected: list[Message] = []
+        self.replies.owe(Owed(Kind.STARTUP, collected))
+        body = b"".join(text(part) for pair in options.items() for part in pair) + b"\0"
+        self._write(uint32(len(body) + 8) + uint32(_PROTOCOL) + body + message(b"p", text(secret)))
+        await self._wait()
+        _raise_error(collected)
+        self.key = next(body for kind, body in collected if kind == b"K")
+
+    def send(self, raw: bytes, owed: Owed | None = None) -> None:
+        """Send a message; `owed` says what becomes of its replies."""
+        if owed is not None:
+            self.replies.owe(owed)
+        self._write(raw)
+
+    async def settle(self) -> None:
+        """Wait until all replies have come (or copied data is waited for).
+
+        Raises:
+            ShadowLostError: when the shadow goes.
+        """
+        if self.replies.is_settled:
+            return
+        self._write(FLUSH)  # replies may otherwise stay in the shadow's buffer for ever
+        await self._wait()
+
+    async def ask(self, *messages: tuple[Kind, bytes]) -> tuple[Message, ...]:
+        """Send messages of our own and return their replies; the client sees nothing of it. No reply may be owed.
+
+        Raises:
+            ShadowRefusedError: on the first error.
+            ShadowLostError: when the shadow goes.
+        """
+        collected: list[Message] = []
+        for kind, _ in messages:
+            self.replies.owe(Owed(kind, collected))
+        self._write(b"".join(raw for _, raw in messages) + FLUSH)
+        await self._wait()
+        _raise_error(collected)
+        return tuple(collected)
+
+    async def drain(self) -> None:
+        """Wait until the shadow takes more."""
+        if not self._writable.is_set():
+            await self._writable.wait()
+
+    def pause(self) -> None:
+        """Read nothing more until `resume`: the client is slow."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """End the session."""
+        if self._transport is not None:
+            self._transport.write(TERMINATE)
+            self._transport.close()
+
+    def _write(self, raw: bytes) -> None:
+        if self._transport is None:
+            raise ShadowLostError("the shadow ended the session")
+        self._transport.write(raw)
+
+    async def _wait(self) -> None:
+        if self.replies.is_settled:
+            return
+        self._waiting = asyncio.get_running_loop().create_future()
+        await self._waiting
+
+    def _wake(self, failed: Exception | None) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is None or waiting.done():
+            return
+        if failed is None:
+            waiting.set_result(None)
+        else:
+            waiting.set_exception(failed)
+
+
+def _raise_error(collected: list[Message]) -> None:
+    for place, (kind, body) in enumerate(collected):
+        if kind == b"E":
+            raise ShadowRefusedError(body, tuple(collected[:place]))

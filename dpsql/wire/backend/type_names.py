@@ -1,0 +1,40 @@
+"""PostgreSQL's own spelling of types, asked once for each type and modifier."""
+
+from dpsql.wire.backend.backend import Backend
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.replies import Kind
+
+_NAME = b"_dpsql_types"
+_FIRST_OF_USERS = 16384  # oids from here on belong to things made in the database, and may change
+
+
+class TypeNames:
+    """The spellings known so far, for all sessions of one shadow."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], str] = {}
+
+    async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+        """Return `format_type(oid, typmod)` for each pair, whatever the search path, from the shadow where it is not known.
+
+        Raises:
+            ShadowRefusedError: when the shadow can't be asked.
+        """
+        missing = [pair for pair in dict.fromkeys(types) if pair not in self._known]
+        fresh = await _ask(backend, missing) if missing else {}
+        self._known |= {pair: name for pair, name in fresh.items() if pair[0] < _FIRST_OF_USERS}
+        return tuple(fresh.get(pair) or self._known[pair] for pair in types)
+
+
+async def _ask(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    calls = (f"dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
+    replies = await backend.ask(
+        (Kind.CLOSE, messages.close(b"S", _NAME)),
+        (Kind.PARSE, messages.parse(_NAME, f"SELECT {', '.join(calls)}".encode())),
+        (Kind.BIND, messages.bind(_NAME, _NAME, bytes(6))),
+        (Kind.EXECUTE, messages.execute(_NAME)),
+        (Kind.CLOSE, messages.close(b"P", _NAME)),
+        (Kind.CLOSE, messages.close(b"S", _NAME)),
+    )
+    row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+    return {pair: (name or b"text").decode() for pair, name in zip(pairs, row, strict=True)}

@@ -1,0 +1,1 @@
+"""What becomes of each message of a client's session."""

@@ -1,0 +1,79 @@
+"""Which kinds of statement may reach the shadow: those named here, and no others.
+
+The shadow's privileges take away most of the rest by themselves; here the client is told what it can do instead.
+"""
+
+from dpsql.errors import AccessDenied, DpsqlError, SyntaxFailed, Unsupported
+from dpsql.lexer.kinds import kind
+from dpsql.lexer.reader import Reader
+from dpsql.wire.intercept.settings import refused_setting
+
+_PASSED = frozenset({
+    "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "TRUNCATE TABLE",
+    "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE",
+    "RESET", "SHOW", "DISCARD", "EXECUTE", "DEALLOCATE", "DECLARE CURSOR", "FETCH", "MOVE", "CLOSE CURSOR", "UNLISTEN",
+    "CREATE TABLE", "CREATE INDEX", "ALTER TABLE", "ALTER INDEX", "DROP TABLE", "DROP INDEX", "DROP VIEW",
+})  # fmt: skip
+_UNSUPPORTED = ("LISTEN", "NOTIFY", "LOAD", "CALL", "DO")
+_INSIDE = ("PREPARE", "EXPLAIN")
+_NEVER_INTO = ("insert", "update", "delete", "merge")
+"""First words of statements that have no INTO but their own."""
+_EXPLAINED = ("analyze", "analyse", "verbose")
+
+
+def refusal(reader: Reader) -> DpsqlError | None:
+    """Return why the statement whose first token is next may not reach the shadow; None if it may.
+
+    Raises:
+        DpsqlError: where it can't be read.
+    """
+    first = reader.token
+    found = kind(reader)
+    match found:
+        case None:
+            return SyntaxFailed(f'syntax error at or near "{first.text}"', position=first.start + 1)
+        case "SET":
+            return refused_setting(reader)
+        case "EXPLAIN":
+            reader.skip_parentheses()
+            while reader.skip(*_EXPLAINED):
+                pass
+            return _explained(reader)
+        case "PREPARE":
+            return _prepared(reader)
+        case _ if found in _PASSED:
+            return None
+        case _ if found in _UNSUPPORTED:
+            return Unsupported(f"{found} is not supported")
+        case _:
+            return _denied(found)
+
+
+def _explained(reader: Reader) -> DpsqlError | None:
+    """Return why a statement may not be explained: EXPLAIN ANALYZE runs it, and no event trigger fires for it."""
+    first = reader.word
+    failed = refusal(reader)
+    if failed is not None or first in _NEVER_INTO:
+        return failed
+    creates = first == "create"
+    while not creates and not reader.is_at_end:
+        creates = reader.take().word == "into"
+    hint = "EXPLAIN its SELECT, without INTO."
+    return Unsupported("EXPLAIN of what creates or fills a table is not supported", hint=hint) if creates else None
+
+
+def _prepared(reader: Reader) -> DpsqlError | None:
+    if reader.skip("transaction"):
+        return None
+    reader.name()
+    reader.skip_parentheses()
+    return refusal(reader) if reader.skip("as") else None
+
+
+def _denied(found: str) -> AccessDenied:
+    verb, _, thing = found.lower().partition(" ")
+    if verb not in ("create", "alter", "drop"):
+        return AccessDenied(f"permission denied for {found}", hint="Clients read, and keep temporary tables.")
+    article = "an" if thing[:1] in "aeio" else "a"
+    hint = "Create a temporary table." if verb == "create" else None
+    return AccessDenied(f"permission denied to {verb} {article} {thing}", hint=hint)

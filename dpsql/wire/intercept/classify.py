@@ -1,0 +1,96 @@
+"""What a statement is to the wire: private, prepared or executed by name, refused here, or (None) the shadow's alone.
+
+Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (`allowed.py`).
+"""
+
+from dataclasses import dataclass
+
+from dpsql.errors import DpsqlError
+from dpsql.lexer.kinds import kind
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.split import statements
+from dpsql.question import Question
+from dpsql.wire.intercept.allowed import refusal
+
+_RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"})
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """A statement that the gateway answers."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """`PREPARE name AS inner`."""
+
+    name: str
+    inner: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteNamed:
+    """`EXECUTE name (arguments)`."""
+
+    text: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A statement that fails when it is run."""
+
+    error: DpsqlError
+
+
+Statement = Private | Prepare | ExecuteNamed | Denied
+
+
+def read(text: str) -> Prepare | ExecuteNamed | Denied | None:
+    """Return what the words of one statement say; None if the gateway, or else the shadow, has to say more."""
+    try:
+        reader = _begun(text)
+        if reader.is_at_end:
+            return None
+        error = refusal(reader)
+        if error is not None:
+            return Denied(error)
+        reader = _begun(text)
+        if reader.skip("prepare") and reader.word != "transaction":
+            return _prepare(text, reader)
+        return _execute(text, reader) if reader.skip("execute") else None
+    except DpsqlError as failed:
+        return Denied(failed)
+
+
+def _begun(text: str) -> Reader:
+    """Return a reader at the first token that is no semicolon: statements may be empty."""
+    reader = Reader(text)
+    while reader.skip(";"):
+        pass
+    return reader
+
+
+def _prepare(text: str, reader: Reader) -> Prepare | None:
+    name = reader.name()
+    reader.skip_parentheses()
+    at = reader.token.end
+    return Prepare(name, text[at:]) if name is not None and reader.skip("as") else None
+
+
+def _execute(text: str, reader: Reader) -> ExecuteNamed | None:
+    name = reader.name()
+    start, end = reader.skip_parentheses() or (0, 0)
+    return None if name is None else ExecuteNamed(text, name, text[start:end].strip())
+
+
+def is_restoring(text: str) -> bool:
+    """Return whether a text changes settings or ends a transaction, and does nothing else."""
+    try:
+        kinds = {kind(Reader(text[start:end])) for start, end in statements(text)}
+    except DpsqlError:
+        return False
+    return kinds <= _RESTORING

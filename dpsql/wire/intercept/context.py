@@ -1,0 +1,177 @@
+"""What both protocols, simple and extended, share in a session: who asks, what a statement is, what was prepared."""
+
+import logging
+import re
+from collections.abc import Callable
+
+from dpsql.errors import DpsqlError, InternalError, Unsupported
+from dpsql.lexer.tokens import TEXTS, Sort, tokens
+from dpsql.question import Answers, Asker
+from dpsql.wire.backend.backend import Backend, ShadowRefusedError
+from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, is_restoring, read
+from dpsql.wire.intercept.execution import Runner
+from dpsql.wire.intercept.interceptor import Asking
+from dpsql.wire.intercept.prepared import Names, Prepared
+from dpsql.wire.intercept.settings import not_in, unread
+from dpsql.wire.protocol.encodings import codec_of, decoded
+from dpsql.wire.protocol.replies import Kind, Owed
+
+_SIGNAL = re.compile(r"pg_(?:cancel|terminate)_backend", re.IGNORECASE)
+_MOST_SIGNALS = 16
+_LOOKED_AT = 10_000  # tokens
+
+_LOG = logging.getLogger("dpsql.wire")
+
+
+class SkippedError(Exception):
+    """The shadow has failed, the client knows, and nothing is looked at before the next Sync."""
+
+
+class Desk:
+    """One client's session in the shadow, as the parts of the wire that run statements see it."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        asking: Asking,
+        answers: Answers,
+        asker: Asker,
+        write: Callable[[bytes], None],
+        signal: Callable[[int], None],
+    ) -> None:
+        """`write` sends to the client, `signal` cancels another session of the same user by its number."""
+        self.backend = backend
+        self.names = Names()
+        self.runner = Runner(backend, asking, write)
+        self._asking = asking
+        self._answers = answers
+        self._asker = asker
+        self._signal = signal
+        self._asked: tuple[str, str] | None = None
+
+    def ready(self, in_transaction: bool) -> None:
+        """Hear of a ReadyForQuery."""
+        self._asked = None
+        self.names.ready(in_transaction, settled=self.backend.replies.is_settled)
+
+    async def text(self, raw: bytes) -> str:
+        """Return what the client wrote, with the tokens that PostgreSQL sees in it.
+
+        Raises:
+            DpsqlError: it can't be read, or the session is such that nothing can.
+            SkippedError: the shadow would not look at it.
+            ShadowLostError: when the shadow goes.
+        """
+        if self._reads and raw.isascii() and b"\\" not in raw:
+            return raw.decode("ascii")
+        await self._be_certain()
+        if not self._reads and raw.isascii() and b"\\" not in raw and is_restoring(raw.decode("ascii")):
+            return raw.decode("ascii")
+        codec = self._codec()
+        text = decoded(raw, codec)
+        if text is None:
+            raise not_in(self._reading[0])
+        return text
+
+    async def codec(self) -> str:
+        """Return what reads and writes the client's texts.
+
+        Raises:
+            DpsqlError: the session is such that nothing can be read.
+            SkippedError: the shadow would not look at it.
+            ShadowLostError: when the shadow goes.
+        """
+        await self._be_certain()
+        return self._codec()
+
+    def check(self) -> None:
+        """Check that the session, which has just begun, is one that we read.
+
+        Raises:
+            DpsqlError: when it is not.
+        """
+        self._codec()
+
+    def inspect(self, text: str) -> Statement | None:
+        """Return what `text` is to us; None if it is the shadow's alone."""
+        found = read(text)
+        if found is not None:
+            return found
+        self._pass_signals(text)
+        try:
+            question = self._answers.examine(text, self._asker)
+        except DpsqlError as failed:
+            return Denied(failed)
+        except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
+            _LOG.exception("a statement could not be examined")
+            return Denied(InternalError())
+        return None if question is None else Private(question)
+
+    def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
+        """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it."""
+        inner = self.inspect(prepare.inner)
+        prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Private) else None
+        name = prepare.name.encode(codec)
+        if prepared is not None:
+            self.names.expect_statement(name)
+        owed = Owed(Kind.EXECUTE, confirmed=lambda: self.names.parsed(name, prepared))
+        self.backend.send(raw, owed)
+
+    def named(self, execute: ExecuteNamed, codec: str) -> tuple[Private, Prepared] | None:
+        """Return the private statement that an EXECUTE means; None if it is the shadow's alone."""
+        prepared = self.names.statements.get(execute.name.encode(codec))
+        if prepared is None or not isinstance(prepared.statement, Private):
+            return None
+        return prepared.statement, prepared
+
+    @property
+    def _reading(self) -> tuple[str, str]:
+        """Return the last that is known of the encoding and of `standard_conforming_strings`."""
+        told = self.backend.replies.parameters
+        return self._asked or (told.get("client_encoding", ""), told.get("standard_conforming_strings", ""))
+
+    @property
+    def _reads(self) -> bool:
+        encoding, strings = self._reading
+        return codec_of(encoding) is not None and strings == "on"
+
+    def _codec(self) -> str:
+        encoding, strings = self._reading
+        codec = codec_of(encoding)
+        if codec is None:
+            raise unread()
+        if strings != "on":
+            raise Unsupported(
+                "statements are read with standard_conforming_strings = on only",
+                hint="SET standard_conforming_strings = on",
+            )
+        return codec
+
+    async def _be_certain(self) -> None:
+        """Learn how the session reads texts now; what was sent and not answered may change it."""
+        replies = self.backend.replies
+        if replies.is_certain:
+            return
+        await self.backend.settle()
+        if replies.skipping:
+            raise SkippedError
+        if replies.is_certain:
+            return
+        try:
+            self._asked = await self._asking.reading(self.backend)
+        except ShadowRefusedError as refused:
+            self.runner.tell(refused.body)
+            raise SkippedError from None
+        replies.is_certain = True
+
+    def _pass_signals(self, text: str) -> None:
+        """Stop what the gateway does for the sessions that a statement would stop in the shadow."""
+        if _SIGNAL.search(text) is None:
+            return
+        numbers: set[int] = set()
+        for _, token in zip(range(_LOOKED_AT), tokens(text), strict=False):
+            digits = token.text.strip("'") if token.sort in TEXTS else token.text
+            if token.sort in TEXTS | {Sort.NUMBER} and digits.isdecimal() and len(digits) < 10:
+                numbers.add(int(digits))
+        for number in sorted(numbers)[:_MOST_SIGNALS]:
+            self._signal(number)

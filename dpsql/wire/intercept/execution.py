@@ -1,0 +1,125 @@
+"""Puts the answer to a private statement into the client's portal, or tells the client why not."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dpsql.errors import DpsqlError, InternalError, QueryCanceled, Refusal
+from dpsql.question import Cancellation
+from dpsql.wire.backend.backend import Backend, ShadowRefusedError
+from dpsql.wire.intercept.classify import ExecuteNamed, Private
+from dpsql.wire.intercept.interceptor import EXPLAIN, Asked, Asking, failed_probe
+from dpsql.wire.intercept.prepared import Prepared
+from dpsql.wire.intercept.refusal import moved, refuse, unplaced
+from dpsql.wire.protocol import messages
+
+_LOG = logging.getLogger("dpsql.wire")
+_NOBODYS = ("53", "57", "58")
+"""Classes of errors that a statement is not to blame for: too little memory, a cancel, the system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A private statement on its way into a portal."""
+
+    private: Private
+    prepared: Prepared
+    portal: bytes
+    rest: bytes
+    """Formats, values and result formats, as the Bind message has them."""
+    bound: bool
+    """Whether the client's own statement is in the portal already, and describes the answer."""
+    offset: int | None
+    """Where the statement begins in what the client sent; None when errors can't point there."""
+
+
+class Runner:
+    """Runs private statements for one session."""
+
+    def __init__(self, backend: Backend, asking: Asking, write: Callable[[bytes], None]) -> None:
+        self._backend = backend
+        self._asking = asking
+        self._write = write
+        self.working: Cancellation | None = None
+        """What interrupts the statement that is being answered; None when there is none."""
+
+    async def install(self, run: Run, codec: str) -> bool:
+        """Bind the answer to `run.portal`; False when the client was told an error and the shadow skips."""
+        cancellation = self.working = Cancellation()
+        try:
+            if not await self._install(run, codec, cancellation):
+                return False
+        finally:
+            self.working = None
+        if cancellation.requested:  # between two things that the shadow did
+            refuse(self._backend, QueryCanceled())
+            return False
+        return True
+
+    async def _install(self, run: Run, codec: str, cancellation: Cancellation) -> bool:
+        asked: Asked | None = None
+        try:
+            values, count = messages.bind_parameters(run.rest)
+            oids = await self._types(run.prepared, codec) if count else ()
+            portal = run.portal if run.bound else None
+            asked = Asked(run.private.question, run.prepared.text, oids, values, portal)
+            answer = await self._asking.answer(self._backend, asked, codec, cancellation)
+        except ShadowRefusedError as refused:
+            self.tell(_placed(refused, asked, run.offset))
+            return False
+        except DpsqlError as failed:
+            self.refuse(failed, run.offset)
+            return False
+        try:
+            await self._asking.install(self._backend, answer, asked, run.rest, run.portal, codec)
+        except ShadowRefusedError as refused:
+            self.tell(_of_answer(refused))
+            return False
+        except InternalError as failed:
+            refuse(self._backend, failed)
+            return False
+        return True
+
+    async def arguments(self, named: ExecuteNamed, codec: str, offset: int) -> tuple[str | None, ...] | None:
+        """Evaluate the arguments of an EXECUTE; None when the client was told an error and the shadow skips."""
+        try:
+            return await self._asking.arguments(self._backend, named, codec)
+        except ShadowRefusedError as refused:
+            explained = any(kind == b"C" for kind, _ in refused.replies)
+            self.tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
+            return None
+
+    def tell(self, body: bytes) -> None:
+        """Tell the client an error of the shadow's."""
+        self._write(messages.message(b"E", body))
+
+    def refuse(self, failed: DpsqlError, offset: int | None) -> None:
+        """Tell the client an error of ours, about a statement that begins at `offset` of what it sent."""
+        placed = None if offset is None or failed.position is None else failed.position + offset
+        refuse(self._backend, replace(Refusal.of(failed), position=placed).error())
+
+    async def _types(self, prepared: Prepared, codec: str) -> tuple[int, ...]:
+        if prepared.oids is None:
+            text = prepared.text.encode(codec)
+            prepared.oids = await self._asking.parameter_types(self._backend, text, prepared.declared)
+        return prepared.oids
+
+
+def _placed(refused: ShadowRefusedError, asked: Asked | None, offset: int | None) -> bytes:
+    """Return the error with its position in what the client sent, if it has one there."""
+    if offset is None:
+        return unplaced(refused.body)
+    probe = None if asked is None else failed_probe(asked, refused)
+    if probe is None:
+        return moved(refused.body, offset)
+    at = asked.text.find(probe) if asked is not None and probe else -1
+    return unplaced(refused.body) if at < 0 else moved(refused.body, offset + at)
+
+
+def _of_answer(refused: ShadowRefusedError) -> bytes:
+    """Return what to tell when PostgreSQL does not take the answer: our fault, unless it could parse it or was stopped."""
+    parsed = any(kind == b"1" for kind, _ in refused.replies)
+    if not parsed and not refused.sqlstate.startswith(_NOBODYS):
+        _LOG.error("the shadow can't parse an answer: %s", refused)
+        return messages.error_body(InternalError())
+    return unplaced(refused.body)

@@ -1,0 +1,253 @@
+"""From a private statement to the one that the shadow runs in its place: describe, ask the gateway, compare.
+
+Nothing of this runs in a failed transaction: the first thing sent to the shadow is then an error already.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
+from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.wire.backend.backend import Backend, ShadowRefusedError
+from dpsql.wire.backend.type_names import TypeNames
+from dpsql.wire.intercept.classify import ExecuteNamed
+from dpsql.wire.intercept.workers import Workers
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.messages import describe, parameter_oids, row_description
+from dpsql.wire.protocol.replies import Kind, Message
+
+_LOG = logging.getLogger("dpsql.wire")
+
+_PROBE = b"_dpsql_probe"
+_OWN = b"_dpsql_own"
+EXPLAIN = "EXPLAIN "
+"""What is put before an EXECUTE to have its arguments checked and nothing run."""
+_ANSWER = b"_dpsql_answer"
+
+_FACTS = (
+    "pg_catalog.current_setting('dpsql.epsilon', true)",
+    "pg_catalog.current_setting('TimeZone')",
+    "pg_catalog.current_setting('search_path')",
+    "pg_catalog.current_setting('DateStyle')",
+    "pg_catalog.current_setting('IntervalStyle')",
+    "pg_catalog.current_setting('standard_conforming_strings')",
+    "pg_catalog.current_setting('array_nulls')",
+    "dpsql.masked()",
+)
+_READING = (
+    b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A private statement about to run."""
+
+    question: Question
+    text: str
+    """The client's own statement, which describes the answer."""
+    oids: tuple[int, ...]
+    """The types of its parameters."""
+    values: bytes
+    """The parameters as a Bind message has them, up to the result formats."""
+    portal: bytes | None = None
+    """The client's portal, which then describes the answer in the place of `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the shadow shall run instead, and the columns that it must have."""
+
+    text: str
+    columns: tuple[Field, ...]
+
+
+class Asking:
+    """Asks the gateway on behalf of one session."""
+
+    def __init__(self, answers: Answers, asker: Asker, workers: Workers, types: TypeNames) -> None:
+        self._answers = answers
+        self._asker = asker
+        self._workers = workers
+        self._types = types
+
+    async def parameter_types(self, backend: Backend, text: bytes, declared: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the types of a statement's parameters, as the shadow infers them.
+
+        Raises:
+            ShadowRefusedError: when the shadow can't parse it.
+        """
+        replies = await backend.ask(*_described(text, declared))
+        return next(parameter_oids(body) for kind, body in replies if kind == b"t")
+
+    async def answer(self, backend: Backend, asked: Asked, codec: str, cancellation: Cancellation) -> Answer:
+        """Return what the shadow shall run.
+
+        Raises:
+            ShadowRefusedError: whatever PostgreSQL finds wrong with the statement, position included.
+            DpsqlError: what the gateway says instead of an answer.
+        """
+        replies = await self._describe(backend, asked, codec)
+        descriptions = [row_description(b, codec) if k == b"T" else () for k, b in replies if k in (b"T", b"n")]
+        facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+        settings, arguments = _settings(facts, codec), facts[len(_FACTS) :]
+        spelled = [await self._spell(backend, fields) for fields in descriptions]
+        described = tuple(spelled[-len(asked.question.probes) :]) if asked.question.probes else ()
+        types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
+        texts = (None if value is None else value.decode(codec) for value in arguments)
+        bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
+        text = await self._on_worker(asked.question, described, bound, settings, cancellation)
+        if not _writable(text, codec):
+            raise Unsupported(
+                "the answer has characters that client_encoding lacks", hint="SET client_encoding = 'UTF8'"
+            )
+        return Answer(text, spelled[0])
+
+    async def install(
+        self, backend: Backend, answer: Answer, asked: Asked, rest: bytes, portal: bytes, codec: str
+    ) -> None:
+        """Parse the answer in the shadow, compare its columns with the original's, and bind it to `portal`.
+
+        Raises:
+            ShadowRefusedError: when PostgreSQL does not take it.
+            InternalError: when the columns differ; a client that reads binary rows would misread them.
+        """
+        replies = await backend.ask(
+            (Kind.CLOSE, messages.close(b"S", _ANSWER)),
+            (Kind.PARSE, messages.parse(_ANSWER, answer.text.encode(codec), asked.oids)),
+            (Kind.DESCRIBE, describe(b"S", _ANSWER)),
+            (Kind.CLOSE, messages.close(b"P", portal)),
+            (Kind.BIND, messages.bind(portal, _ANSWER, rest)),
+            (Kind.CLOSE, messages.close(b"S", _ANSWER)),
+        )
+        columns = next((row_description(body, codec) for kind, body in replies if kind == b"T"), ())
+        if [(c.name, c.oid) for c in columns] != [(c.name, c.oid) for c in answer.columns]:
+            _LOG.error("the answer has the columns %s instead of %s", columns, answer.columns)
+            raise InternalError
+
+    async def arguments(self, backend: Backend, named: ExecuteNamed, codec: str) -> tuple[str | None, ...]:
+        """Evaluate the arguments of `EXECUTE name (…)`, once, as text of the parameters' types.
+
+        Raises:
+            ShadowRefusedError: what PostgreSQL finds wrong with them.
+        """
+        replies = await backend.ask((Kind.DESCRIBE, describe(b"S", named.name.encode(codec))))
+        oids = next(parameter_oids(body) for kind, body in replies if kind == b"t")
+        types = await self._types.spell(backend, tuple((oid, -1) for oid in oids))
+        calls = ", ".join(f"dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
+        names = ", ".join(f"a{place}" for place, _ in enumerate(types))
+        # The arguments are the client's own text, run with the client's own rights.
+        select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
+        replies = await backend.ask(*_ran((EXPLAIN + named.text).encode(codec)), *_ran(select.encode(codec)))
+        row = [messages.data_row(body) for kind, body in replies if kind == b"D"][-1]
+        return tuple(None if value is None else value.decode(codec) for value in row)
+
+    async def reading(self, backend: Backend) -> tuple[str, str]:
+        """Return the session's encoding and its `standard_conforming_strings`, as they are now.
+
+        Raises:
+            ShadowRefusedError: when the shadow says nothing, in a failed transaction.
+        """
+        replies = await backend.ask(*_ran(_READING))
+        encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+        return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
+
+    async def _describe(self, backend: Backend, asked: Asked, codec: str) -> tuple[Message, ...]:
+        """Describe the original, then each probe, and read the settings and the parameters, in one round trip."""
+        wanted: list[tuple[Kind, bytes]] = []
+        if asked.portal is not None:
+            wanted.append((Kind.DESCRIBE, describe(b"P", asked.portal)))
+        elif asked.question.probes[:1] != (asked.text,):
+            wanted += _described(asked.text.encode(codec), asked.oids)
+        for probe in asked.question.probes:
+            wanted += _described(probe.encode(codec), asked.oids)
+        wanted.append((Kind.CLOSE, messages.close(b"S", _PROBE)))
+        parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
+        select = f"SELECT {', '.join((*_FACTS, *parameters))}"
+        wanted += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
+        return await backend.ask(*wanted)
+
+    async def _spell(self, backend: Backend, fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
+        return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
+
+    async def _on_worker(
+        self,
+        question: Question,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        cancellation: Cancellation,
+    ) -> str:
+        """Let the gateway answer on a thread; whatever else than a DpsqlError it raises is logged, not told."""
+        ask = partial(self._answers.answer, question, described, arguments, settings, self._asker, cancellation)
+        try:
+            return await self._workers.run(self._asker.user, ask, cancellation)
+        except DpsqlError:
+            raise
+        except Exception as failed:
+            _LOG.exception("the gateway failed")
+            raise InternalError from failed
+
+
+def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[Kind, bytes], ...]:
+    """Close what an error may have left, then parse and describe."""
+    return (
+        (Kind.CLOSE, messages.close(b"S", _PROBE)),
+        (Kind.PARSE, messages.parse(_PROBE, text, oids)),
+        (Kind.DESCRIBE, describe(b"S", _PROBE)),
+    )
+
+
+def _ran(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> tuple[tuple[Kind, bytes], ...]:
+    """Parse, bind and execute under a name of our own, and leave nothing behind."""
+    return (
+        (Kind.CLOSE, messages.close(b"S", _OWN)),
+        (Kind.PARSE, messages.parse(_OWN, text, oids)),
+        (Kind.BIND, messages.bind(_OWN, _OWN, rest)),
+        (Kind.EXECUTE, messages.execute(_OWN)),
+        (Kind.CLOSE, messages.close(b"P", _OWN)),
+        (Kind.CLOSE, messages.close(b"S", _OWN)),
+    )
+
+
+def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
+    """Read the settings.
+
+    Raises:
+        DpsqlError: when the session reads names or literals differently from the gateway.
+    """
+    epsilon, zone, path, dates, intervals, strings, nulls, masked = (
+        "" if fact is None else fact.decode(codec) for fact in facts[: len(_FACTS)]
+    )
+    if (strings, nulls) != ("on", "on"):
+        raise Unsupported("private statements need standard_conforming_strings and array_nulls", hint="Set both to on.")
+    if intervals == "sql_standard":
+        raise Unsupported(
+            "private statements can't read intervals with IntervalStyle sql_standard",
+            hint="SET intervalstyle = 'postgres'",
+        )
+    if masked != "f":
+        raise AccessDenied(
+            "a temporary table bears the name of a declared table", hint="Drop it, or give it another name."
+        )
+    return Settings(epsilon or None, zone, path, dates.rpartition(", ")[2])
+
+
+def _writable(text: str, codec: str) -> bool:
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def failed_probe(asked: Asked, refused: ShadowRefusedError) -> str | None:
+    """Return the statement that an error of `answer` is about, None where it is the client's own."""
+    before = sum(kind in (b"T", b"n") for kind, _ in refused.replies)
+    own = asked.portal is not None or asked.question.probes[:1] != (asked.text,)
+    if before < own:
+        return None
+    place = before - own
+    return asked.question.probes[place] if place < len(asked.question.probes) else ""

@@ -1,0 +1,37 @@
+"""Errors of dpsql raised by the shadow itself, so that its transaction fails and it skips to the next Sync."""
+
+from dpsql.errors import DpsqlError
+from dpsql.shadow.guard import REFUSAL
+from dpsql.wire.backend.backend import Backend
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.messages import error_body, error_fields, join_error_fields
+from dpsql.wire.protocol.replies import Kind, Owed
+
+_NAME = b"_dpsql_refusal"
+
+
+def refuse(backend: Backend, failed: DpsqlError) -> None:
+    """Let the shadow raise the code of `failed`; the client gets it in our words."""
+
+    def in_our_words(body: bytes) -> bytes:
+        # Anything else is the shadow's own trouble, which the client has to know instead.
+        return error_body(failed) if error_fields(body).get(b"M") == REFUSAL.encode() else body
+
+    select = f"SELECT dpsql.refuse('{failed.sqlstate}')".encode()
+    backend.send(messages.close(b"S", _NAME), Owed(Kind.CLOSE, hide=b"3"))
+    backend.send(messages.parse(_NAME, select), Owed(Kind.PARSE, hide=b"1"))
+    backend.send(messages.bind(_NAME, _NAME, bytes(6)), Owed(Kind.BIND, hide=b"2"))
+    backend.send(messages.execute(_NAME), Owed(Kind.EXECUTE, hide=b"DC", error=in_our_words))
+
+
+def moved(body: bytes, characters: int) -> bytes:
+    """Return an error's body with its position moved, for a statement that stood inside a longer text."""
+    fields = error_fields(body)
+    if b"P" in fields:
+        fields[b"P"] = b"%d" % (int(fields[b"P"]) + characters)
+    return join_error_fields(fields)
+
+
+def unplaced(body: bytes) -> bytes:
+    """Return an error's body without positions, for a statement that the client has not written."""
+    return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"Ppq"})

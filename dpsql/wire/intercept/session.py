@@ -1,0 +1,193 @@
+"""A client's session after log-in: each message goes to the shadow, or is asked of the gateway first.
+
+No sockets: frames come in through `Frames`, bytes leave through the desk's `Backend` and the function it writes with.
+"""
+
+import contextlib
+from typing import assert_never
+
+from dpsql.errors import DpsqlError, ProtocolError, SyntaxFailed, Unsupported
+from dpsql.lexer.split import statements
+from dpsql.wire.intercept import simple
+from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private
+from dpsql.wire.intercept.context import Desk, SkippedError
+from dpsql.wire.intercept.execution import Run
+from dpsql.wire.intercept.prepared import Portal, Prepared
+from dpsql.wire.intercept.refusal import refuse, unplaced
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.messages import Frame, Frames, Limits
+from dpsql.wire.protocol.replies import Kind, Owed
+
+_STATEMENTS = b"QP"
+
+
+class Session:
+    """The messages of one client."""
+
+    def __init__(self, desk: Desk, limits: Limits) -> None:
+        self._desk = desk
+        self._backend = desk.backend
+        self._names = desk.names
+        self._limits = limits
+
+    async def run(self, incoming: Frames) -> None:
+        """Serve until the client says good-bye.
+
+        Raises:
+            EOFError: when it goes without.
+            ProtocolError: when it sends what is not the protocol.
+            ShadowLostError: when the shadow goes.
+        """
+        while True:
+            frame = await incoming.next(self._limit)
+            if frame.kind == b"X":
+                return
+            with contextlib.suppress(SkippedError):
+                await self._take(frame)
+            await self._backend.drain()
+
+    def ready(self, in_transaction: bool) -> None:
+        """Hear of a ReadyForQuery."""
+        self._desk.ready(in_transaction)
+
+    def _limit(self, kind: bytes) -> int:
+        return self._limits.statement if kind in _STATEMENTS else self._limits.message
+
+    async def _take(self, frame: Frame) -> None:
+        """Deal with one message, unless the shadow would not look at it."""
+        replies = self._backend.replies
+        if replies.skipping and frame.kind != b"S":
+            return
+        if frame.kind in (b"H", b"d", b"c", b"f"):
+            self._relay(frame)
+        elif not replies.copying:
+            await self._take_statement(frame)
+        elif frame.kind != b"S":
+            # The shadow may have given up copying by now, and would run what nobody has looked at.
+            raise ProtocolError("unexpected message during COPY from stdin")
+
+    async def _take_statement(self, frame: Frame) -> None:
+        match frame.kind:
+            case b"Q":
+                await self._query(frame)
+            case b"P":
+                await self._parse(frame)
+            case b"B":
+                self._bind(frame)
+            case b"E":
+                await self._execute(frame)
+            case b"D" | b"S":
+                self._backend.send(frame.raw, Owed(Kind.SYNC if frame.kind == b"S" else Kind.DESCRIBE))
+            case b"C":
+                self._close(frame)
+            case b"F":
+                await simple.refuse_alone(self._desk, Unsupported("function calls by message are not supported"))
+            case _:
+                raise ProtocolError("unexpected message")
+
+    def _relay(self, frame: Frame) -> None:
+        """Send what brings no reply of its own; the end of copied data lets the replies go on."""
+        if frame.kind in (b"c", b"f"):
+            self._backend.replies.copying = False
+        self._backend.send(frame.raw)
+
+    async def _query(self, frame: Frame) -> None:
+        try:
+            text = await self._desk.text(messages.query_text(frame.body))
+            parts = simple.parts(self._desk, text)
+        except ProtocolError:
+            raise
+        except DpsqlError as failed:
+            await simple.refuse_alone(self._desk, failed)
+            return
+        if parts is None:
+            self._backend.send(frame.raw, Owed(Kind.QUERY))
+        else:
+            await simple.run(self._desk, parts)
+
+    async def _parse(self, frame: Frame) -> None:
+        name, statement, oids = messages.parse_parts(frame.body)
+        try:
+            text = await self._desk.text(statement)
+            if len(statements(text)) > 1:
+                raise SyntaxFailed("cannot insert multiple commands into a prepared statement")
+        except DpsqlError as failed:
+            refuse(self._backend, failed)
+            return
+        found = self._desk.inspect(text)
+        if isinstance(found, Denied):
+            # Not even parsed: EXECUTE would run it under its name.
+            refuse(self._backend, found.error)
+            return
+        prepared = None if found is None else Prepared(text, oids, found)
+        if prepared is not None:
+            self._names.expect_statement(name)
+        self._backend.send(frame.raw, Owed(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
+
+    def _bind(self, frame: Frame) -> None:
+        portal, statement, rest = messages.strings(frame.body, 2)
+        if self._names.may_be_statement(statement):
+            self._names.expect_portal(portal)
+        elif not self._names.may_be_portal(portal):
+            self._backend.send(frame.raw, Owed(Kind.BIND))
+            return
+        self._backend.send(frame.raw, Owed(Kind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest)))
+
+    def _close(self, frame: Frame) -> None:
+        what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
+        self._backend.send(frame.raw, Owed(Kind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
+
+    async def _execute(self, frame: Frame) -> None:
+        name, _ = messages.strings(frame.body, 1)
+        if not self._names.may_be_portal(name):
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            return
+        await self._backend.settle()
+        replies = self._backend.replies
+        if replies.skipping:
+            return
+        if replies.copying:
+            self._backend.send(frame.raw)
+            return
+        # Only the first execution is ours: afterwards the portal holds the answer, or what needed none.
+        portal = self._names.portals.pop(name, None)
+        if portal is None:
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            return
+        try:
+            codec = await self._desk.codec()
+        except DpsqlError as failed:
+            refuse(self._backend, failed)
+            return
+        await self._execute_ours(frame, name, portal, codec)
+
+    async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal, codec: str) -> None:
+        match portal.prepared.statement:
+            case Private() as private:
+                await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0), codec)
+            case Prepare() as prepare:
+                self._desk.run_prepare(frame.raw, prepare, codec)
+            case ExecuteNamed() as execute:
+                await self._execute_named(frame, name, portal, execute, codec)
+            case Denied(failed):
+                refuse(self._backend, failed)
+            case _ as never:
+                assert_never(never)
+
+    async def _execute_named(
+        self, frame: Frame, name: bytes, portal: Portal, execute: ExecuteNamed, codec: str
+    ) -> None:
+        named = self._desk.named(execute, codec)
+        if named is None:
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            return
+        arguments = await self._desk.runner.arguments(execute, codec, 0)
+        if arguments is None:
+            return
+        values = messages.bind_texts(arguments, codec).removesuffix(b"\0\0")
+        formats = portal.rest[len(messages.bind_parameters(portal.rest)[0]) :]
+        await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None), codec)
+
+    async def _answer(self, frame: Frame, run: Run, codec: str) -> None:
+        if await self._desk.runner.install(run, codec):
+            self._backend.send(frame.raw, Owed(Kind.EXECUTE, error=unplaced))

@@ -1,0 +1,79 @@
+"""Settings that a client may not give itself: those that change how text is read, or who it is."""
+
+from dpsql.errors import AccessDenied, DpsqlError, InvalidText, Unsupported
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import folded
+from dpsql.wire.protocol.encodings import is_unread, readable
+
+_ON = frozenset({"on", "true", "tru", "tr", "t", "yes", "ye", "y", "1", "default"})
+_NOBODY = frozenset({"none", "default"})
+_READING = ("standard_conforming_strings", "array_nulls")
+_AFTER_A_NAME = ("to", "=", ".", "authorization", "characteristics")
+_IDENTITY = ("role", "session_authorization")
+
+
+def refused_setting(reader: Reader) -> DpsqlError | None:
+    """Return why what follows SET may not be set; None if it may.
+
+    Raises:
+        DpsqlError: where it can't be read.
+    """
+    if reader.ahead(1).word not in _AFTER_A_NAME:
+        reader.skip("session", "local")
+    if reader.word == "session" and reader.ahead(1).word in ("authorization", "characteristics"):
+        reader.take()
+    if reader.skip("characteristics"):
+        return None
+    if reader.skip("authorization"):
+        return _identity("session_authorization", reader)
+    if reader.word in ("transaction", "constraints", "time", "xml", "schema") and reader.ahead(1).word not in (
+        "to",
+        "=",
+    ):
+        return None
+    name = folded(reader.name() or "")
+    if name == "names":
+        return _encoding(reader)
+    if reader.skip("to", "=") or name == "role":
+        return _refused(name, reader)
+    return None
+
+
+def _refused(name: str, reader: Reader) -> DpsqlError | None:
+    if name in _READING:
+        value, alone = _value(reader)
+        return None if alone and value in _ON else Unsupported(f'setting "{name}" can\'t be changed')
+    if name in _IDENTITY:
+        return _identity(name, reader)
+    return _encoding(reader) if name == "client_encoding" else None
+
+
+def _identity(name: str, reader: Reader) -> DpsqlError | None:
+    value, alone = _value(reader)
+    return None if alone and value in _NOBODY else AccessDenied(f"permission denied to set {name}")
+
+
+def _encoding(reader: Reader) -> DpsqlError | None:
+    value, _ = _value(reader)
+    return unread() if is_unread(value) else None
+
+
+def _value(reader: Reader) -> tuple[str, bool]:
+    """Return the next value in small letters, and whether nothing follows it."""
+    number = reader.token.text
+    value = reader.string() or reader.name()
+    if value is None:
+        value = number
+        reader.take()
+    reader.skip(";")
+    return folded(value), reader.is_at_end
+
+
+def unread() -> InvalidText:
+    """Return the error for an encoding that isn't read."""
+    return InvalidText("this client_encoding is not read by dpsql", hint=f"It reads: {', '.join(readable())}.")
+
+
+def not_in(encoding: str) -> InvalidText:
+    """Return the error for bytes that are no text in an encoding."""
+    return InvalidText(f'invalid byte sequence for encoding "{encoding}"')

@@ -1,0 +1,147 @@
+"""Simple queries with statements of ours in them, run as the extended protocol would.
+
+All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked
+when the statements before it have taken effect. What the client has not asked for (ParseComplete and the like) is
+hidden from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from dpsql.errors import DpsqlError, UndefinedParameter
+from dpsql.lexer.split import statements
+from dpsql.lexer.tokens import Sort, tokens
+from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, read
+from dpsql.wire.intercept.context import Desk, SkippedError
+from dpsql.wire.intercept.execution import Run
+from dpsql.wire.intercept.prepared import Prepared
+from dpsql.wire.intercept.refusal import moved, refuse, unplaced
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.replies import Kind, Owed
+
+_NOTHING = bytes(6)  # no parameters, all results as text
+_NO_COPY = messages.message(b"f", messages.text("COPY FROM STDIN needs a message of its own"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One statement of a simple query."""
+
+    text: str
+    start: int
+    """Where it begins in the query, in characters."""
+    statement: Statement | None
+
+
+def parts(desk: Desk, text: str) -> tuple[Part, ...] | None:
+    """Return the statements of a query; None if all of them are the shadow's alone.
+
+    Raises:
+        DpsqlError: when they can't be told apart.
+    """
+    spans = statements(text)
+    if len(spans) == 1 and ";" not in text[: spans[0][0]]:
+        spans = ((0, spans[0][1]),)  # with the comments before it
+    found = tuple(Part(text[start:end], start, desk.inspect(text[start:end])) for start, end in spans)
+    if all(part.statement is None for part in found):
+        return None
+    return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in found)
+
+
+def _undefined(text: str) -> Denied | None:
+    """Return what to say of a parameter in a statement that is no PREPARE's."""
+    if "$" not in text or isinstance(read(text), Prepare):
+        return None
+    found = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
+    if found is None:
+        return None
+    return Denied(UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1))
+
+
+async def run(desk: Desk, found: tuple[Part, ...]) -> None:
+    """Run the statements of one message; those after a failure are left out."""
+    backend = desk.backend
+    await backend.settle()
+    if backend.replies.skipping:  # something before it failed, and the shadow would not look at it either
+        return
+    backend.send(messages.close(b"S", b""), Owed(Kind.CLOSE, hide=b"3"))
+    for part in found:
+        await _run_part(desk, part)
+        await backend.settle()
+        if backend.replies.copying:
+            backend.replies.copying = False
+            backend.send(_NO_COPY)
+            await backend.settle()
+        if backend.replies.skipping:
+            break
+    backend.send(messages.SYNC, Owed(Kind.SYNC))
+
+
+async def refuse_alone(desk: Desk, failed: DpsqlError) -> None:
+    """Answer a message that is a transaction of its own with an error."""
+    await desk.backend.settle()
+    if desk.backend.replies.skipping:
+        return
+    refuse(desk.backend, failed)
+    desk.backend.send(messages.SYNC, Owed(Kind.SYNC))
+
+
+async def _run_part(desk: Desk, part: Part) -> None:
+    is_plain = part.text.isascii() and "\\" not in part.text
+    try:
+        # What stood before it may have changed how it is read.
+        codec = "ascii" if is_plain and part.statement is None else await desk.codec()
+    except SkippedError:
+        return
+    except DpsqlError as unreadable:
+        refuse(desk.backend, unreadable)
+        return
+    match part.statement:
+        case None:
+            _bind(desk, part, codec)
+            desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, hide=b"I", error=_moving(part)))
+        case Prepare() as prepare:
+            _bind(desk, part, codec)
+            desk.run_prepare(messages.execute(b""), prepare, codec)
+        case Private() as private:
+            prepared = Prepared(part.text, (), private, oids=())
+            await _answer(desk, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
+        case ExecuteNamed() as execute:
+            await _execute_named(desk, part, execute, codec)
+        case Denied(failed):
+            desk.runner.refuse(failed, part.start)
+        case _ as never:
+            assert_never(never)
+
+
+def _bind(desk: Desk, part: Part, codec: str) -> None:
+    """Parse, bind and describe a statement that the shadow runs as it is."""
+    error = _moving(part)
+    parse = messages.parse(b"", part.text.encode(codec))
+    desk.backend.send(parse, Owed(Kind.PARSE, hide=b"1", error=error))
+    desk.backend.send(messages.bind(b"", b"", _NOTHING), Owed(Kind.BIND, hide=b"2", error=error))
+    desk.backend.send(messages.describe(b"P", b""), Owed(Kind.DESCRIBE, hide=b"n", error=error))
+
+
+async def _answer(desk: Desk, asked: Run, codec: str) -> None:
+    if await desk.runner.install(asked, codec):
+        desk.backend.send(messages.describe(b"P", b""), Owed(Kind.DESCRIBE, hide=b"n"))
+        desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, error=unplaced))
+
+
+async def _execute_named(desk: Desk, part: Part, execute: ExecuteNamed, codec: str) -> None:
+    named = desk.named(execute, codec)
+    if named is None:
+        _bind(desk, part, codec)
+        desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, error=_moving(part)))
+        return
+    arguments = await desk.runner.arguments(execute, codec, part.start)
+    if arguments is not None:
+        rest = messages.bind_texts(arguments, codec)
+        await _answer(desk, Run(*named, b"", rest, bound=False, offset=None), codec)
+
+
+def _moving(part: Part) -> Callable[[bytes], bytes]:
+    """Return what moves an error's position from the statement to the whole query."""
+    return lambda body: moved(body, part.start) if part.start else body

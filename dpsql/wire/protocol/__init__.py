@@ -1,0 +1,1 @@
+"""Messages of the PostgreSQL protocol, and the bytes they travel in."""

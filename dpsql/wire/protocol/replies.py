@@ -1,0 +1,226 @@
+"""The replies that the shadow owes, in their order: which go to the client, which are ours, which are changed.
+
+No input or output: bytes of the shadow go in, bytes for the client come out. Rows pass in whatever pieces they come.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from dpsql.wire.protocol.messages import HEADER, error_fields, join_error_fields, message
+
+Message = tuple[bytes, bytes]
+"""A reply's kind and body."""
+
+
+class Kind(Enum):
+    """What was sent to the shadow, as far as its replies differ."""
+
+    STARTUP = auto()
+    PARSE = auto()
+    BIND = auto()
+    CLOSE = auto()
+    DESCRIBE = auto()
+    EXECUTE = auto()
+    SYNC = auto()
+    QUERY = auto()
+
+
+_LAST = {
+    Kind.STARTUP: b"Z",
+    Kind.PARSE: b"1",
+    Kind.BIND: b"2",
+    Kind.CLOSE: b"3",
+    Kind.DESCRIBE: b"Tn",
+    Kind.EXECUTE: b"CIs",
+    Kind.SYNC: b"Z",
+    Kind.QUERY: b"Z",
+}
+"""The kinds of message that end the replies to one sent."""
+
+_CHANGING = frozenset({Kind.EXECUTE, Kind.SYNC, Kind.QUERY})
+"""What may change settings: also the end of a transaction does."""
+_STREAMED = b"Dd"  # rows and copied data: may be large, and nobody but the client looks at them
+
+
+@dataclass(slots=True)
+class Owed:
+    """The replies to one message."""
+
+    kind: Kind
+    collect: list[Message] | None = None
+    """Where they go instead of to the client."""
+    hide: bytes = b""
+    """The kinds of reply that the client did not ask for; errors are never hidden."""
+    error: Callable[[bytes], bytes] | None = None
+    """What makes the body of an error into the one that the client gets."""
+    confirmed: Callable[[], None] | None = None
+    """Called when the shadow has done what was asked."""
+
+
+class Replies:
+    """What is owed, and the state of the shadow's session as its replies show it."""
+
+    def __init__(self, ready: Callable[[bool], None]) -> None:
+        """`ready` is called at each ReadyForQuery with whether a transaction goes on."""
+        self._ready = ready
+        self._owed: deque[Owed] = deque()
+        self._held: list[bytes] = []
+        self._size = 0
+        self._need = HEADER
+        self._passing = 0
+        self.status = b"I"
+        """The transaction's: I idle, T inside, E failed."""
+        self.skipping = False
+        """Whether the shadow ignores everything until a Sync that was not yet sent."""
+        self.copying = False
+        """Whether the shadow waits for copied data."""
+        self.is_certain = True
+        """Whether nothing was sent since the last word on the session's settings that could have changed them."""
+        self.ended = False
+        """Whether the shadow has said that it ends the session, and why."""
+        self.since = 0.0
+        """When it began with what it owes now, on the monotonic clock."""
+        self.passed = 0
+        """Bytes that have come since."""
+        self.parameters: dict[str, str] = {}
+
+    @property
+    def is_working(self) -> bool:
+        """Say whether the shadow has something to do."""
+        return bool(self._owed) and not self.copying
+
+    @property
+    def is_settled(self) -> bool:
+        """Say whether no reply will come before something more is sent."""
+        return not self._owed or self.copying
+
+    def owe(self, owed: Owed) -> None:
+        """Note what is sent; it must not be while the shadow skips."""
+        if not self._owed:
+            self._begin()
+        if owed.kind is Kind.SYNC:
+            self.skipping = False
+        self.is_certain = self.is_certain and owed.kind not in _CHANGING
+        self._owed.append(owed)
+
+    def sort(self, data: bytes) -> bytes:
+        """Return what of `data` goes to the client; an incomplete message is kept for the next time."""
+        if self._passing:
+            if self._passing >= len(data):
+                self._passing -= len(data)
+                return data
+            head, data = data[: self._passing], data[self._passing :]
+            self._passing = 0
+            return head + self.sort(data)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size < self._need:
+            return b""
+        whole = data if len(self._held) == 1 else b"".join(self._held)
+        return self._cut(whole)
+
+    def _cut(self, data: bytes) -> bytes:
+        """Take the complete messages out of `data` and keep the rest."""
+        out: list[bytes] = []
+        start = at = 0  # data[start:at] goes to the client as it is
+        end = len(data)
+        while end - at >= HEADER:
+            after = at + 1 + int.from_bytes(data[at + 1 : at + HEADER], "big")
+            if data[at] in _STREAMED and self._owed and self._owed[0].collect is None and not self._hides(data[at]):
+                at = after
+                continue
+            if after > end:
+                break
+            out += (data[start:at], self._reply(data[at : at + 1], data[at:after]))
+            start = at = after
+        out.append(data[start:at])
+        self._passing = max(at - end, 0)
+        rest = data[at:]
+        self._held, self._size = ([rest] if rest else []), len(rest)
+        self._need = HEADER if len(rest) < HEADER else 1 + int.from_bytes(rest[1:HEADER], "big")
+        return b"".join(out)
+
+    def _hides(self, kind: int) -> bool:
+        return kind in self._owed[0].hide
+
+    def _reply(self, kind: bytes, raw: bytes) -> bytes:
+        """Note what one message means and return what the client gets of it."""
+        if kind == b"S":
+            self._note_parameter(raw)
+        if kind == b"A":  # a notification would carry words from one user to another
+            return b""
+        owed = self._owed[0] if self._owed else None
+        shown = self._shown(owed, kind, raw)
+        match kind:
+            case b"E":
+                self.ended = b"\0VFATAL\0" in raw or self.ended
+                self._failed(owed)
+            case b"Z":
+                self._is_ready(owed, raw[HEADER:])
+            case b"G":
+                self._begins_copying(owed)
+            case b"N" | b"S":
+                pass
+            case _ if owed is not None and kind in _LAST[owed.kind]:
+                self._done(owed)
+        return shown
+
+    def _shown(self, owed: Owed | None, kind: bytes, raw: bytes) -> bytes:
+        if owed is not None and owed.collect is not None and (kind != b"S" or owed.kind is Kind.STARTUP):
+            owed.collect.append((kind, raw[HEADER:]))
+            return b""
+        if kind == b"E":
+            return message(b"E", _presentable(raw[HEADER:], owed))
+        if owed is not None and kind in owed.hide:
+            return b""
+        return raw
+
+    def _failed(self, owed: Owed | None) -> None:
+        self.copying = False
+        if owed is None or owed.kind in (Kind.SYNC, Kind.QUERY):
+            return
+        while self._owed and self._owed[0].kind is not Kind.SYNC:
+            self._owed.popleft()
+        self.skipping = not self._owed and owed.kind is not Kind.STARTUP
+
+    def _is_ready(self, owed: Owed | None, status: bytes) -> None:
+        self.status, self.skipping, self.copying = status, False, False
+        if owed is not None and _LAST[owed.kind] == b"Z":
+            self._done(owed)
+        # The shadow tells what has changed before each ReadyForQuery.
+        self.is_certain = not any(owed.kind in _CHANGING for owed in self._owed)
+        self._ready(status != b"I")
+
+    def _begins_copying(self, owed: Owed | None) -> None:
+        self.copying = True
+        if owed is not None and owed.kind is Kind.EXECUTE:
+            # The shadow ignores a Sync that it finds among copied data.
+            while len(self._owed) > 1 and self._owed[1].kind is Kind.SYNC:
+                del self._owed[1]
+
+    def _done(self, owed: Owed) -> None:
+        self.copying = False
+        self._owed.popleft()
+        self._begin()
+        if owed.confirmed is not None:
+            owed.confirmed()
+
+    def _begin(self) -> None:
+        self.since = time.monotonic()
+        self.passed = 0
+
+    def _note_parameter(self, raw: bytes) -> None:
+        name, value, _ = raw[HEADER:].split(b"\0", 2)
+        self.parameters[name.decode()] = value.decode("utf-8", "replace")
+
+
+def _presentable(body: bytes, owed: Owed | None) -> bytes:
+    if owed is not None and owed.error is not None:
+        body = owed.error(body)
+    if b"dpsql." not in body:
+        return body
+    # Where in our own functions it was raised is nobody's business.
+    return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"WFLR"})

@@ -1,0 +1,129 @@
+"""The first messages of a connection: encryption, a cancel request, or a start and the log-in."""
+
+import ssl
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from dpsql.errors import AuthFailed, EncryptionRequired, ProtocolError
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.messages import Frames, Limits, message, text, uint32
+from dpsql.wire.protocol.scram import MECHANISM, Exchange, Verifier
+from dpsql.wire.protocol.transport import Pipe
+
+_SASL, _SASL_CONTINUE, _SASL_FINAL, _OK = 10, 11, 12, 0
+_VERSION = 3
+
+
+class Request(IntEnum):
+    """Codes that stand where a start packet has the protocol's version."""
+
+    CANCEL = 80877102
+    TLS = 80877103
+    GSS = 80877104
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a client asks for before it logs in."""
+
+    options: Mapping[str, str]
+    minor: int
+    """The protocol's minor version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """A request to cancel what another connection runs."""
+
+    process: int
+    key: bytes
+
+
+async def open_with(pipe: Pipe, incoming: Frames, tls: ssl.SSLContext | None, limits: Limits) -> Start | Cancel:
+    """Read the first packets, and turn on TLS where the client asks and there is a certificate.
+
+    Raises:
+        ProtocolError: when they are none.
+        EncryptionRequired: when there is a certificate, and the client goes without.
+        EOFError: when the client goes.
+        OSError: when TLS fails.
+    """
+    while True:
+        (length,) = struct.unpack("!I", await incoming.take(4))
+        if not 8 <= length <= limits.startup:
+            raise ProtocolError("invalid length of startup packet")
+        packet = await incoming.take(length - 4)
+        (code,) = struct.unpack_from("!I", packet)
+        match code:
+            case Request.TLS if tls is not None and not pipe.is_encrypted:
+                # Bytes sent before the handshake would count as encrypted afterwards.
+                if not (incoming.is_empty and pipe.is_empty):
+                    raise ProtocolError("unencrypted data after the request for TLS")
+                pipe.write(b"S")
+                await pipe.encrypt(tls, limits.patience)
+            case Request.TLS | Request.GSS:
+                pipe.write(b"N")
+            case Request.CANCEL:
+                return Cancel(struct.unpack_from("!I", packet.ljust(8, b"\0"), 4)[0], packet[8:])
+            case _ if tls is not None and not pipe.is_encrypted:
+                raise EncryptionRequired("connections without TLS are refused", hint="Connect with sslmode=require.")
+            case _:
+                return _start(code, packet[4:])
+
+
+def _start(code: int, body: bytes) -> Start:
+    if code >> 16 != _VERSION:
+        raise ProtocolError(f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}")
+    words = body.split(b"\0")
+    if len(words) < 2 or words[-1] or words[-2]:
+        raise ProtocolError("invalid startup packet layout")
+    try:
+        decoded = [word.decode() for word in words[:-2]]
+    except UnicodeDecodeError:
+        raise ProtocolError("startup packet is not UTF-8") from None
+    if len(decoded) % 2:
+        raise ProtocolError("invalid startup packet layout")
+    return Start(dict(zip(decoded[::2], decoded[1::2], strict=True)), code & 0xFFFF)
+
+
+def negotiation(start: Start) -> bytes:
+    """Return the message that brings the client down to protocol 3.0 without extensions, if it asked for more."""
+    unknown = [name for name in start.options if name.startswith("_pq_.")]
+    if start.minor == 0 and not unknown:
+        return b""
+    return message(b"v", uint32(_VERSION << 16), uint32(len(unknown)), *map(text, unknown))
+
+
+async def log_in(pipe: Pipe, incoming: Frames, verifier: Verifier, limits: Limits, barred: Callable[[], bool]) -> None:
+    """Ask for the password and check it, unless at that moment nothing more is to be checked.
+
+    Raises:
+        AuthFailed: when it is not the user's, or `barred`.
+        ProtocolError: when the client sends something else.
+        EOFError: when it goes.
+    """
+    pipe.write(_authentication(_SASL, text(MECHANISM) + b"\0"))
+    body = await _password_message(incoming, limits)
+    mechanism, rest = messages.strings(body, 1)
+    if mechanism != MECHANISM.encode() or len(rest) < 4:
+        raise AuthFailed
+    exchange = Exchange(verifier)
+    pipe.write(_authentication(_SASL_CONTINUE, exchange.challenge(rest[4:])))
+    last = await _password_message(incoming, limits)
+    if barred():  # others that began at the same time may have failed since
+        raise AuthFailed
+    final = exchange.conclude(last)
+    pipe.write(_authentication(_SASL_FINAL, final) + _authentication(_OK))
+
+
+async def _password_message(incoming: Frames, limits: Limits) -> bytes:
+    frame = await incoming.next(lambda _: limits.password)
+    if frame.kind != b"p":
+        raise ProtocolError("expected a password message")
+    return frame.body
+
+
+def _authentication(step: int, body: bytes = b"") -> bytes:
+    return message(b"R", uint32(step), body)

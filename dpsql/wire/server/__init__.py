@@ -1,0 +1,1 @@
+"""Connections: who may come in, and who is there."""

@@ -1,0 +1,133 @@
+"""The server that clients connect to: the only place that opens sockets."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from dpsql.question import Answers
+from dpsql.shadow.postgres import ShadowAddress
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.server.connection import Connection
+from dpsql.wire.server.registry import House, UserEntry
+
+_BACKLOG = 1024
+_WORKERS = 16
+_EVERY = 1.0  # seconds between two looks for what is overdue
+_LAST_TURNS = 0.02  # seconds
+_LAST_WORDS = 2.0  # seconds for what was cancelled to say so
+
+
+class Listener:
+    """Accepts clients on one address until it is stopped."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        shadow: ShadowAddress,
+        users: Mapping[str, UserEntry],
+        database: str,
+        host: str,
+        port: int,
+        *,
+        secret: bytes,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
+        self.host = host
+        self.port = port
+        self._shadow = shadow
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-answer")
+        self._house = House(
+            answers,
+            users,
+            database,
+            open_shadow=self._open_shadow,
+            shadow_secret=shadow.secret,
+            secret=secret,
+            workers=self._workers,
+            tls=tls,
+            limits=limits or Limits(),
+        )
+        self._server: asyncio.Server | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._open: dict[asyncio.Task[None], Connection] = {}
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: when the address can't be had.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Pipe(self._accept), self.host, self.port, backlog=_BACKLOG)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._watch = loop.create_task(self._interrupt_overdue())
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """Accept nobody more, let running statements end within `grace` seconds, then cancel them and hang up."""
+        if self._server is not None:
+            self._server.close()
+        await self._see_off(tuple(self._open.values()), grace)
+        if self._watch is not None:
+            self._watch.cancel()
+        await asyncio.sleep(_LAST_TURNS)  # in which what was hung up on is closed
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    async def begin_move(self, grace: float = 10.0) -> None:
+        """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
+        self._house.close_shadow()
+        await self._see_off([guest for guest in self._open.values() if guest.has_shadow], grace)
+
+    def end_move(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
+        """Let sessions begin again, with this gateway and these users.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self._house.furnish(answers, users)
+
+    async def _see_off(self, guests: Collection[Connection], grace: float) -> None:
+        for guest in guests:
+            guest.leave()
+        await self._wait(guests, grace)
+        for guest in self._still(guests):
+            await self._house.interrupt(guest)
+        await self._wait(guests, _LAST_WORDS)
+        for guest in self._still(guests):
+            guest.abort()
+        await self._wait(guests, _LAST_WORDS)
+
+    def _still(self, guests: Collection[Connection]) -> list[Connection]:
+        return [guest for guest in guests if guest in self._open.values()]
+
+    async def _wait(self, guests: Collection[Connection], seconds: float) -> None:
+        tasks = [task for task, guest in self._open.items() if guest in guests]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+
+    async def _interrupt_overdue(self) -> None:
+        """Stop what a session may have told the shadow not to stop by itself."""
+        while True:
+            await asyncio.sleep(_EVERY)
+            for guest in tuple(self._open.values()):
+                if guest.is_overdue:
+                    await self._house.interrupt(guest)
+
+    def _accept(self, pipe: Pipe) -> None:
+        connection = Connection(self._house, pipe)
+        task = asyncio.get_running_loop().create_task(connection.run())
+        self._open[task] = connection
+        task.add_done_callback(self._closed)
+
+    def _closed(self, task: asyncio.Task[None]) -> None:
+        del self._open[task]
+        with contextlib.suppress(asyncio.CancelledError):
+            task.result()
+
+    async def _open_shadow(self, protocol: asyncio.Protocol) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.create_unix_connection(lambda: protocol, self._shadow.path)

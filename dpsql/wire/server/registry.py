@@ -1,0 +1,194 @@
+"""What all connections share: who may come in, the gateway, the way to the shadow, and who is there."""
+
+import asyncio
+import contextlib
+import hmac
+import secrets
+import ssl
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dpsql.errors import TooManyClients
+from dpsql.question import Answers, Asker, Cancellation
+from dpsql.wire.backend.type_names import TypeNames
+from dpsql.wire.intercept.workers import Workers
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.protocol.scram import Verifier
+from dpsql.wire.server.canceller import Canceller
+from dpsql.wire.server.gateway_handle import Current
+from dpsql.wire.server.login_throttle import Attempts
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+"""A user and the start options on which the shadow's greeting depends."""
+
+_MOST_GREETINGS = 1_000  # clients choose the options, so they must not fill the memory
+_SHARE = 4  # statements of one user that the gateway works on at a time
+_KEY = 4  # bytes of a cancel key in protocol 3.0
+_PAUSE = 0.1  # seconds between two attempts to reach the shadow
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """A user of the server: the policy's role that they ask as, and what checks their password."""
+
+    role: str
+    verifier: str = field(repr=False)
+    """As PostgreSQL spells it: `SCRAM-SHA-256$4096:…`."""
+
+
+class Guest(Protocol):
+    """A connection, as a cancel request sees it."""
+
+    @property
+    def working(self) -> Cancellation | None:
+        """Return what interrupts the private statement that is being answered; None when there is none."""
+
+    @property
+    def shadow_key(self) -> bytes | None:
+        """Return what cancels the session in the shadow; None when there is none."""
+
+    @property
+    def in_shadow(self) -> bool:
+        """Return whether the shadow has something to do for this connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    user: str
+    key: bytes
+    guest: Guest
+
+
+class House:
+    """The shared state of one listener's connections."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        users: Mapping[str, UserEntry],
+        database: str,
+        *,
+        open_shadow: Callable[[asyncio.Protocol], Awaitable[None]],
+        shadow_secret: str,
+        secret: bytes,
+        workers: Executor,
+        tls: ssl.SSLContext | None,
+        limits: Limits,
+    ) -> None:
+        """`open_shadow` connects a protocol to the shadow, or raises OSError; `shadow_secret` lets it in.
+
+        `secret` makes the salts of names that nobody has; the same after a restart, or these could be told apart.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self.database = database
+        self.shadow_secret = shadow_secret
+        self.workers = Workers(workers, _SHARE)
+        self.tls = tls
+        self.limits = limits
+        self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
+        self._open_shadow = open_shadow
+        self._shadow_is_there = asyncio.Event()
+        self._seats: dict[int, _Seat] = {}
+        self._present: Counter[str] = Counter()
+        self._secret = secret
+        self.answers = Current(answers)
+        self.furnish(answers, users)
+
+    def furnish(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
+        """Take a gateway, from the next statement on, and users; whatever was learnt from the old one is forgotten.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
+        self.answers.now = answers
+        self.users = users
+        self.types = TypeNames()
+        self._greetings: dict[Key, dict[str, str]] = {}
+        self._shadow_is_there.set()
+
+    def close_shadow(self) -> None:
+        """Let whoever wants a session in the shadow wait until `furnish`."""
+        self._shadow_is_there.clear()
+
+    async def open_shadow(self, protocol: asyncio.Protocol) -> None:
+        """Connect `protocol` to the shadow, when it is there again if it is not."""
+        while True:
+            await self._shadow_is_there.wait()
+            try:
+                return await self._open_shadow(protocol)
+            except OSError:
+                await asyncio.sleep(_PAUSE)
+
+    def verifier(self, user: str) -> Verifier:
+        """Return what checks the user's password; for a name that is not known, something that nothing passes."""
+        return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret, self._verifiers.values())
+
+    def asker(self, user: str) -> Asker:
+        """Return who a known user asks as."""
+        return Asker(user, self.users[user].role)
+
+    @contextmanager
+    def seat(self, user: str, guest: Guest) -> Iterator[tuple[int, bytes]]:
+        """Count the user's connection while it lasts; gives the process number and key that cancel it.
+
+        Raises:
+            TooManyClients: when the user has too many.
+        """
+        if self._present[user] >= self.limits.connections_per_user:
+            raise TooManyClients(f'too many connections for user "{user}"')
+        process = secrets.randbelow(2**31 - 1) + 1
+        while process in self._seats:
+            process = secrets.randbelow(2**31 - 1) + 1
+        key = secrets.token_bytes(_KEY)
+        self._seats[process] = _Seat(user, key, guest)
+        self._present[user] += 1
+        try:
+            yield process, key
+        finally:
+            del self._seats[process]
+            self._present[user] -= 1
+            self._present += Counter()  # forget who has left
+
+    def greeting(self, key: Key) -> dict[str, str] | None:
+        """Return the parameters that the shadow told a client like this before."""
+        return self._greetings.get(key)
+
+    def remember_greeting(self, key: Key, parameters: Mapping[str, str]) -> None:
+        """Keep what the shadow told."""
+        if len(self._greetings) >= _MOST_GREETINGS:
+            self._greetings.clear()
+        self._greetings[key] = dict(parameters)
+
+    async def cancel(self, process: int, key: bytes) -> None:
+        """Cancel what a connection runs, if the key is right; nobody is told whether it was."""
+        seat = self._seats.get(process)
+        if seat is not None and hmac.compare_digest(seat.key, key):
+            await self.interrupt(seat.guest)
+
+    async def cancel_shown(self, user: str, process: int) -> None:
+        """Cancel what the gateway does for a session of `user`, named by its number in the shadow."""
+        for seat in tuple(self._seats.values()):
+            shown = (seat.guest.shadow_key or b"")[:4]
+            if seat.user == user and shown == process.to_bytes(4, "big") and seat.guest.working is not None:
+                await self.interrupt(seat.guest)
+
+    async def interrupt(self, guest: Guest) -> None:
+        """Cancel what a connection runs, in the gateway or in the shadow; what it runs after this returned is not meant."""
+        working, key, in_shadow = guest.working, guest.shadow_key, guest.in_shadow
+        if working is not None:
+            # What stops an engine may take a moment, which is not the event loop's.
+            await asyncio.get_running_loop().run_in_executor(None, working.cancel)
+        if key is not None and (in_shadow or working is None):
+            with contextlib.suppress(OSError):  # where there is no shadow nothing runs
+                async with asyncio.timeout(self.limits.patience):
+                    canceller = Canceller(key)
+                    await self._open_shadow(canceller)
+                    await canceller.over()

@@ -1,0 +1,126 @@
+"""Failures in the ledger: which account they close, when, and what is kept of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.failures import Failing, Failure
+from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.errors import AccountClosed, InternalError
+from dpsql.policy.model import Limits
+from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
+
+ENGINE = Failure(Failing.ENGINE, "the engine could not run the statement")
+BROKEN = Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9")
+
+
+def patient(failures: int, role: str = "analyst") -> Account:
+    """Return an account that is closed by so many failures in a day."""
+    account = account_of(role, total="90", dataset="900")
+    return replace(account, role=replace(account.role, limits=Limits(failures=failures)))
+
+
+def fail(ledger: Ledger, account: Account, key: str, failure: Failure = ENGINE) -> None:
+    """Pay for a measurement that fails."""
+    with ledger.open_statement(account, f"SELECT {key}", [item_of(key)]) as statement:
+        statement.fail(key, failure)
+
+
+def test_failures_of_several_days_do_not_add_up(ledger: SqliteLedger, clock: Clock) -> None:
+    """The allowance is that of a day (UTC); on the day on which it is used up the account closes."""
+    account = patient(2)
+    for day in range(4):
+        fail(ledger, account, f"of day {day}")
+        clock.now += timedelta(days=1)
+    fail(ledger, account, "a")
+    assert not ledger.is_closed("analyst")
+    fail(ledger, account, "b")
+    assert ledger.is_closed("analyst")
+    clock.now += timedelta(days=1)
+    with pytest.raises(AccountClosed):
+        ask(ledger, account, item_of("c"))
+
+
+def test_what_took_too_long_counts_like_what_failed(ledger: SqliteLedger) -> None:
+    """How long a statement takes depends on rows."""
+    account = patient(2)
+    fail(ledger, account, "a", Failure(Failing.LATE, "the time limit was met"))
+    fail(ledger, account, "b", ENGINE)
+    assert ledger.is_closed("analyst")
+
+
+def test_a_clock_that_is_set_back_forgives_no_failure(ledger: SqliteLedger, clock: Clock) -> None:
+    """Failures of days to come count."""
+    account = patient(2)
+    fail(ledger, account, "a")
+    clock.now -= timedelta(days=3)
+    fail(ledger, account, "b")
+    assert ledger.is_closed("analyst")
+
+
+def test_a_closed_account_pays_for_nothing(ledger: SqliteLedger) -> None:
+    """What is paid for and stored is free; others' accounts are open, and the failure is for sale to them."""
+    account, other = patient(1), patient(1, "other")
+    ask(ledger, account, item_of("stored"))
+    fail(ledger, account, "a")
+    before = spent(ledger, account)
+    assert ask(ledger, account, item_of("stored")) == {"stored": b"release of stored"}
+    with ledger.open_statement(account, "", [item_of("a"), item_of("never asked")]) as statement:
+        assert (statement.failed, statement.charge.keys) == (Failing.ENGINE, frozenset())
+    with pytest.raises(AccountClosed, match='"analyst" is closed') as caught:
+        ask(ledger, account, item_of("b"))
+    assert "dpsql unlock analyst" in (caught.value.hint or "")
+    assert spent(ledger, account) == before
+    assert ledger.balance(account).closed
+    with ledger.open_statement(other, "", [item_of("a")]) as statement:
+        assert statement.failed is Failing.ENGINE
+    assert spent(ledger, other)[0] > 0
+    assert not ledger.is_closed("other")
+
+
+def test_unlocking_opens_the_account_and_is_written_down(tmp_path: Path, clock: Clock) -> None:
+    """In another process too; what failed stays failed, and the allowance begins anew."""
+    with SqliteLedger(tmp_path / "l.db", clock) as server, SqliteLedger(tmp_path / "l.db", clock) as command:
+        account = patient(2)
+        fail(server, account, "a")
+        fail(server, account, "b", BROKEN)
+        what = [(event.what, event.cause, event.statement) for event in command.incidents("analyst")]
+        assert what == [
+            ("engine", ENGINE.cause, "SELECT a"),
+            ("broken", BROKEN.cause, "SELECT b"),
+            ("closed", BROKEN.cause, "SELECT b"),
+        ]
+        command.unlock("analyst")
+        assert (server.is_closed("analyst"), server.incidents("analyst")) == (False, ())
+        fail(server, account, "c")
+        assert not server.is_closed("analyst")
+        with server.open_statement(account, "", [item_of("a")]) as statement:
+            assert statement.failed is Failing.ENGINE
+
+
+def test_what_failed_is_no_release_of_another(tmp_path: Path, clock: Clock) -> None:
+    """Of two processes that measured at once one failed: the release of the other is what everybody has from then on."""
+    with SqliteLedger(tmp_path / "l.db", clock) as one, SqliteLedger(tmp_path / "l.db", clock) as two:
+        items = [item_of("a")]
+        with one.open_statement(patient(9), "", items) as good, two.open_statement(patient(9, "b"), "", items) as bad:
+            good.store("a", b"noisy")
+            bad.fail("a", ENGINE)
+        assert ask(one, patient(9, "b"), *items) == {"a": b"noisy"}
+        with (
+            one.open_statement(patient(9), "", [item_of("c")]) as good,
+            two.open_statement(patient(9, "b"), "", [item_of("c")]) as bad,
+        ):
+            bad.fail("c", ENGINE)
+            assert good.store("c", b"noisy") == b"noisy"
+        with one.open_statement(patient(9), "", [item_of("c")]) as statement:
+            assert (statement.failed, statement.stored) == (Failing.ENGINE, {})
+
+
+def test_only_what_was_charged_can_fail(ledger: SqliteLedger) -> None:
+    """Any other key is a mistake of ours."""
+    with ledger.open_statement(account_of(), "", [item_of("a")]) as statement, pytest.raises(InternalError):
+        statement.fail("b", ENGINE)

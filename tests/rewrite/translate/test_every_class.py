@@ -1,0 +1,113 @@
+"""Every construct that the parser knows is handled by name or refused: none is accepted silently, none is a traceback."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, InternalError
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.dialect import Client
+from dpsql.rewrite.syntax.scopes import find
+from dpsql.rewrite.translate.calls import _CALLS as CALLS
+from dpsql.rewrite.translate.constants import Constants
+from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.relations import Tracker
+from dpsql.rewrite.translate.speller import SPOKEN
+from dpsql.rewrite.translate.translator import HANDLERS
+from tests.support.exactness import measurements
+from tests.support.fix_world import World
+from tests.support.golden import load
+from tests.support.memory import Memory
+
+CLASSES = sorted(
+    {cls for _, cls in inspect.getmembers(exp, inspect.isclass) if issubclass(cls, exp.Expression)},
+    key=lambda cls: cls.__name__,
+)
+AGGREGATES = (exp.Filter, exp.WithinGroup, exp.Anonymous, exp.Dot)
+FUNCTIONS = sorted(
+    {name.lower() for cls in CLASSES if issubclass(cls, exp.Func) and cls is not exp.Func for name in cls.sql_names()}
+)
+OWN_SYNTAX = ("extract",)
+"""What has a handler though it is not called as functions are."""
+ARGUMENTS = ("fare", "fare, tip", "note, 1", "'day', picked")
+
+
+@pytest.fixture(scope="module")
+def translator(policy: Policy, world: World) -> Translator:
+    """The translator of expressions over `rides`."""
+    tracker = Tracker(policy, policy.roles["owner"], Constants((), world.oracle()), world.public.declared)
+    tree = sqlglot.parse_one("SELECT count(*) FROM rides", read=Client)
+    assert isinstance(tree, exp.Query)
+    (scope,) = find(tree, policy).scopes
+    return tracker.scope(scope.select, scope.ctes)[1]
+
+
+def made(cls: type[exp.Expr], part: exp.Expr) -> exp.Expr:
+    """Return a node of a class with `part` in every place that may be filled."""
+    lists = {"expressions", "ifs", "joins", "laterals"}
+    return cls(**{key: [part.copy()] if key in lists else part.copy() for key in cls.arg_types})
+
+
+def writable(node: exp.Expr) -> bool:
+    """Say whether the parser's own writer knows the node; one that it could not have parsed it may not."""
+    try:
+        node.sql("postgres")
+    except (TypeError, AttributeError, ValueError, KeyError):
+        return False
+    return True
+
+
+def refused(translate: Callable[[], object]) -> bool:
+    """Say whether something is refused; whatever else is raised is raised."""
+    try:
+        translate()
+    except InternalError:
+        raise
+    except DpsqlError:
+        return True
+    return False
+
+
+def test_a_class_that_is_not_named_is_refused(translator: Translator) -> None:
+    """Of a column it is refused; without one it is a constant if it is spelled, and refused otherwise."""
+    unnamed = [cls for cls in CLASSES if cls not in HANDLERS and writable(made(cls, exp.column("fare")))]
+    assert len(unnamed) > 0.85 * len(CLASSES)
+    for cls in unnamed:
+        of_column, of_number = made(cls, exp.column("fare")), made(cls, exp.Literal.number(1))
+        if of_column.find(exp.Column):
+            assert refused(partial(translator.expression, of_column)), cls
+        if not issubclass(cls, SPOKEN) and writable(of_number):
+            assert refused(partial(translator.expression, of_number)), cls
+
+
+def test_a_class_that_is_no_aggregate_is_none() -> None:
+    """No class is taken for an aggregate but the few that carry one."""
+    for cls in CLASSES:
+        if cls not in AGGREGATES:
+            assert not list(top_aggregates(made(cls, exp.column("fare")))), cls
+
+
+def test_a_function_that_is_not_named_is_refused(policy: Policy, world: World) -> None:
+    """Whatever function the parser knows: over private rows it is in our table, or refused without a traceback."""
+    engine = Memory(policy)
+
+    for name in FUNCTIONS:
+        statements = [f"SELECT count({name}({arguments})) FROM rides" for arguments in ARGUMENTS]
+        attempts = (partial(measurements, sql, policy, world, engine) for sql in statements)
+        assert name in {*CALLS, *OWN_SYNTAX} or all(map(refused, attempts)), name
+
+
+def test_every_class_that_is_handled_stands_in_a_golden_statement() -> None:
+    """So that what is named is also known to mean what PostgreSQL means."""
+    assert set(HANDLERS) <= set(_golden_classes())
+
+
+def _golden_classes() -> Iterator[type[exp.Expr]]:
+    for golden in load():
+        if golden.verdict == "answered" and golden.cost:
+            yield from (type(node) for node in sqlglot.parse_one(golden.sql, read=Client).walk())

@@ -1,0 +1,162 @@
+"""What a statement measures, without noise: from its text through the real pipeline to exact integers."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.accounting.privacy_loss import issue
+from dpsql.engines.base import Engine
+from dpsql.gateway.planner import Planner
+from dpsql.policy.model import Policy, Privacy
+from dpsql.privacy.features.blocks import Norm
+from dpsql.privacy.features.readout import read
+from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.plan import Counted, Measurement, Plan, Statistic
+from dpsql.privacy.measurement.planner import World as Facts
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import KeyRow, exact_buckets, exact_sums
+from dpsql.privacy.release.exact import Row as EngineRow
+from dpsql.privacy.release.release import estimates
+from dpsql.question import Field
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.syntax.analyze import take_apart
+from dpsql.rewrite.syntax.scopes import find
+from tests.engines.asking import run
+from tests.support.fix_world import World
+from tests.support.records import Row
+from tests.support.served import Filled
+
+Exact = Mapping[KeyRow, Sequence[int]]
+_PAID = issue(frozenset(), Privacy(Fraction(1)))
+_SOME = Field("c", 25, -1, "text")
+
+
+def measurements(
+    sql: str, policy: Policy, world: World, engine: Engine, role: str = "owner"
+) -> tuple[Measurement, ...]:
+    """Return what the statement measures for a role.
+
+    Raises:
+        DpsqlError: the statement is refused.
+    """
+    return tuple(part for plan in plans(sql, policy, world, engine, role) for part in plan.parts)
+
+
+def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "owner") -> tuple[Plan, ...]:
+    """Return what the statement measures, and how it is read, scope by scope.
+
+    Raises:
+        DpsqlError: the statement is refused.
+    """
+    asked = take_apart(sql, policy)
+    assert asked is not None
+    if asked.refusal is not None:
+        raise asked.refusal.error()
+    assert asked.statement is not None
+    facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns)
+    scopes = find(asked.statement.tree, policy).scopes
+    described = ((), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
+    plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
+    return tuple(scope.plan for scope in plan.scopes)
+
+
+def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[KeyRow, Sequence[float | None]]:
+    """Return the statistics that are read off the exact sums for every group of a statement with one scope."""
+    (plan,) = plans(sql, policy, world, engine)
+    exact = [Measured.of(part, engine, world).exact() for part in plan.parts]
+
+    def answers(key: KeyRow) -> Iterator[float | None]:
+        for output in plan.outputs:
+            assert isinstance(output, Statistic | Counted)
+            part, numbers = plan.parts[output.part or 0], exact[output.part or 0][key]
+            assert isinstance(part, Sums)
+            yield (
+                read(output.reading, estimates(part)(numbers))
+                if isinstance(output, Statistic)
+                else numbers[0] / part.unit
+            )
+
+    groups = zip(plan.groups.shown, plan.groups.grouped, strict=True)
+    return {shown: list(answers(key)) for shown, key in groups} if plan.parts else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement and the engine it is run on."""
+
+    measurement: Measurement
+    engine: Filled
+    sql: str
+
+    @classmethod
+    def of(cls, measurement: Measurement, engine: Filled, world: World) -> "Measured":
+        """Build with the engine's statement."""
+        return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared, engine.named)))
+
+    @property
+    def claim(self) -> int:
+        """Return how far one unit may move it."""
+        return self.measurement.sensitivity if isinstance(self.measurement, Sums) else self.measurement.bound.mass
+
+    def rows(self) -> Sequence[EngineRow]:
+        """Return what the engine answers."""
+        return run(self.engine, self.sql, _PAID, timeout=60.0)
+
+    def exact(self) -> Exact:
+        """Return the exact numbers of every group that has any."""
+        if isinstance(self.measurement, Buckets):
+            histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
+            return dict(zip(each_once(self.measurement.groups.grouped), histogram, strict=True))
+        exact = exact_sums(self.measurement, self.rows())
+        keys = self.measurement.groups.grouped if exact.keys is None else exact.keys
+        return dict(zip(each_once(keys), exact.coordinates, strict=True))
+
+    def moves(self, table: str, rows: Sequence[Row], unit: str) -> Iterator[int]:
+        """Yield, for every unit, how far its rows move the measurement; the table is left without the last one's."""
+        self.engine.fill(table, rows)
+        whole = self.exact()
+        for name in sorted({str(row[unit]) for row in rows if row[unit] is not None}):
+            self.engine.fill(table, [row for row in rows if str(row[unit]) != name])
+            yield self.distance(whole, self.exact())
+
+    def distance(self, a: Exact, b: Exact) -> int:
+        """Return how far apart two results are in the norm of the measurement's noise: the sum over the groups."""
+        return sum(self._norm([abs(x - y) for x, y in _pairs(a.get(key), b.get(key))]) for key in a.keys() | b.keys())
+
+    def _norm(self, moved: Sequence[int]) -> int:
+        """Return the norm of what one group's numbers moved by.
+
+        Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total.
+        """
+        if isinstance(self.measurement, Buckets):
+            return sum(moved)
+        blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
+        return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
+
+
+def turned_round(measured: Measured, table: str, rows: Sequence[Row]) -> bool:
+    """Return whether taking some unit's rows away changes the order in which the groups that are left come."""
+    unit = measured.measurement.bound.unit.name
+    measured.engine.fill(table, rows)
+    whole = list(measured.exact())
+    for name in {str(row[unit]) for row in rows if row[unit] is not None}:
+        measured.engine.fill(table, [row for row in rows if str(row[unit]) != name])
+        left = list(measured.exact())
+        if [key for key in left if key in whole] != [key for key in whole if key in left]:
+            return True
+    return False
+
+
+def each_once(keys: Iterable[KeyRow]) -> Iterator[KeyRow]:
+    """Yield the keys, those that occur again told apart: what is released twice counts twice."""
+    seen: Counter[KeyRow] = Counter()
+    for key in keys:
+        seen[key] += 1
+        yield key if seen[key] == 1 else (*key, f"again {seen[key]}")
+
+
+def _pairs(one: Sequence[int] | None, other: Sequence[int] | None) -> Iterable[tuple[int, int]]:
+    """Return the numbers of a group side by side; a group that is missing has zeros."""
+    size = len(one or other or ())
+    return zip(one or [0] * size, other or [0] * size, strict=True)

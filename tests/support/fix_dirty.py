@@ -1,0 +1,72 @@
+"""One dirty data set for many tests: behind gateways without noise, and with the reference evaluator."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import psycopg
+import pytest
+
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.engines.base import Engine
+from dpsql.policy.model import Policy
+from dpsql.question import Asker
+from dpsql.rewrite.functions.function import Dialect
+from tests.support.dirt import rides, trips
+from tests.support.fix_world import USERS, Client, World, noon
+from tests.support.memory import Memory
+from tests.support.reference import Reference
+from tests.support.served import Served
+
+
+@pytest.fixture(scope="session")
+def dirty(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """An engine with the dirty records."""
+    engine, directory = Memory(policy), tmp_path_factory.mktemp("dirty")
+    engine.load("trips", trips(policy), directory)
+    engine.load("rides", rides(policy), directory)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def reference(world: World) -> Iterator[Reference]:
+    """PostgreSQL on the clamped form of the same records."""
+    made = Reference.of(world, {"trips": trips(world.policy), "rides": rides(world.policy)})
+    yield made
+    made.connection.close()
+
+
+@pytest.fixture(scope="session")
+def dirty_postgres(world: World, policy: Policy) -> Iterator[Served]:
+    """PostgreSQL as the engine, with the dirty records as they are."""
+    engine = Served(world, "records")
+    engine.load("trips", trips(policy))
+    engine.load("rides", rides(policy))
+    yield engine
+    engine.close()
+
+
+NewUser = Callable[..., Client]
+
+
+@pytest.fixture(scope="session")
+def user(
+    world: World, dirty: Memory, dirty_postgres: Served, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[NewUser]:
+    """Give a function that returns a user's client; all users of an engine share a gateway and a ledger."""
+    owner = world.connect("dpsql_owner")
+    opened: list[psycopg.Connection] = [owner]
+    ledgers = {d: SqliteLedger(tmp_path_factory.mktemp("ledger") / f"{d}.db", noon) for d in Dialect}
+    engines: dict[Dialect, Engine] = {Dialect.DUCKDB: dirty, Dialect.POSTGRES: dirty_postgres}
+    gateways = {dialect: world.gateway(engines[dialect], ledger) for dialect, ledger in ledgers.items()}
+
+    @cache
+    def user(name: str, dialect: Dialect = Dialect.DUCKDB) -> Client:
+        opened.append(world.connect(name))
+        return Client(gateways[dialect], ledgers[dialect], opened[-1], owner, Asker(name, USERS[name]))
+
+    yield user
+    for connection in opened:
+        connection.close()
+    for ledger in ledgers.values():
+        ledger.close()

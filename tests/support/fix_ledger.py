@@ -1,0 +1,65 @@
+"""A ledger with a clock that is set by hand, and the accounts and questions of its tests."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.ledger import Item, Ledger
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.policy.model import Period, Privacy, Role, RoleBudget
+
+
+class Clock:
+    """A clock that is set by hand; it starts on a Wednesday."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2024, 5, 15, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        """Tell the time."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return a clock."""
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[SqliteLedger]:
+    """Open a new ledger."""
+    with SqliteLedger(tmp_path / "ledger.db", clock) as opened:
+        yield opened
+
+
+def account_of(
+    role: str = "analyst", total: str = "1", *, dataset: str = "10", period: str = "never", protects: str = "passenger"
+) -> Account:
+    """Return an account; each statement costs it up to ε = 0.4."""
+    budget = RoleBudget(Privacy(Fraction(total), Fraction("1e-6")), Period(period))
+    made = Role(role, protects, budget, per_query=Privacy(Fraction("0.4")))
+    return Account("ana", made, Privacy(Fraction(dataset), Fraction("1e-6")))
+
+
+def item_of(key: str, epsilon: str = "0.4", delta: str = "0") -> Item:
+    """Return a measurement."""
+    return Item(key, Privacy(Fraction(epsilon), Fraction(delta)), "count of trips")
+
+
+def ask(ledger: Ledger, account: Account, *items: Item, store: bool = True) -> dict[str, bytes | None]:
+    """Open a statement, store what is to be measured, and return what was stored before, by key."""
+    with ledger.open_statement(account, "SELECT …", items) as statement:
+        for key in statement.charge.keys if store else ():
+            statement.store(key, f"release of {key}".encode())
+        return {item.key: statement.stored.get(item.key) for item in items}
+
+
+def spent(ledger: Ledger, account: Account) -> tuple[Fraction, Fraction]:
+    """Return the ε that the role and the data set were charged."""
+    balance = ledger.balance(account)
+    return balance.role_spent.epsilon, balance.dataset_spent.epsilon

@@ -1,0 +1,73 @@
+"""The tests' policy: the demo's tables, and one more with every type; budgets so large that they never end."""
+
+import shutil
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.policy.load import load
+from dpsql.policy.model import Limits, Policy, Privacy, Table, UnitBound
+
+_ROOT = Path(__file__).parent.parent.parent
+NO_NOISE = Fraction(10**12)
+"""An ε at which noise is far below one row and below the last digit that is shown."""
+
+_LEAST = Fraction(1, 10**6)
+_MANY = Limits(runs=10**9)
+
+_CONFIG = """\
+dataset: taxi
+engine: {kind: duckdb, database: unused.duckdb}
+schemas: schemas
+refresh: daily
+listen: {host: 127.0.0.1, port: 5439}
+ledger: sqlite:///unused.db
+budget:
+  passenger: {epsilon: 1e30, delta: 0.5}
+  driver: {epsilon: 1e30}
+roles:
+  owner: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
+  clamped: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, clamp: true, tables: [trips]}
+  third_party: {protects: driver, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
+  auditor: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, mechanism: laplace}
+  explorer: {protects: passenger, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+users: {}
+"""
+
+
+def read_policy(directory: Path) -> Policy:
+    """Return the tables `trips`, `zones` (as in the demo) and `rides`; the files are put together in `directory`."""
+    shutil.copytree(_ROOT / "schemas", directory / "schemas")
+    shutil.copy(Path(__file__).parent.parent / "schemas" / "rides.yaml", directory / "schemas")
+    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    policy = load(directory / "config.yaml").policy
+    roles = {name: replace(role, least=_LEAST, limits=_MANY) for name, role in policy.roles.items()}
+    return replace(policy, roles=roles)
+
+
+@pytest.fixture(scope="session")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    """The tests' policy."""
+    return read_policy(tmp_path_factory.mktemp("policy"))
+
+
+def with_rows(policy: Policy, table: str, kind: str, most: int) -> Policy:
+    """Return the policy with another `max_rows`."""
+    old = policy.tables[table]
+    units = {**old.units, kind: UnitBound(old.units[kind].column, most)}
+    return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
+
+
+def with_epsilon(policy: Policy, epsilon: Fraction) -> Policy:
+    """Return the policy with another ε for every question of every role."""
+    roles = {
+        name: replace(role, per_query=Privacy(epsilon, role.per_query.delta)) for name, role in policy.roles.items()
+    }
+    return replace(policy, roles=roles)
+
+
+def protected(policy: Policy) -> tuple[Table, ...]:
+    """Return the tables with records."""
+    return tuple(table for table in policy.tables.values() if not table.public)

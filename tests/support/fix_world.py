@@ -1,0 +1,198 @@
+"""The pieces of a server without the wire: a shadow, and gateways over any engine.
+
+One PostgreSQL serves all tests; the database `clamped` in it is the reference evaluator's.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dpsql.accounting.ledger import Ledger
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.engines.base import Engine
+from dpsql.gateway.gateway import Deps, Gateway
+from dpsql.gateway.public_tables import Public, read_public
+from dpsql.policy.model import Period, Policy, Table
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.rewrite.ir.literal import format_value
+from dpsql.shadow import build
+from dpsql.shadow.oracle import OracleSession, ShadowOracle
+from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.role import ORACLE
+from tests.support.memory import Memory
+
+USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
+
+
+def noon() -> datetime:
+    """Return the time at which all questions are asked."""
+    return datetime(2019, 4, 2, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client gets: names, types by their numbers, rows."""
+
+    names: tuple[str, ...]
+    types: tuple[int, ...]
+    rows: Sequence[tuple[object, ...]]
+
+
+@dataclass(slots=True)
+class Client:
+    """Asks a gateway as the wire would: describe the probes, have the answer made, run it in the shadow."""
+
+    gateway: Gateway
+    ledger: Ledger
+    connection: psycopg.Connection
+    owner: psycopg.Connection
+    asker: Asker
+    _described: dict[str, tuple[Field, ...]] = field(default_factory=dict)
+
+    def ask(self, sql: str, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()) -> Answer:
+        """Return the answer.
+
+        Raises:
+            DpsqlError: the gateway refuses.
+            psycopg.Error: the shadow refuses.
+        """
+        question = self.gateway.examine(sql, self.asker)
+        text = sql if question is None else self.text(question, settings, arguments)
+        return fetched(self.connection, text)
+
+    def text(self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()) -> str:
+        """Return the statement that answers a question."""
+        described = tuple(self.describe(probe) for probe in question.probes)
+        return self.gateway.answer(question, described, arguments, settings, self.asker, Cancellation())
+
+    def describe(self, probe: str) -> tuple[Field, ...]:
+        """Return the row description of a statement that is not run."""
+        if probe not in self._described:
+            self._described[probe] = tuple(self._fields(probe))
+        return self._described[probe]
+
+    def _fields(self, probe: str) -> Iterator[Field]:
+        server = self.connection.pgconn
+        prepared = server.prepare(b"probe", probe.encode())
+        if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
+            raise psycopg.errors.lookup((prepared.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode())(
+                prepared.error_message.decode()
+            )
+        described = server.describe_prepared(b"probe")
+        self.connection.execute("DEALLOCATE probe")
+        for i in range(described.nfields):
+            type_, modifier = described.ftype(i), described.fmod(i)
+            row = self.owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
+            assert row is not None
+            yield Field((described.fname(i) or b"").decode(), type_, modifier, str(row[0]))
+
+    @property
+    def charges(self) -> int:
+        """Return how many measurements were charged so far."""
+        return len(self.ledger.entries(None, 10**6))
+
+
+def fetched(connection: psycopg.Connection, text: str) -> Answer:
+    """Run a statement."""
+    cursor = connection.execute(text)  # not a literal in the source
+    columns = cursor.description
+    if columns is None:
+        return Answer((), (), [])
+    return Answer(tuple(c.name for c in columns), tuple(c.type_code for c in columns), cursor.fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A shadow made from the policy, and what is public."""
+
+    policy: Policy
+    public: Public
+    server: Postgres
+    session: OracleSession
+    owner: psycopg.Connection
+    """The superuser of the cluster, in no database of ours."""
+
+    def oracle(self, settings: Settings = Settings()) -> ShadowOracle:
+        """Return the oracle of one statement."""
+        return ShadowOracle(self.session, settings)
+
+    def gateway(
+        self, engine: Engine, ledger: Ledger, *, policy: Policy | None = None, entropy: Entropy = os.urandom
+    ) -> Gateway:
+        """Return a gateway to an engine; `policy` may differ from the world's in amounts only."""
+        facts = (self.public.declared, self.public.rows)
+        return Gateway(
+            Deps(policy or self.policy, engine, ledger, self.oracle, *facts, entropy, Period.NEVER, timeout=60.0)
+        )
+
+    def connect(self, user: str, database: str = "taxi") -> psycopg.Connection:
+        """Return a session."""
+        dsn = self.server.dsn(database).replace("user=dpsql_owner", f"user={user}")
+        return psycopg.connect(dsn, autocommit=True)
+
+
+@contextmanager
+def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | None = None) -> Iterator[World]:
+    """Start the shadow of a policy, with the public rows that an engine has."""
+    directory = Path(tempfile.mkdtemp(prefix="dpsql-heart-"))
+    directory.chmod(0o711)
+    public = read_public(policy, engine or Memory(policy))
+
+    def rows(table: Table) -> list[tuple[str | None, ...]]:
+        texts = [
+            [None if v is None else format_value(v, table.columns[name].type) for v in values]
+            for name, values in public.rows[table.name].items()
+        ]
+        return list(zip(*texts, strict=True))
+
+    server = Postgres.start(directory / "shadow")
+    build.ensure(server, policy, users, rows)
+    session = OracleSession(server.dsn(policy.dataset, ORACLE))
+    owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
+    yield World(policy, public, server, session, owner)
+    owner.close()
+    session.close()
+    server.stop()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def world(policy: Policy) -> Iterator[World]:
+    """The shadow of the tests' policy."""
+    with running(policy) as world:
+        yield world
+
+
+NewClient = Callable[..., Client]
+
+
+@pytest.fixture
+def new_client(world: World, tmp_path: Path) -> Iterator[NewClient]:
+    """Give a function that makes a client of an engine, with a fresh ledger."""
+    opened: list[psycopg.Connection] = []
+
+    def make(
+        engine: Engine,
+        user: str = "ana",
+        *,
+        policy: Policy | None = None,
+        entropy: Entropy = os.urandom,
+        ledger: Ledger | None = None,
+    ) -> Client:
+        ledger = ledger or SqliteLedger(tmp_path / "ledger.db", noon)
+        gateway = world.gateway(engine, ledger, policy=policy, entropy=entropy)
+        opened.extend((world.connect(user), world.connect("dpsql_owner")))
+        return Client(gateway, ledger, opened[-2], opened[-1], Asker(user, USERS[user]))
+
+    yield make
+    for connection in opened:
+        connection.close()

@@ -1,0 +1,102 @@
+"""DuckDB in memory: the engine's own code over tables that a test fills."""
+
+import csv
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.opening import SETTINGS
+from dpsql.engines.duckdb.prepared import Use
+from dpsql.policy.model import Column, Policy, SqlType, Table
+from tests.support.records import ZONES, Cell, Row
+
+_NULL = "(null)"
+
+_TYPES = {SqlType.NUMERIC: "DECIMAL(18, 4)", SqlType.DOUBLE: "DOUBLE", SqlType.TEXT: "VARCHAR"}
+
+
+class Memory(DuckDb):
+    """A `DuckDb` without a file; what it runs is what a server would run."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        unique: Sequence[str] = (),
+        public: Mapping[str, Sequence[Row]] = {"zones": ZONES},
+        types: Mapping[str, str] = {},
+    ) -> None:
+        """Make the policy's tables, empty but for the public ones.
+
+        `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
+        """
+        super().__init__({})
+        self.close()
+        # One that may read the test's own files, and whose configuration is not locked.
+        self._connection = duckdb.connect(config={**SETTINGS, "threads": 1})
+        self._use = Use(self._connection.close)
+        self._policy = policy
+        for table in policy.tables.values():
+            self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")
+        for name, rows in public.items():
+            self.fill(name, rows)
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """Run whatever a test wants."""
+        return self._connection.execute(sql).fetchall()
+
+    def fill(self, table: str, rows: Iterable[Row]) -> None:
+        """Let a small table hold just these rows, in this order."""
+        columns = self._policy.tables[table].columns
+        texts = [f"({', '.join(_literal(row[name]) for name in columns)})" for row in rows]
+        self._connection.execute(f"DELETE FROM {table}")
+        if texts:
+            self._connection.execute(f"INSERT INTO {table} VALUES {', '.join(texts)}")
+
+    def load(self, table: str, rows: Iterable[Row], directory: Path) -> None:
+        """Let a large table hold just these rows; they go through a file in `directory`."""
+        columns = self._policy.tables[table].columns
+        file = directory / f"{table}.csv"
+        with file.open("w", newline="", encoding="utf-8") as out:
+            writer = csv.writer(out)
+            writer.writerows([_NULL if row[n] is None else _plain(row[n]) for n in columns] for row in rows)
+        self._connection.execute(f"DELETE FROM {table}")
+        self._connection.execute(
+            f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '{_NULL}', QUOTE '\"', ESCAPE '\"')"
+        )
+
+
+def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str]) -> str:
+    def type_(c: Column) -> str:
+        usual = _TYPES.get(c.type, c.type.value)
+        return types.get(f"{table.name}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
+
+    return ", ".join(
+        f"{c.name} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
+        for c in table.columns.values()
+    )
+
+
+def _plain(cell: Cell) -> object:
+    return str(cell) if isinstance(cell, dt.date) else cell
+
+
+def _literal(cell: Cell) -> str:
+    match cell:
+        case None:
+            return "NULL"
+        case bool() | int() | Decimal():
+            return str(cell)
+        case float() if not math.isfinite(cell):
+            return f"'{cell}'::DOUBLE"
+        case float():
+            return f"{cell!r}::DOUBLE"
+        case dt.date():
+            return f"'{cell}'"
+        case str():
+            return "'" + cell.replace("'", "''") + "'"

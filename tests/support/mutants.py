@@ -1,0 +1,237 @@
+"""Mistakes in the heart, each as a patch: what the tests of privacy must catch."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.privacy.features import design
+from dpsql.privacy.features.blocks import Block, Norm, blocks
+from dpsql.privacy.features.lattice import Column
+from dpsql.privacy.measurement import contribution, engine_sql, sums
+from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release import exact
+from dpsql.rewrite.analysis.exclusion import Exclusion
+from dpsql.rewrite.emit import source
+from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.source import from_where
+from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.ir.expr import Expr, Ref
+
+C = 2
+"""The bound for which those of weights are written."""
+Break = Callable[[pytest.MonkeyPatch], None]
+"""Puts one mistake in."""
+
+
+def half(patch: pytest.MonkeyPatch) -> None:
+    """Claim half of what a unit can do."""
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass * s.size // 2))
+
+
+def forgotten_rows(patch: pytest.MonkeyPatch) -> None:
+    """Claim one row for a unit that may have several; its weights stay right."""
+    patch.setattr(Bound, "mass", property(lambda b: b.weight))
+    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}}, {C})"))
+
+
+def forgotten_size(patch: pytest.MonkeyPatch) -> None:
+    """Claim one lattice step for a row."""
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass))
+
+
+def forgotten_square(patch: pytest.MonkeyPatch) -> None:
+    """Claim for squares what holds for values."""
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass * s.lattice))
+
+
+def no_cap(patch: pytest.MonkeyPatch) -> None:
+    """Give every row its full weight."""
+    patch.setattr(Bound, "weights", _weights("65536"))
+
+
+def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Let a unit have one row more than it may."""
+    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
+
+
+def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
+    def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
+        weight = text.format(number=number).replace("/", "//" if dialect is Dialect.DUCKDB else "/")
+        place = "" if dialect is Dialect.DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
+        of = f"rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source}" if source else None
+        return (
+            f"h AS MATERIALIZED (SELECT {of or f'{unit} AS hu, CAST({weight} AS BIGINT) AS w {from_where}'} GROUP BY 1)"
+        )
+
+    return weights
+
+
+def cap_before_where(patch: pytest.MonkeyPatch) -> None:
+    """Count the rows of the table, not of the measured relation: a join that doubles rows goes unnoticed."""
+    text = f"{C} * 65536 / greatest(count(DISTINCT rider), {C})"
+    patch.setattr(Bound, "weights", _weights(text, source="rides"))
+
+
+def no_selection(patch: pytest.MonkeyPatch) -> None:
+    """Keep all rows of a unit."""
+    patch.setattr(engine_sql, "selected", lambda rows, *_: rows)
+
+
+def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    """Keep one row too many."""
+    patch.setattr(
+        engine_sql, "selected", lambda rows, columns, most, salt: contribution.selected(rows, columns, most + 1, salt)
+    )
+
+
+def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
+    """Keep all rows of a heavy unit, lightly: it is then in any number of groups."""
+
+    def grouped(reading: engine_sql.Reading, rows: str, _: Sequence[str], __: Sequence[str], *___: str) -> str:
+        return f"SELECT {reading.outputs(['1'])} FROM ({rows}) AS r{reading.group_by}"
+
+    patch.setattr(engine_sql.Reading, "grouped", grouped)
+
+
+def no_clamp(patch: pytest.MonkeyPatch) -> None:
+    """Let values be as large as they are."""
+    patch.setattr(sums, "stepped", _unclamped)
+
+
+def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+    x = emitter.cast(emitter.raw(expr) if isinstance(expr, Ref) else emitter.sql(expr), SqlType.DOUBLE)
+    low, width = emitter.double(interval.low), emitter.double(interval.width)
+    # As far off as the integers that weigh it allow.
+    return f"CAST(round(least(greatest(({x} - {low}) / {width} * {steps}, -30000), 30000)) AS BIGINT)"
+
+
+def clamped_sum(patch: pytest.MonkeyPatch) -> None:
+    """Clamp a group's sum instead of its rows."""
+    right = Sums.reader
+
+    def reader(self: Sums) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        read, most = right(self), 100 * self.sensitivity
+        return lambda values: tuple(min(max(x, -most), most) for x in read(values))
+
+    no_clamp(patch)
+    patch.setattr(Sums, "reader", reader)
+
+
+def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
+    """Clamp columns as declared, but not what is computed of them to its own interval."""
+    right = stepped
+
+    def lattice(self: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+        return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps)
+
+    patch.setattr(sums, "stepped", lattice)
+    patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
+
+
+def one_hides_another(patch: pytest.MonkeyPatch) -> None:
+    """Take fractions for whole numbers: two groups of the engine are then one of ours, of which the later is seen."""
+    patch.setattr(engine_sql, "_code", lambda name, _, __: f"CAST({name} AS BIGINT)")
+    patch.setattr(exact, "add", lambda _, later: later)
+
+
+def merged_units(patch: pytest.MonkeyPatch) -> None:
+    """Compare units after a cast that makes several of them one."""
+    for module in (engine_sql, source):
+        patch.setattr(module, "identity", lambda ref: f'(s{ref.source}."{ref.name}" >> 1)')
+
+
+def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
+    """Let the sums be rounded on their way."""
+    patch.setattr(engine_sql, "_text", lambda text, _: f"CAST(CAST({text} AS DOUBLE PRECISION) AS VARCHAR)")
+
+
+def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
+    """Round what a unit's values add up to, not each of them."""
+
+    def unrounded(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+        x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
+        return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
+
+    patch.setattr(sums, "stepped", unrounded)
+
+
+def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
+    """Count squares twice."""
+    right = sums._Values.summed
+
+    def summed(values: sums._Values, column: Column, *, weighted: bool) -> str:
+        text = right(values, column, weighted=weighted)
+        return text.replace("sum(", "sum(2 * ") if len(column.factors) > 1 else text
+
+    patch.setattr(sums._Values, "summed", summed)
+
+
+def blocks_by_conditions(patch: pytest.MonkeyPatch) -> None:
+    """Let a row be in every block whose condition holds, with conditions of which nobody knows whether they overlap."""
+    overlapping(patch)
+    right = sums._Values.__init__
+
+    def init(self: sums._Values, emitter: Emitter, bound: Bound, points: int, parted: Sequence[Expr]) -> None:
+        right(self, emitter, bound, points, ())
+        self.conditions = [emitter.sql(where) for where in parted]  # type: ignore[attr-defined]  # the mistake needs it
+
+    patch.setattr(sums._Values, "__init__", init)
+    patch.setattr(sums._Values, "block", lambda self, block: self._name(self.conditions[block]))
+
+
+def overlapping(patch: pytest.MonkeyPatch) -> None:
+    """Take all conditions for such that exclude each other: harmless, since a row is in the first block only."""
+    patch.setattr(design, "exclusion", lambda _, __: Exclusion(exhaustive=True))
+
+
+def a_block_for_each_coordinate(patch: pytest.MonkeyPatch) -> None:
+    """Draw noise for each coordinate as if a row moved only one."""
+    patch.setattr(sums, "blocks", lambda features: [Block((i,), Norm.LARGEST) for i in range(len(features))])
+
+
+def independent_noise(patch: pytest.MonkeyPatch) -> None:
+    """Take the coordinates of a cube for cells, which add up to no more than the row."""
+    patch.setattr(sums, "blocks", lambda features: [replace(block, norm=Norm.TOTAL) for block in blocks(features)])
+
+
+def null_as_zero(patch: pytest.MonkeyPatch) -> None:
+    """Take a number that is missing for 0."""
+    right = Emitter.raw
+
+    def raw(self: Emitter, ref: Ref) -> str:
+        text = right(self, ref)
+        return f"coalesce({text}, 0)" if ref.type.is_number else text
+
+    patch.setattr(Emitter, "raw", raw)
+
+
+def no_condition(patch: pytest.MonkeyPatch) -> None:
+    """Read rows of nobody."""
+    right = from_where
+    patch.setattr(engine_sql, "from_where", lambda *args: right(*args).replace('s0."rider" IS NOT NULL', "TRUE"))
+
+
+def left_join(patch: pytest.MonkeyPatch) -> None:
+    """Keep rows for which there is no weight, in full."""
+    right = engine_sql.Reading.grouped
+
+    def grouped(reading: engine_sql.Reading, *args: Any) -> str:
+        return _left(right(reading, *args))
+
+    def by_unit(reading: engine_sql.Reading, *args: Any) -> str:
+        return _left(units_first(reading, *args))
+
+    units_first = engine_sql.Reading.by_unit
+    patch.setattr(engine_sql.Reading, "grouped", grouped)
+    patch.setattr(engine_sql.Reading, "by_unit", by_unit)
+
+
+def _left(sql: str) -> str:
+    return re.sub(r"sum\(w\b", "sum(coalesce(w, 65536)", sql).replace(" JOIN h ", " LEFT JOIN h ")

@@ -1,0 +1,68 @@
+"""The reference evaluator: PostgreSQL itself on the clamped tables.
+
+The clamped tables are made from the declared meaning alone. A statement sees the rows that have a unit and a value in
+every column that it names and that is not declared nullable.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+import sqlglot
+from psycopg.sql import SQL, Identifier
+from sqlglot import exp
+
+from dpsql.policy.model import Policy, Table
+from tests.support.fix_world import Answer, World, fetched
+from tests.support.records import ZONES, Row, clamped
+from tests.support.served import write_table
+
+_MEDIAN = """
+CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
+  'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest($1) AS u (x)';
+CREATE AGGREGATE median(float8) (sfunc = array_append, stype = float8[], finalfunc = middle, initcond = '{}');
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A database with the clamped tables in the schema `clamped`, and the public ones where they belong."""
+
+    policy: Policy
+    connection: psycopg.Connection
+
+    @classmethod
+    def of(cls, world: World, tables: Mapping[str, Sequence[Row]], name: str = "clamped") -> "Reference":
+        """Make a database with that name."""
+        world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+        world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        connection = world.connect("dpsql_owner", name)
+        connection.execute(_MEDIAN)
+        connection.execute("CREATE SCHEMA clamped")
+        write_table(connection, "public", world.policy.tables["zones"], ZONES)
+        for table_name, rows in tables.items():
+            table = world.policy.tables[table_name]
+            write_table(connection, "clamped", table, [clamped(row, table) for row in rows])
+        return cls(world.policy, connection)
+
+    def answer(self, sql: str, kind: str) -> Answer:
+        """Return what PostgreSQL answers to somebody who protects units of a kind.
+
+        Raises:
+            psycopg.Error: PostgreSQL can't compute it for some row.
+        """
+        names = {column.name.lower() for column in sqlglot.parse_one(sql, read="postgres").find_all(exp.Column)}
+        with self.connection.transaction(force_rollback=True):
+            for table in self.policy.tables.values():
+                if not table.public:
+                    self._show(table, names, kind)
+            return fetched(self.connection, sql.replace('"taxi".', ""))
+
+    def _show(self, table: Table, names: set[str], kind: str) -> None:
+        needed = [c.name for c in table.columns.values() if c.name in names and not c.nullable]
+        present = (SQL("{} IS NOT NULL").format(Identifier(name)) for name in (table.units[kind].column, *needed))
+        self.connection.execute(
+            SQL("CREATE VIEW public.{0} AS SELECT * FROM clamped.{0} WHERE {1}").format(
+                Identifier(table.name), SQL(" AND ").join(present)
+            )
+        )

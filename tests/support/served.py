@@ -1,0 +1,91 @@
+"""PostgreSQL as the engine over tables that a test fills: the engine's own code, in the shadow's cluster."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from dpsql.engines.base import Engine
+from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.policy.model import Table
+from tests.support.fix_world import World
+from tests.support.records import ZONES, Row
+
+
+class Filled(Engine, Protocol):
+    """An engine whose small tables a test can fill."""
+
+    def fill(self, table: str, rows: Iterable[Row]) -> None:
+        """Let a table hold just these rows, in this order."""
+
+
+class Served(PostgresEngine):
+    """A `PostgresEngine` over a database of its own in the shadow's cluster."""
+
+    def __init__(
+        self, world: World, name: str, public: Mapping[str, Sequence[Row]] = {"zones": ZONES}, /, **settings: str
+    ) -> None:
+        """Make the database `name` with the policy's tables, empty but for the public ones, and a role to read them.
+
+        `settings` are PostgreSQL's own, for every session.
+        """
+        world.owner.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+        world.owner.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        if world.owner.execute("SELECT FROM pg_roles WHERE rolname = 'reader'").fetchone() is None:
+            world.owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{world.server.address.secret}'")
+        for setting, value in settings.items():
+            world.owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
+        self._policy, self._owner = world.policy, world.connect("dpsql_owner", name)
+        for table in world.policy.tables.values():
+            write_table(self._owner, "public", table, public.get(table.name, []))
+        self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        dsn = world.server.dsn(name).replace("user=dpsql_owner", "user=reader")
+        super().__init__(dsn, [table.name for table in world.policy.tables.values()])
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """Run whatever a test wants, as the owner."""
+        cursor = self._owner.execute(sql.encode())
+        return cursor.fetchall() if cursor.description is not None else []
+
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._owner.close()
+
+    def load(self, table: str, rows: Iterable[Row]) -> None:
+        """Let a large table hold just these rows."""
+        self._owner.execute(SQL("TRUNCATE {}").format(Identifier(table)))
+        _copy(self._owner, "public", self._policy.tables[table], rows)
+
+    def fill(self, table: str, rows: Iterable[Row]) -> None:
+        """Let a table hold just these rows, in this order."""
+        name, columns = Identifier(table), self._policy.tables[table].columns
+        self._owner.execute(SQL("TRUNCATE {}").format(name))
+        values = SQL("({})").format(SQL(", ").join([SQL("%s")] * len(columns)))
+        given = [row[column] for row in rows for column in columns]
+        if given:
+            lines = SQL(", ").join([values] * (len(given) // len(columns)))
+            self._owner.execute(SQL("INSERT INTO {} VALUES {}").format(name, lines), given)
+
+
+def write_table(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
+    """Make a table as it is declared, with rows."""
+    name = Identifier(schema, table.name)
+    columns = (
+        SQL("{} {} {}").format(
+            Identifier(c.name),
+            SQL(c.declared),
+            SQL("PRIMARY KEY" if c.name == table.key else ""),
+        )
+        for c in table.columns.values()
+    )
+    connection.execute(SQL("CREATE TABLE {} ({})").format(name, SQL(", ").join(columns)))
+    _copy(connection, schema, table, rows)
+
+
+def _copy(connection: psycopg.Connection, schema: str, table: Table, rows: Iterable[Row]) -> None:
+    name = Identifier(schema, table.name)
+    with connection.cursor().copy(SQL("COPY {} FROM STDIN").format(name)) as copy:
+        for row in rows:
+            copy.write_row([row[column] for column in table.columns])

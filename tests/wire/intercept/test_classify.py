@@ -1,0 +1,129 @@
+"""What the first words of a statement say, and the names of prepared statements."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, read
+from dpsql.wire.intercept.prepared import Names, Prepared
+
+PREPARES = [
+    ("prepare p as select 1", "p", " select 1"),
+    ('PREPARE "P p" (int, numeric(10,2)) AS select $1', "P p", " select $1"),
+    ("/* a */ prepare\n-- b\n P\n as\nselect 1", "p", "\nselect 1"),
+    (f"prepare {'x' * 70} as select 1", "x" * 63, " select 1"),
+]
+
+
+@pytest.mark.parametrize(("statement", "name", "inner"), PREPARES)
+def test_prepare_is_taken_apart(statement: str, name: str, inner: str) -> None:
+    """Name as PostgreSQL keeps it, and what is prepared."""
+    assert read(statement) == Prepare(name, inner)
+
+
+EXECUTES = [
+    ("execute p", "p", ""),
+    ("EXECUTE \"P\" (1, 'a)');", "P", "1, 'a)'"),
+    ("execute p()", "p", ""),
+]
+
+
+@pytest.mark.parametrize(("statement", "name", "arguments"), EXECUTES)
+def test_execute_is_taken_apart(statement: str, name: str, arguments: str) -> None:
+    """Name and arguments."""
+    assert read(statement) == ExecuteNamed(statement, name, arguments)
+
+
+PLAIN = [
+    "select 1",
+    "prepare transaction 'x'",
+    "set timezone = 'UTC'",
+    "set standard_conforming_strings to on",
+    "set session array_nulls = 'true'",
+    "create temp table t (a int)",
+    "unlisten *",
+    "",
+    "/* only a comment */ ;",
+]
+
+
+@pytest.mark.parametrize("statement", PLAIN)
+def test_other_statements_are_not_decided(statement: str) -> None:
+    """They are the shadow's, or the gateway's."""
+    assert read(statement) is None
+
+
+DENIED = [
+    ("listen x", "0A000"),
+    ("ALTER ROLE ana SET x = 1", "42501"),
+    ("alter system set x = 1", "42501"),
+    ("create view v as select 1", "42501"),
+    ("create or replace temp recursive view v (a) as select 1", "42501"),
+    ("--\rcreate view v as select 1", "42501"),
+    ("/* /* */ */ create temp view v as select 1", "42501"),
+    ("; create temp view v as select 1", "42501"),
+    ("explain (costs off, analyze) create materialized view v as select 1", "42501"),
+    ("prepare p (int) as create temp view v as select 1", "42501"),
+    ("\u00a0create view v as select 1", "42601"),
+    ("/* only a comment", "42601"),
+    ("executed", "42601"),
+    ("set local session authorization bob", "42501"),
+    ("set local role to 'bob'", "42501"),
+    ("set U&\"!0073tandard_conforming_strings\" uescape '!' to off", "0A000"),
+    ("set \"Standard_Conforming_Strings\" = E'\\157ff'", "0A000"),
+    ("set names 'mule_internal'", "22021"),
+    ("set client_encoding = 'Shift-JIS 2004'", "22021"),
+    ("do $$begin end$$", "0A000"),
+    ("comment on table t is 'x'", "42501"),
+    ("vacuum", "42501"),
+    ('set "standard_conforming_strings" = off', "0A000"),
+    ("set local array_nulls = 0", "0A000"),
+]
+
+
+@pytest.mark.parametrize(("statement", "sqlstate"), DENIED)
+def test_some_statements_are_denied(statement: str, sqlstate: str) -> None:
+    """Those that the shadow can't forbid itself."""
+    found = read(statement)
+    assert isinstance(found, Denied)
+    assert found.error.sqlstate == sqlstate
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_looked_at_without_harm(text: str) -> None:
+    """Quickly, and without an exception."""
+    for word in ("", "prepare ", "execute ", "set ", "create "):
+        read(word + text)
+
+
+def _prepared() -> Prepared:
+    return Prepared("select 1", (), Prepare("x", ""))
+
+
+def test_names_follow_what_the_shadow_confirms() -> None:
+    """A statement is one of ours from its Parse to its Close; a portal until its transaction ends."""
+    names = Names()
+    names.expect_statement(b"s")
+    assert names.may_be_statement(b"s")
+    assert b"s" not in names.statements
+    names.parsed(b"s", _prepared())
+    names.expect_portal(b"p")
+    names.bound(b"p", b"s", b"rest")
+    assert names.portals[b"p"].rest == b"rest"
+    names.ready(True, settled=True)
+    assert names.may_be_portal(b"p")
+    names.ready(False, settled=True)
+    assert not names.may_be_portal(b"p")
+    names.closed(b"S", b"s")
+    names.ready(False, settled=True)
+    assert not names.may_be_statement(b"s")
+
+
+def test_name_used_again_is_what_it_was_last() -> None:
+    """A plain statement under the name of one of ours is plain."""
+    names = Names()
+    names.parsed(b"", _prepared())
+    names.bound(b"", b"", b"")
+    names.parsed(b"", None)
+    names.bound(b"", b"", b"")
+    assert (names.statements, names.portals) == ({}, {})

@@ -1,0 +1,116 @@
+"""The queue of owed replies, fed by hand: what the client gets, in whatever pieces the shadow's bytes come."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsql.wire.protocol.messages import message, text, uint32
+from dpsql.wire.protocol.replies import Kind, Message, Owed, Replies
+
+READY = message(b"Z", b"I")
+ROW = message(b"D", b"\0\1", uint32(3), b"abc")
+DONE = message(b"C", text("SELECT 1"))
+FAILED = message(b"E", text("SERROR"), text("C42601"), text("Mno"), b"\0")
+
+
+def _replies() -> tuple[Replies, list[bool]]:
+    heard: list[bool] = []
+    return Replies(heard.append), heard
+
+
+def test_simple_query_passes_as_it_is() -> None:
+    """Rows and all, up to ReadyForQuery, which settles it."""
+    replies, heard = _replies()
+    replies.owe(Owed(Kind.QUERY))
+    assert replies.sort(ROW + DONE) == ROW + DONE
+    assert not replies.is_settled
+    assert replies.sort(READY) == READY
+    assert replies.is_settled
+    assert heard == [False]
+
+
+def test_replies_to_our_own_messages_are_collected() -> None:
+    """The client sees those before and after."""
+    replies, _ = _replies()
+    collected: list[Message] = []
+    replies.owe(Owed(Kind.QUERY))
+    replies.owe(Owed(Kind.PARSE, collected))
+    replies.owe(Owed(Kind.SYNC))
+    assert replies.sort(DONE + READY + message(b"1") + READY) == DONE + READY + READY
+    assert collected == [(b"1", b"")]
+
+
+def test_hidden_replies_are_left_out_but_errors_are_not() -> None:
+    """What the client has not asked for it does not see; what fails it hears."""
+    replies, _ = _replies()
+    replies.owe(Owed(Kind.PARSE, hide=b"1"))
+    replies.owe(Owed(Kind.EXECUTE, hide=b"DC"))
+    assert replies.sort(message(b"1") + ROW + DONE) == b""
+    replies.owe(Owed(Kind.PARSE, hide=b"1E"))
+    replies.owe(Owed(Kind.SYNC))
+    assert replies.sort(FAILED + READY) == FAILED + READY
+
+
+def test_error_drops_what_is_owed_up_to_the_sync() -> None:
+    """The shadow skips to it, and answers nothing in between."""
+    replies, _ = _replies()
+    done: list[str] = []
+    for kind in (Kind.PARSE, Kind.BIND, Kind.EXECUTE):
+        replies.owe(Owed(kind, confirmed=lambda kind=kind: done.append(kind.name)))  # type: ignore[misc]  # bound here
+    replies.sort(message(b"1") + FAILED)
+    assert (done, replies.skipping, replies.is_settled) == (["PARSE"], True, True)
+    replies.owe(Owed(Kind.SYNC))
+    replies.sort(READY)
+    assert not replies.skipping
+
+
+def test_parameters_and_the_end_are_noted_and_notifications_dropped() -> None:
+    """Settings reach the client too; words of other users do not."""
+    replies, _ = _replies()
+    status = message(b"S", text("TimeZone"), text("UTC"))
+    assert replies.sort(status + message(b"A", uint32(1), text("x"), text("covert"))) == status
+    assert replies.parameters == {"TimeZone": "UTC"}
+    assert not replies.ended
+    replies.sort(message(b"E", text("SFATAL"), text("VFATAL"), text("C57P01"), b"\0"))
+    assert replies.ended
+
+
+def test_copy_waits_for_the_client() -> None:
+    """While the shadow waits for data nothing is owed by it."""
+    replies, _ = _replies()
+    replies.owe(Owed(Kind.QUERY))
+    replies.sort(message(b"G", b"\0\0\0"))
+    assert (replies.copying, replies.is_settled, replies.is_working) == (True, True, False)
+    replies.copying = False
+    replies.sort(DONE + READY)
+    assert replies.is_settled
+
+
+@given(st.lists(st.integers(1, 40), max_size=30), st.integers(0, 3))
+def test_pieces_do_not_matter(sizes: list[int], rows: int) -> None:
+    """However the bytes are cut, the client gets the same, and so do we."""
+    stream = message(b"1") + ROW * rows + DONE + message(b"2") + ROW * rows + DONE + READY
+    replies, _ = _replies()
+    collected: list[Message] = []
+    replies.owe(Owed(Kind.PARSE, hide=b"1"))
+    replies.owe(Owed(Kind.EXECUTE))
+    replies.owe(Owed(Kind.BIND, collected))
+    replies.owe(Owed(Kind.EXECUTE, collected))
+    replies.owe(Owed(Kind.SYNC))
+    out, at = b"", 0
+    for size in (*sizes, len(stream)):
+        out += replies.sort(stream[at : at + size]) if at < len(stream) else b""
+        at += size
+    assert out == ROW * rows + DONE + READY
+    assert [kind for kind, _ in collected] == [b"2", *[b"D"] * rows, b"C"]
+    assert replies.is_settled
+
+
+@pytest.mark.parametrize("kind", [Kind.PARSE, Kind.EXECUTE, Kind.QUERY])
+def test_time_and_size_start_anew_with_what_is_owed(kind: Kind) -> None:
+    """What the watchdog looks at belongs to one message."""
+    replies, _ = _replies()
+    replies.passed = 100
+    replies.owe(Owed(kind))
+    assert replies.passed == 0
+    assert replies.is_working
