@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import logging
 import os
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +16,14 @@ from typing import ParamSpec, Self, TypeVar
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.books import open_ledger
+from dpsql.descriptors import Shares, most
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.gateway import Deps, Gateway
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.readiness import Readiness
-from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer, Tls
+from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
 from dpsql.question import Settings
@@ -39,8 +39,10 @@ from dpsql.shadow.warden import Warden
 from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
+from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
+from dpsql.wire.server.tls import context_of
 
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
@@ -72,6 +74,7 @@ class Server:
         self._shadow: Postgres
         self._oracle: OracleSession
         self._listener: Listener
+        self._shares: Shares
 
     @property
     def pages(self) -> str | None:
@@ -150,7 +153,7 @@ class Server:
         self._whole = True
 
     async def _start(self) -> None:
-        config = self._config
+        config, self._shares = self._config, Shares.of(most())
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)
         self._public = read_public(config.policy, self._engine)
@@ -198,7 +201,8 @@ class Server:
             config.listen.host,
             config.listen.port,
             secret=kept_secret(secret_file(config.shadow, config.file.parent)),
-            tls=_tls(config.listen.tls),
+            tls=context_of(config.listen.tls),
+            limits=Limits(strangers=self._shares.strangers, seats=self._shares.seats),
         )
         await listener.start()
         self._stack.push_async_callback(listener.stop)
@@ -243,7 +247,7 @@ class Server:
         clock = time.monotonic
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
         site = Site(config.policy, _roles(config), server.connect, self._ledger, os.urandom, clock, trouble)
-        pages = Pages(config.web, site)
+        pages = Pages(config.web, site, most=self._shares.pages, tls=context_of(config.web.tls))
         await pages.start()
         self._pages = pages
 
@@ -283,15 +287,3 @@ def _rows(public: Public) -> build.Rows:
         return zip(*columns.values(), strict=True)
 
     return rows
-
-
-def _tls(files: Tls | None) -> ssl.SSLContext | None:
-    if files is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(files.certificate, files.key)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{files.certificate}: can't be used as the server's certificate: {error}") from error
-    return context

@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -41,7 +41,7 @@ def make_app(site: Site) -> tuple[ASGIApp, Sessions]:
     app = Starlette(
         routes=_routes(rooms),
         middleware=[cookie],
-        exception_handlers={HTTPException: _unhappy, 500: _broken},
+        exception_handlers={HTTPException: _unhappy, ClientDisconnect: _unheard, 500: _broken},
     )
     # Around everything, also around what Starlette answers when an endpoint breaks.
     return SafeHeaders(app, secure=site.secure), sessions
@@ -133,6 +133,11 @@ def _error(status: int, message: str, hint: str | None = None) -> Response:
 async def _unhappy(_: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     return _error(status, error.detail if isinstance(error, HTTPException) else "")
+
+
+async def _unheard(_: Request, __: Exception) -> Response:
+    """Log nothing: whoever sent half a form and went can do so as often as they like."""
+    return Response(status_code=400)
 
 
 async def _broken(_: Request, __: Exception) -> Response:

@@ -1,6 +1,7 @@
 """Two places that clients are sent to: dpsql as a user runs it, and a plain PostgreSQL with the same empty tables."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -68,6 +69,8 @@ class Site:
     user: str = "ana"
     password: str = field(default=_PASSWORD, repr=False)
     database: str = "taxi"
+    pages: str = ""
+    """The address of the pages."""
 
     @property
     def dsn(self) -> str:
@@ -94,14 +97,19 @@ def configure(directory: Path, *, tls: str = "") -> Path:
 
 @contextmanager
 def serving(
-    config: Path, *, python: str = sys.executable, uid: int | None = None, at_once: signal.Signals | None = None
+    config: Path,
+    *,
+    python: str = sys.executable,
+    uid: int | None = None,
+    at_once: signal.Signals | None = None,
+    before: str = "",
 ) -> Iterator[Site]:
     """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given.
 
-    `at_once` is sent when the shadow's directory is there, before anybody is served.
+    `at_once` is sent when the shadow's directory is there, before anybody is served; `before` is run before dpsql is.
     """
     served = subprocess.Popen(  # noqa: S603
-        [python, "-c", "from dpsql.cli.main import app; app()", "serve", "--config", str(config)],
+        [python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", "serve", "--config", str(config)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -115,8 +123,9 @@ def serving(
             while not (config.parent / "shadow").exists() and served.poll() is None:
                 time.sleep(0.001)
             served.send_signal(at_once)
-        said = served.stdout.readline()
-        yield Site(int(said.split(";")[0].rpartition(":")[2]), served)
+        said = re.match(r"serving \S+ on \S+:(\d+)(?:, pages at (\S+))?; ", served.stdout.readline())
+        assert said, "the server did not start"
+        yield Site(int(said[1]), served, pages=said[2] or "")
     finally:
         served.terminate()
         served.communicate(timeout=30)

@@ -12,7 +12,7 @@ import pytest
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
-from tests.support.processes import children
+from tests.support.processes import children, megabytes
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,11 +38,6 @@ def _many_users(config: Path) -> None:
     config.write_text(written + "\n".join(line.replace("ana:", f"user{n}:") for n in range(USERS)) + "\n")
 
 
-def _megabytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) // 1024
-
-
 @pytest.mark.parametrize(("tls", "most"), [(False, 150), (True, 400)])
 def test_idle_clients_cost_little(directory: Path, tls: bool, most: int) -> None:
     """At most 150 MB in all, 400 MB with TLS, and a back-end in the shadow for each kind of greeting only."""
@@ -66,7 +61,7 @@ async def _measured(site: Site, mode: str) -> tuple[int, int, object]:
         await psycopg.AsyncConnection.connect(where.replace("ana", f"user{n % USERS}"), autocommit=True)
         for n in range(CLIENTS)
     ]
-    seen = _megabytes(own), len(children(children(own)[0]))
+    seen = megabytes(own), len(children(children(own)[0]))
     answer = await (await clients[-1].execute(GROUPED.encode())).fetchall()
     for client in clients:
         await client.close()

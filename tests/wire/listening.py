@@ -17,7 +17,7 @@ from tests.support.fix_shadow import USERS
 
 @contextmanager
 def listening(
-    answers: Answers, shadow: Postgres, limits: Limits | None = None, tls: ssl.SSLContext | None = None
+    answers: Answers, shadow: Postgres, limits: Limits = Limits(), tls: ssl.SSLContext | None = None
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on."""
     users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}

@@ -27,6 +27,10 @@ class Limits:
     password: int = 4_096
     statement: int = 1 << 20
     message: int = 16 << 20
+    strangers: int = 512
+    """Connections that have not logged in; half of them from one place."""
+    seats: int = 10_000
+    """Connections that have, of all users."""
     connections_per_user: int = 100
     failures_per_user: int = 10
     failures_per_address: int = 100

@@ -9,11 +9,29 @@ from typing import cast
 
 _ENOUGH = 256 * 1024
 """Bytes that may wait to be read before nothing more is taken from the network."""
+_LAST_WORDS = 30.0  # seconds for a client to take them
 # asyncio sets a buffer of this size aside for each connection with TLS: 256 KiB unless told otherwise.
 sslproto.SSLProtocol.max_size = 64 * 1024
 
 
-class Pipe(asyncio.Protocol):
+class Comer(asyncio.Protocol):
+    """A connection that is let in."""
+
+    coming: "asyncio.Task[None] | None" = None
+    """What makes the connection, until it is made."""
+
+    @property
+    def may_go(self) -> bool:
+        """Return whether it may be hung up on to make room for another."""
+        raise NotImplementedError
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        if self.coming is not None:
+            self.coming.cancel()
+
+
+class Pipe(Comer):
     """Bytes from and to one client."""
 
     def __init__(self, accepted: "Callable[[Pipe], None]") -> None:
@@ -29,6 +47,7 @@ class Pipe(asyncio.Protocol):
         self._ended = False
         self._stopped = False
         self._reader: asyncio.Future[None] | None = None
+        self._last: asyncio.TimerHandle | None = None
 
     # What asyncio calls.
 
@@ -52,6 +71,8 @@ class Pipe(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
         self._transport = None
         self._ended = True
+        if self._last is not None:
+            self._last.cancel()
         self._wake()
         self.on_lost()
 
@@ -115,14 +136,21 @@ class Pipe(asyncio.Protocol):
             raise ConnectionResetError
 
     def close(self) -> None:
-        """Send what is written and hang up."""
-        if self._transport is not None:
+        """Send what is written and hang up; at once after a while, if it is not taken."""
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
+            self._last = asyncio.get_running_loop().call_later(_LAST_WORDS, self.abort)
 
     def abort(self) -> None:
         """Hang up at once."""
         if self._transport is not None:
             self._transport.abort()
+        super().abort()
+
+    @property
+    def may_go(self) -> bool:
+        """Return that it may: only those are asked of whom nobody knows who they are."""
+        return True
 
     def _wake(self) -> None:
         reader, self._reader = self._reader, None

@@ -8,6 +8,7 @@ from functools import partial
 
 from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
 from dpsql.question import Cancellation
+from dpsql.seldom import Seldom
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.context import Desk
 from dpsql.wire.intercept.interceptor import Asking
@@ -19,6 +20,7 @@ from dpsql.wire.protocol.transport import Pipe
 from dpsql.wire.server.registry import House, Key
 
 _LOG = logging.getLogger("dpsql.wire")
+_SELDOM = Seldom(_LOG)
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
 _STARTING = "57P03"  # what PostgreSQL says while it starts or recovers
 _PAUSE = 0.1  # seconds until the next attempt
@@ -113,6 +115,7 @@ class Connection:
                 await self._house.cancel(opened.process, opened.key)
                 return
             user = await self._log_in(opened)
+        self._house.lobby.leave(self._pipe)
         with self._house.seat(user, self) as (process, key):
             options = self._options(opened, user)
             greeted = await self._greet(user, options, process, key)
@@ -140,7 +143,7 @@ class Connection:
         house, address = self._house, self._pipe.address
         barred = partial(house.attempts.barred, user, address)
         if barred():
-            _LOG.warning("too many failed log-ins as %r from %s", user, address)
+            _SELDOM.warning("too many failed log-ins as %r from %s", user, address)
             raise AuthFailed
         try:
             await startup.log_in(self._pipe, self._incoming, house.verifier(user), house.limits, barred)
@@ -217,6 +220,7 @@ class Connection:
 
     def _client_lost(self) -> None:
         """Stop what nobody waits for any more."""
+        self._house.lobby.leave(self._pipe)
         if self.working is not None or self.in_shadow:
             self._send_signal(self._house.interrupt(self))
         if self._backend is not None:

@@ -1,4 +1,4 @@
-"""The server that clients connect to: the only place that opens sockets."""
+"""The server that clients connect to; with the acceptor, the only place that opens sockets."""
 
 import asyncio
 import contextlib
@@ -6,14 +6,16 @@ import ssl
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from dpsql.errors import TooManyClients
 from dpsql.question import Answers
 from dpsql.shadow.postgres import ShadowAddress
+from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.registry import House, UserEntry
 
-_BACKLOG = 1024
 _WORKERS = 16
 _EVERY = 1.0  # seconds between two looks for what is overdue
 _LAST_TURNS = 0.02  # seconds
@@ -34,7 +36,8 @@ class Listener:
         *,
         secret: bytes,
         tls: ssl.SSLContext | None = None,
-        limits: Limits | None = None,
+        limits: Limits = Limits(),  # noqa: B008 # a frozen value
+        silence: Silence = Silence(),  # noqa: B008
     ) -> None:
         """Port 0 lets the system choose one; `port` tells which. `secret` is the same after a restart."""
         self.host = host
@@ -50,9 +53,14 @@ class Listener:
             secret=secret,
             workers=self._workers,
             tls=tls,
-            limits=limits or Limits(),
+            limits=limits,
         )
-        self._server: asyncio.Server | None = None
+        self._acceptor = Acceptor(
+            self._house.lobby,
+            lambda: Pipe(self._accept),
+            silence=silence,
+            refusal=messages.error(TooManyClients("too many connections are logging in"), "FATAL"),
+        )
         self._watch: asyncio.Task[None] | None = None
         self._open: dict[asyncio.Task[None], Connection] = {}
 
@@ -63,14 +71,12 @@ class Listener:
             OSError: when the address can't be had.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Pipe(self._accept), self.host, self.port, backlog=_BACKLOG)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = self._acceptor.open(self.host, self.port)
         self._watch = loop.create_task(self._interrupt_overdue())
 
     async def stop(self, grace: float = 10.0) -> None:
         """Accept nobody more, let running statements end within `grace` seconds, then cancel them and hang up."""
-        if self._server is not None:
-            self._server.close()
+        self._acceptor.close()
         await self._see_off(tuple(self._open.values()), grace)
         if self._watch is not None:
             self._watch.cancel()

@@ -19,8 +19,10 @@ from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
+from dpsql.wire.protocol.transport import Pipe
 from dpsql.wire.server.canceller import Canceller
 from dpsql.wire.server.gateway_handle import Current
+from dpsql.wire.server.lobby import Lobby
 from dpsql.wire.server.login_throttle import Attempts
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -92,6 +94,7 @@ class House:
         self.workers = Workers(workers, _SHARE)
         self.tls = tls
         self.limits = limits
+        self.lobby: Lobby[Pipe] = Lobby(limits.strangers, time.monotonic)
         self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
         self._open_shadow = open_shadow
         self._shadow_is_there = asyncio.Event()
@@ -140,8 +143,10 @@ class House:
         """Count the user's connection while it lasts; gives the process number and key that cancel it.
 
         Raises:
-            TooManyClients: when the user has too many.
+            TooManyClients: when the user has too many, or all have.
         """
+        if len(self._seats) >= self.limits.seats:
+            raise TooManyClients("sorry, too many clients already")
         if self._present[user] >= self.limits.connections_per_user:
             raise TooManyClients(f'too many connections for user "{user}"')
         process = secrets.randbelow(2**31 - 1) + 1

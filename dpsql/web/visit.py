@@ -1,0 +1,67 @@
+"""A browser's connection: so long for each request to come, and none that waits keeps others out."""
+
+import asyncio
+from typing import cast
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from dpsql.wire.protocol.transport import Comer
+from dpsql.wire.server.lobby import Lobby
+
+
+class Visit(H11Protocol, Comer):
+    """uvicorn's own connection, which waits for ever for the rest of a request."""
+
+    def __init__(self, config: Config, state: ServerState, lobby: "Lobby[Visit]", patience: float) -> None:
+        """Wait `patience` seconds for a request: from the connection, or its first byte, to the last of its body."""
+        super().__init__(config, state, {})
+        self._patience = patience
+        self._lobby = lobby
+        self._due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first request."""
+        super().connection_made(cast("asyncio.Transport", transport))
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for what the request lacks, and no longer than from its first byte on."""
+        if self._due is None and not self._is_answered:
+            self._expect()
+        super().data_received(data)
+        if self._is_answered:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Be there no more."""
+        self._stop_waiting()
+        self._lobby.leave(self)
+        super().connection_lost(exc)
+
+    @property
+    def may_go(self) -> bool:
+        """Return whether no answer is being made."""
+        return not self._is_answered
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        if self.transport is not None:
+            self.transport.abort()
+        super().abort()
+
+    @property
+    def _is_answered(self) -> bool:
+        """Return whether a request has come whole, and its answer is not told yet."""
+        waiting = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        return self.cycle is not None and not self.cycle.response_complete and not waiting
+
+    def _expect(self) -> None:
+        self._due = self.loop.call_later(self._patience, self.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None

@@ -1,0 +1,181 @@
+"""Where connections come in: as many as there is room for, and none while the system has no descriptor to give.
+
+asyncio's own servers try again a thousand times a second then, and write a traceback each time.
+"""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from dpsql.seldom import Seldom
+from dpsql.wire.protocol.transport import Comer
+from dpsql.wire.server.lobby import Lobby
+
+_SELDOM = Seldom(logging.getLogger("dpsql.wire"))
+_BACKLOG = 1024
+_AT_ONCE = 64  # connections, before others have their turn
+_PAUSE = 1.0  # seconds until it is tried again where the system had nothing left
+_HANDSHAKE = 10.0  # seconds for TLS
+_NOT_HERE = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
+"""How an address of a name fails that this machine does not have, such as IPv6's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """After how many seconds a client that has vanished from the network is given up."""
+
+    idle: int = 60
+    """Until it is asked whether it is there."""
+    interval: int = 10
+    """Until it is asked again, six times in all."""
+    unread: int = 330
+    """While something is sent that it does not take."""
+
+    def set_on(self, connection: socket.socket) -> None:
+        """Have the system see to it."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (
+            ("TCP_KEEPIDLE", self.idle),
+            ("TCP_KEEPINTVL", self.interval),
+            ("TCP_KEEPCNT", 6),
+            ("TCP_USER_TIMEOUT", self.unread * 1000),
+        ):
+            if hasattr(socket, name):  # not everywhere
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+C = TypeVar("C", bound=Comer)
+
+
+class Acceptor(Generic[C]):
+    """Listens on the sockets of one address until it is closed."""
+
+    def __init__(
+        self,
+        lobby: Lobby[C],
+        make: Callable[[], C],
+        *,
+        silence: Silence,
+        refusal: bytes,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`make` makes what speaks with a connection, which is in the lobby; `refusal` is told where there is no room."""
+        self._lobby = lobby
+        self._make = make
+        self._silence = silence
+        self._refusal = refusal
+        self._tls = tls
+        self._sockets: list[socket.socket] = []
+        self._coming: set[C] = set()
+        self._pause: asyncio.TimerHandle | None = None
+
+    def open(self, host: str, port: int) -> int:
+        """Listen; return the port.
+
+        Raises:
+            OSError: when the address can't be had.
+        """
+        self._sockets = _listening(host, port)
+        self._resume()
+        return int(self._sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._remove_readers()
+        for listening in self._sockets:
+            listening.close()
+        self._sockets = []
+        for comer in self._coming:
+            comer.abort()
+
+    def _resume(self) -> None:
+        self._pause = None
+        for listening in self._sockets:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _remove_readers(self) -> None:
+        for listening in self._sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                connection, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as failed:  # most often: no descriptor is left
+                _SELDOM.warning("nobody can be let in for a moment: %s", failed.strerror)
+                self._remove_readers()
+                self._pause = asyncio.get_running_loop().call_later(_PAUSE, self._resume)
+                return
+            connection.setblocking(False)
+            self._admit(connection, str(address[0]))
+
+    def _admit(self, connection: socket.socket, address: str) -> None:
+        comer = self._make()
+        if not self._lobby.enter(comer, address):
+            _SELDOM.warning("a connection from %s was turned away: too many there have not logged in", address)
+            with contextlib.suppress(OSError):
+                connection.send(self._refusal)
+            connection.close()
+            return
+        self._coming.add(comer)
+        comer.coming = asyncio.get_running_loop().create_task(self._connect(connection, comer))
+
+    async def _connect(self, connection: socket.socket, comer: C) -> None:
+        loop = asyncio.get_running_loop()
+        patience = None if self._tls is None else _HANDSHAKE
+        try:
+            self._silence.set_on(connection)
+            await loop.connect_accepted_socket(lambda: comer, connection, ssl=self._tls, ssl_handshake_timeout=patience)
+        except (OSError, asyncio.CancelledError):
+            # It went, or does not speak TLS, or we close.
+            self._lobby.leave(comer)
+            connection.close()
+        finally:
+            self._coming.discard(comer)
+            comer.coming = None
+
+
+def _listening(host: str, port: int) -> list[socket.socket]:
+    """Listen on all addresses that a host's name has; on port 0 the first one chooses for all."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    opened: list[socket.socket] = []
+    failed: OSError | None = None
+    for family, _, _, _, address in dict.fromkeys(found):
+        chosen = opened[0].getsockname()[1] if opened else port
+        try:
+            opened.append(_bound(family, (address[0], chosen, *address[2:])))
+        except OSError as error:
+            failed = error
+            if error.errno not in _NOT_HERE:
+                break
+    if failed is not None and (not opened or failed.errno not in _NOT_HERE):
+        for one in opened:
+            one.close()
+        raise OSError(failed.errno, f"can't listen on {host or '*'}:{port}: {failed.strerror}") from failed
+    return opened
+
+
+def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
+    # The protocol is named, because asyncio sends small answers at once only where it is.
+    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        one.setblocking(False)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.bind(address)
+        one.listen(_BACKLOG)
+    except OSError:
+        one.close()
+        raise
+    return one

@@ -1,0 +1,75 @@
+"""Connections that nobody has to serve yet: at most so many, and so many from one place; who came first goes first.
+
+Whoever is there to log in does it at once. So where there is no more room the one that came first makes room for the
+one that comes, unless that had no time yet; and a place that sends many takes it from itself.
+"""
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from dpsql.wire.server.login_throttle import place_of
+
+_GRACE = 1.0  # seconds in which nobody is turned away for others
+
+
+class Guest(Protocol):
+    """A connection."""
+
+    @property
+    def may_go(self) -> bool:
+        """Return whether nothing is lost with it."""
+
+    def abort(self) -> None:
+        """Hang up at once."""
+
+
+G = TypeVar("G", bound=Guest)
+
+
+class Lobby(Generic[G]):
+    """Who is in it, by place, in the order in which they came."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        """Hold `most` connections, half of them from one place."""
+        self._most = most
+        self._of_place = max(most // 2, 1)
+        self._clock = clock
+        self._places: dict[str, dict[G, float]] = {}
+        self._of: dict[G, str] = {}
+
+    def __len__(self) -> int:
+        """Return how many are there."""
+        return len(self._of)
+
+    def enter(self, guest: G, address: str) -> bool:
+        """Let a connection in, in the place of another if need be; return False where there is no room."""
+        place = place_of(address)
+        theirs = self._places.get(place, {})
+        if len(theirs) >= self._of_place:
+            full = theirs
+        elif len(self._of) >= self._most:
+            full = max(self._places.values(), key=len)
+        else:
+            full = None
+        if full is not None and not self._make_room(full):
+            return False
+        self._places.setdefault(place, {})[guest] = self._clock()
+        self._of[guest] = place
+        return True
+
+    def leave(self, guest: G) -> None:
+        """Count a connection no more; it may have left before."""
+        place = self._of.pop(guest, None)
+        if place is not None:
+            del self._places[place][guest]
+            if not self._places[place]:
+                del self._places[place]
+
+    def _make_room(self, among: dict[G, float]) -> bool:
+        late = self._clock() - _GRACE
+        oldest = next((guest for guest, since in among.items() if since <= late and guest.may_go), None)
+        if oldest is None:
+            return False
+        self.leave(oldest)
+        oldest.abort()
+        return True

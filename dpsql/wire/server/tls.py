@@ -1,0 +1,23 @@
+"""The certificate that clients are shown."""
+
+import ssl
+
+from dpsql.errors import ConfigError
+from dpsql.policy.config import Tls
+
+
+def context_of(files: Tls | None) -> ssl.SSLContext | None:
+    """Return what speaks TLS with a certificate; None without one.
+
+    Raises:
+        ConfigError: it can't be used.
+    """
+    if files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"{files.certificate}: can't be used as the server's certificate: {error}") from error
+    return context
