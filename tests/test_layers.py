@@ -41,6 +41,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"emit", "translate"}),
         frozenset({"analysis", "syntax"}),
         frozenset({"functions"}),
+        frozenset({"dialects"}),
         frozenset({"ir"}),
     ),
     "engines": (

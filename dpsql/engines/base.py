@@ -9,7 +9,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
 
 
 class NoEngine(ConfigError, sqlstate="F0000"):

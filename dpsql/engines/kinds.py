@@ -5,40 +5,13 @@ and changes no value: else an error, or two units that look alike, would be a fa
 """
 
 import re
-from collections.abc import Mapping
 
 from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import representable
-from dpsql.rewrite.functions.function import Dialect
 
-_DUCKDB_INTEGERS = {
-    SqlType.SMALLINT: frozenset({"tinyint", "utinyint", "smallint"}),
-    SqlType.INTEGER: frozenset({"usmallint", "integer"}),
-    SqlType.BIGINT: frozenset({"uinteger", "bigint"}),
-}
-_POSTGRES_INTEGERS = {
-    SqlType.SMALLINT: frozenset({"smallint"}),
-    SqlType.INTEGER: frozenset({"integer"}),
-    SqlType.BIGINT: frozenset({"bigint"}),
-}
-_OTHERS: Mapping[Dialect, Mapping[SqlType, frozenset[str]]] = {
-    Dialect.DUCKDB: {
-        SqlType.BOOLEAN: frozenset({"boolean"}),
-        SqlType.TEXT: frozenset({"varchar", "uuid", "enum"}),
-        SqlType.DATE: frozenset({"date"}),
-        SqlType.TIMESTAMP: frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"}),
-    },
-    Dialect.POSTGRES: {
-        SqlType.BOOLEAN: frozenset({"boolean"}),
-        SqlType.TEXT: frozenset({"text", "character varying", "character", "uuid", "enum", "citext"}),
-        SqlType.DATE: frozenset({"date"}),
-        SqlType.TIMESTAMP: frozenset({"timestamp without time zone", "timestamp with time zone"}),
-    },
-}
 LOOSE = " (nondeterministic collation)"
 """Stands behind the type of a column of PostgreSQL's whose collation takes different texts for one."""
-_FLOATS = {Dialect.DUCKDB: frozenset({"float", "double"}), Dialect.POSTGRES: frozenset({"real", "double precision"})}
-_WIDE = {Dialect.DUCKDB: frozenset({"hugeint", "uhugeint", "ubigint"}), Dialect.POSTGRES: frozenset[str]()}
 
 
 def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
@@ -48,8 +21,10 @@ def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
     if declared.is_integer:
         return kind in _integers(declared, dialect)
     if not declared.is_number:
-        return kind in _OTHERS[dialect][declared]
-    if kind in _integers(SqlType.BIGINT, dialect) | _FLOATS[dialect] | _WIDE[dialect] or representable(kind):
+        return kind in dialect.stored_types.others[declared]
+    if kind in _integers(
+        SqlType.BIGINT, dialect
+    ) | dialect.stored_types.floats | dialect.stored_types.wide or representable(kind):
         return True
     # Without a length a numeric may be beyond double precision; only a plain numeric is read with that in mind.
     return declared is SqlType.NUMERIC and kind == "numeric" and not representable(written)
@@ -64,10 +39,10 @@ def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
     kind = found.lower()
     if declared is SqlType.TEXT:
         return kind != "citext" and not kind.endswith(LOOSE)
-    return declared.is_integer or kind not in _FLOATS[dialect]
+    return declared.is_integer or kind not in dialect.stored_types.floats
 
 
 def _integers(widest: SqlType, dialect: Dialect) -> frozenset[str]:
-    types = _DUCKDB_INTEGERS if dialect is Dialect.DUCKDB else _POSTGRES_INTEGERS
+    types = dialect.stored_types.integers
     order = list(types)
     return frozenset[str]().union(*(types[kind] for kind in order[: order.index(widest) + 1]))

@@ -5,9 +5,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.policy.model import Value
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted
-from dpsql.rewrite.emit.emitter import FIRST, LAST
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.ir.literal import simplest
 
 
@@ -18,16 +17,11 @@ def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
     9999; those are NULL, here as in what is measured (`Emitter.as_number`).
     """
     text = quoted(name)
-    duck = dialect is Dialect.DUCKDB
     kind = engine_type.lower()
     if kind.startswith("timestamp"):
-        moment = f"CAST({text} AS TIMESTAMP)"
-        number = f"epoch_us({moment})" if duck else f"CAST(extract(epoch FROM {moment}) * 1000000 AS BIGINT)"
-        inside = f"BETWEEN TIMESTAMP '{FIRST} 00:00:00' AND TIMESTAMP '{LAST} 23:59:59.999999'"
-        return f"CASE WHEN {moment} {inside} THEN {number} END"
+        return dialect.micros(f"CAST({text} AS TIMESTAMP)")
     if kind == "date":
-        number = f"CAST({text} - DATE '1970-01-01' AS BIGINT)"
-        return f"CASE WHEN {text} BETWEEN DATE '{FIRST}' AND DATE '{LAST}' THEN {number} END"
+        return dialect.days(text)
     if kind.startswith(_PLAIN):
         return text
     return f"CAST({text} AS VARCHAR)"

@@ -11,7 +11,8 @@ from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Settings
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
+from tests.support.dialects import DIALECTS, NAMES
 from tests.support.exactness import measurements
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import NewClient, World, noon
@@ -128,7 +129,7 @@ def _only_one(low: int, high: int) -> str:
 _ONE = _only_one(50, 350)
 
 
-@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)
 @pytest.mark.parametrize(
     "sql",
     [

@@ -14,10 +14,10 @@ from dpsql.accounting.privacy_loss import Charge, issue
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.policy.model import Privacy
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import Engines, ddl
 from tests.engines.reader import READER, reading
+from tests.support.dialects import DUCKDB, POSTGRES
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +93,6 @@ def postgres(owner: psycopg.Connection, reader_dsn: str) -> Iterator[Callable[[s
 def engines(server: Postgres) -> Iterator[Engines]:
     """Give the table of nasty values in both engines."""
     with duckdb.connect() as duck, psycopg.connect(server.dsn("postgres"), autocommit=True) as pg:
-        pg.execute(ddl(Dialect.POSTGRES).encode())
-        duck.execute(ddl(Dialect.DUCKDB))
+        pg.execute(ddl(POSTGRES).encode())
+        duck.execute(ddl(DUCKDB))
         yield Engines(duck, pg)

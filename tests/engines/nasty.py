@@ -14,11 +14,12 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Facts
+from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 
 DOUBLES = (
     "NULL", "'NaN'", "'Infinity'", "'-Infinity'", "1.7976931348623157e308", "-1.7976931348623157e308", "5e-324", "-5e-324",
@@ -122,7 +123,7 @@ DECLARED = Declared({})
 
 def ddl(dialect: Dialect) -> str:
     """Return the statements that make the table; its rows combine the values of all columns unevenly."""
-    kinds = [s.duckdb if dialect is Dialect.DUCKDB else s.postgres for s in COLUMNS]
+    kinds = [s.duckdb if dialect is DUCKDB else s.postgres for s in COLUMNS]
     columns = ", ".join(f'"{s.column.name}" {kind}' for s, kind in zip(COLUMNS, kinds, strict=True))
     rows = ", ".join(f"({i}, {', '.join(_value(s, i, k) for k, s in enumerate(COLUMNS))})" for i in range(180))
     return f"CREATE TABLE nasty (id INTEGER, {columns}); INSERT INTO nasty VALUES {rows};"
@@ -143,10 +144,9 @@ class Engines:
     def ask(self, dialect: Dialect, texts: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return the values of some expressions in every row, one tuple an expression."""
         sql = f"SELECT {', '.join(texts)} FROM nasty AS s0 ORDER BY id"
-        if dialect is Dialect.DUCKDB:
-            rows = self.duckdb.execute(sql).fetchall()
-        else:
-            rows = self.postgres.execute(sql.encode()).fetchall()
+        rows = (
+            self.duckdb.execute(sql).fetchall() if dialect is DUCKDB else self.postgres.execute(sql.encode()).fetchall()
+        )
         return list(zip(*rows, strict=True))
 
 
@@ -164,11 +164,11 @@ def check(engines: Engines, exprs: Sequence[Expr], *, nested: bool = False) -> N
     Not so where they are nested: intervals are exact, and a step function of a rounded value may be one step beyond.
     """
     found = {}
-    for dialect in Dialect:
+    for dialect in DIALECTS:
         texts = [text for expr in exprs for text in texts_of(expr, dialect)]
         found[dialect] = engines.ask(dialect, texts)
     for index, expr in enumerate(exprs):
-        duck, kept, pg, kept_too = (found[d][2 * index + k] for d in (Dialect.DUCKDB, Dialect.POSTGRES) for k in (0, 1))
+        duck, kept, pg, kept_too = (found[d][2 * index + k] for d in (DUCKDB, POSTGRES) for k in (0, 1))
         assert kept == kept_too, expr
         known = facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)})
         for row, (a, b) in enumerate(zip(duck, pg, strict=True)):

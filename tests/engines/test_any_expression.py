@@ -11,12 +11,13 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import bounded, facts
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect, wide
+from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.intervals import AGE_FIELDS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
+from tests.support.dialects import DIALECTS, POSTGRES
 
 BOOL, DOUBLE, BIGINT = SqlType.BOOLEAN, SqlType.DOUBLE, SqlType.BIGINT
 UNBOUNDED = "free"
@@ -117,7 +118,7 @@ def _computable(expr: Expr) -> bool:
     """Say whether planning lets the expression pass; its refusals are no part of this test."""
     try:
         bounded(expr, facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)}))
-        Emitter(Dialect.POSTGRES, DECLARED).sql(expr)
+        Emitter(POSTGRES, DECLARED).sql(expr)
     except DpsqlError:
         return False
     return True
@@ -128,7 +129,7 @@ def _computable(expr: Expr) -> bool:
 def test_what_planning_lets_pass_never_fails(engines: Engines, exprs: list[Expr]) -> None:
     """What is summed of it stays on the lattice."""
     check(engines, exprs, nested=True)
-    for dialect in Dialect:
+    for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
         known = [bounded(e, facts(e, {ref: DECLARED.one(ref) for ref in refs(e)})) for e in exprs]
         texts = [stepped(emitter, e, interval, 2048) for e, interval in zip(exprs, known, strict=True)]

@@ -12,15 +12,16 @@ from dpsql.engines.kinds import LOOSE, fits, identifies
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import salt
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.facts import Facts
 from tests.engines.asking import asked
+from tests.support.dialects import DUCKDB, POSTGRES
 
 Engine = DuckDb | PostgresEngine
-POSTGRES: Mapping[str, Sequence[str]] = {
+POSTGRES_VALUES: Mapping[str, Sequence[str]] = {
     "smallint": ["-32768", "32767", "0"],
     "integer": ["-2147483648", "2147483647", "0"],
     "bigint": ["-9223372036854775808", "9223372036854775807", "0"],
@@ -32,7 +33,7 @@ POSTGRES: Mapping[str, Sequence[str]] = {
     "timestamp without time zone": ["'4713-01-01 BC'", "'294276-12-31'", "'infinity'", "'-infinity'", "'0001-01-01'"],
     "timestamp with time zone": ["'4713-01-02 BC'", "'294276-12-30'", "'infinity'", "'-infinity'", "'0001-01-01'"],
 }
-DUCKDB: Mapping[str, Sequence[str]] = {
+DUCKDB_VALUES: Mapping[str, Sequence[str]] = {
     "TINYINT": ["-128", "127"],
     "UBIGINT": ["18446744073709551615", "0"],
     "HUGEINT": ["-170141183460469231731687303715884105728", "170141183460469231731687303715884105727"],
@@ -46,7 +47,7 @@ DUCKDB: Mapping[str, Sequence[str]] = {
 DECLARED = {t: t.value for t in SqlType if t.is_number or t.is_temporal}
 CASES = [
     (dialect, stored, declared)
-    for dialect, every in ((Dialect.POSTGRES, POSTGRES), (Dialect.DUCKDB, DUCKDB))
+    for dialect, every in ((POSTGRES, POSTGRES_VALUES), (DUCKDB, DUCKDB_VALUES))
     for stored in every
     for declared in DECLARED
     if fits(declared, declared.value, stored, dialect)
@@ -58,10 +59,10 @@ def made(duck: Callable[[str], DuckDb], postgres: Callable[[str], PostgresEngine
     """Give a function that opens an engine of a dialect over a table `t` with values of a type."""
 
     def make(dialect: Dialect, stored: str) -> Engine:
-        values = (POSTGRES if dialect is Dialect.POSTGRES else DUCKDB)[stored]
+        values = (POSTGRES_VALUES if dialect is POSTGRES else DUCKDB_VALUES)[stored]
         rows = ", ".join(f"(CAST({value} AS {stored}))" for value in ["NULL", *values])
         sql = f"CREATE TABLE t (a {stored}); INSERT INTO t VALUES {rows}"
-        return postgres(sql) if dialect is Dialect.POSTGRES else duck(sql)
+        return postgres(sql) if dialect is POSTGRES else duck(sql)
 
     return make
 
@@ -82,7 +83,7 @@ def test_every_value_can_be_read(
     outputs = ", ".join(f"CAST({text} AS VARCHAR)" for text in texts)
     rows = asked(engine, f"SELECT {outputs} FROM {{t}} AS s0", charge)
     public = engine.public_rows("t", ["a"], 100)
-    assert len(rows) == len(public) == len((POSTGRES if dialect is Dialect.POSTGRES else DUCKDB)[stored]) + 1
+    assert len(rows) == len(public) == len((POSTGRES_VALUES if dialect is POSTGRES else DUCKDB_VALUES)[stored]) + 1
 
 
 _CALENDAR = {
@@ -111,7 +112,7 @@ def test_a_text_of_which_others_are_the_same_identifies_nobody(
     owner.execute("UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'loose'")
     kinds = postgres("SELECT 1").columns("t")
     assert [kinds[name] for name in "abc"] == [f"text{LOOSE}", "character varying(9)", "integer"]
-    assert all(fits(SqlType.TEXT, "text", kinds[name], Dialect.POSTGRES) for name in "ab")
-    assert [identifies(SqlType.TEXT, kinds[name], Dialect.POSTGRES) for name in "ab"] == [False, True]
-    assert not identifies(SqlType.TEXT, "citext", Dialect.POSTGRES)
-    assert identifies(SqlType.BIGINT, kinds["c"], Dialect.POSTGRES)
+    assert all(fits(SqlType.TEXT, "text", kinds[name], POSTGRES) for name in "ab")
+    assert [identifies(SqlType.TEXT, kinds[name], POSTGRES) for name in "ab"] == [False, True]
+    assert not identifies(SqlType.TEXT, "citext", POSTGRES)
+    assert identifies(SqlType.BIGINT, kinds["c"], POSTGRES)

@@ -17,10 +17,10 @@ from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.shadow.postgres import Postgres
 from tests.engines.asking import asked
 from tests.engines.reader import READER, reading
+from tests.support.dialects import POSTGRES
 
 Make = Callable[[str], PostgresEngine]
 OTHERS = {
@@ -68,7 +68,7 @@ def test_no_default_of_the_server_changes_how_statements_are_read(postgres: Make
 @pytest.mark.parametrize("text", ["\\", "\\'", "' OR true --", "\\\\x41", "a\\nb", "plain"])
 def test_a_literal_means_the_same_under_both_settings(owner: psycopg.Connection, setting: str, text: str) -> None:
     """What is emitted does not rest on the session's settings alone."""
-    emitted = Emitter(Dialect.POSTGRES, Declared({})).literal(text, SqlType.TEXT)
+    emitted = Emitter(POSTGRES, Declared({})).literal(text, SqlType.TEXT)
     with owner.transaction():
         owner.execute(f"SET LOCAL standard_conforming_strings = {setting}".encode())
         owner.execute("SET LOCAL escape_string_warning = off")

@@ -13,9 +13,9 @@ from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import exact_buckets, exact_sums
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.shadow.postgres import Postgres
 from tests.support import mutants
+from tests.support.dialects import POSTGRES
 from tests.support.exactness import Exact, Measured, measurements
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
@@ -53,7 +53,7 @@ def in_duckdb(bounded: Policy, rides: Sequence[Row], world: World) -> Ask:
 @pytest.fixture(scope="module")
 def in_postgres(server: Postgres, bounded: Policy, rides: Sequence[Row], world: World) -> Iterator[Ask]:
     """Give the exact answers of PostgreSQL."""
-    emitter = Emitter(Dialect.POSTGRES, world.public.declared)
+    emitter = Emitter(POSTGRES, world.public.declared)
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
         connection.execute("CREATE SCHEMA IF NOT EXISTS same")
         connection.execute("SET search_path = same")
@@ -109,7 +109,7 @@ def test_sums_of_units_in_floats_are_caught(
 
 def test_units_may_be_summed_first(bounded: Policy, world: World) -> None:
     """With few groups PostgreSQL reads the table once."""
-    emitter = Emitter(Dialect.POSTGRES, world.public.declared)
+    emitter = Emitter(POSTGRES, world.public.declared)
     (few,) = measurements("SELECT paid, count(*) FROM rides GROUP BY 1", bounded, world, Memory(bounded))
     (many,) = measurements("SELECT day, paid, count(*) FROM rides GROUP BY 1, 2", bounded, world, Memory(bounded))
     assert few.sql(emitter).count('"rides"') == 1

@@ -9,7 +9,8 @@ from dpsql.engines.kinds import fits, identifies
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
+from tests.support.dialects import DUCKDB, POSTGRES
 from tests.support.fix_shadow import POLICY
 
 TRIPS = """
@@ -40,18 +41,18 @@ def test_every_mistake_is_told(duck: Callable[[str], DuckDb]) -> None:
 @pytest.mark.parametrize(
     ("declared", "written", "found", "dialect"),
     [
-        (SqlType.SMALLINT, "smallint", "TINYINT", Dialect.DUCKDB),
-        (SqlType.BIGINT, "bigint", "UINTEGER", Dialect.DUCKDB),
-        (SqlType.DOUBLE, "double precision", "HUGEINT", Dialect.DUCKDB),
-        (SqlType.NUMERIC, "numeric", "DECIMAL(38,9)", Dialect.DUCKDB),
-        (SqlType.TEXT, "text", "ENUM('a', 'b')", Dialect.DUCKDB),
-        (SqlType.TIMESTAMP, "timestamp", "TIMESTAMP_NS", Dialect.DUCKDB),
-        (SqlType.BIGINT, "bigint", "smallint", Dialect.POSTGRES),
-        (SqlType.REAL, "real", "double precision", Dialect.POSTGRES),
-        (SqlType.NUMERIC, "numeric", "numeric", Dialect.POSTGRES),
-        (SqlType.NUMERIC, "numeric(10,2)", "numeric(12,4)", Dialect.POSTGRES),
-        (SqlType.TEXT, "text", "character varying(20)", Dialect.POSTGRES),
-        (SqlType.TIMESTAMP, "timestamp", "timestamp(3) with time zone", Dialect.POSTGRES),
+        (SqlType.SMALLINT, "smallint", "TINYINT", DUCKDB),
+        (SqlType.BIGINT, "bigint", "UINTEGER", DUCKDB),
+        (SqlType.DOUBLE, "double precision", "HUGEINT", DUCKDB),
+        (SqlType.NUMERIC, "numeric", "DECIMAL(38,9)", DUCKDB),
+        (SqlType.TEXT, "text", "ENUM('a', 'b')", DUCKDB),
+        (SqlType.TIMESTAMP, "timestamp", "TIMESTAMP_NS", DUCKDB),
+        (SqlType.BIGINT, "bigint", "smallint", POSTGRES),
+        (SqlType.REAL, "real", "double precision", POSTGRES),
+        (SqlType.NUMERIC, "numeric", "numeric", POSTGRES),
+        (SqlType.NUMERIC, "numeric(10,2)", "numeric(12,4)", POSTGRES),
+        (SqlType.TEXT, "text", "character varying(20)", POSTGRES),
+        (SqlType.TIMESTAMP, "timestamp", "timestamp(3) with time zone", POSTGRES),
     ],
 )
 def test_types_that_fit(declared: SqlType, written: str, found: str, dialect: Dialect) -> None:
@@ -62,21 +63,21 @@ def test_types_that_fit(declared: SqlType, written: str, found: str, dialect: Di
 @pytest.mark.parametrize(
     ("declared", "written", "found", "dialect"),
     [
-        (SqlType.INTEGER, "integer", "BIGINT", Dialect.DUCKDB),
-        (SqlType.BIGINT, "bigint", "HUGEINT", Dialect.DUCKDB),
-        (SqlType.BIGINT, "bigint", "DOUBLE", Dialect.DUCKDB),
-        (SqlType.DOUBLE, "double precision", "VARCHAR", Dialect.DUCKDB),
-        (SqlType.TEXT, "text", "VARCHAR[]", Dialect.DUCKDB),
-        (SqlType.TEXT, "text", "ENUM('a')[]", Dialect.DUCKDB),
-        (SqlType.TIMESTAMP, "timestamp", "DATE", Dialect.DUCKDB),
-        (SqlType.TIMESTAMP, "timestamp", "TIMESTAMP_S", Dialect.DUCKDB),
-        (SqlType.DATE, "date", "TIMESTAMP", Dialect.DUCKDB),
-        (SqlType.DOUBLE, "double precision", "numeric", Dialect.POSTGRES),
-        (SqlType.NUMERIC, "numeric(10,2)", "numeric", Dialect.POSTGRES),
-        (SqlType.NUMERIC, "numeric(10,2)", "numeric(900,2)", Dialect.POSTGRES),
-        (SqlType.NUMERIC, "numeric", "money", Dialect.POSTGRES),
-        (SqlType.TEXT, "text", "jsonb", Dialect.POSTGRES),
-        (SqlType.BOOLEAN, "boolean", "integer", Dialect.POSTGRES),
+        (SqlType.INTEGER, "integer", "BIGINT", DUCKDB),
+        (SqlType.BIGINT, "bigint", "HUGEINT", DUCKDB),
+        (SqlType.BIGINT, "bigint", "DOUBLE", DUCKDB),
+        (SqlType.DOUBLE, "double precision", "VARCHAR", DUCKDB),
+        (SqlType.TEXT, "text", "VARCHAR[]", DUCKDB),
+        (SqlType.TEXT, "text", "ENUM('a')[]", DUCKDB),
+        (SqlType.TIMESTAMP, "timestamp", "DATE", DUCKDB),
+        (SqlType.TIMESTAMP, "timestamp", "TIMESTAMP_S", DUCKDB),
+        (SqlType.DATE, "date", "TIMESTAMP", DUCKDB),
+        (SqlType.DOUBLE, "double precision", "numeric", POSTGRES),
+        (SqlType.NUMERIC, "numeric(10,2)", "numeric", POSTGRES),
+        (SqlType.NUMERIC, "numeric(10,2)", "numeric(900,2)", POSTGRES),
+        (SqlType.NUMERIC, "numeric", "money", POSTGRES),
+        (SqlType.TEXT, "text", "jsonb", POSTGRES),
+        (SqlType.BOOLEAN, "boolean", "integer", POSTGRES),
     ],
 )
 def test_types_that_do_not_fit(declared: SqlType, written: str, found: str, dialect: Dialect) -> None:
@@ -86,6 +87,6 @@ def test_types_that_do_not_fit(declared: SqlType, written: str, found: str, dial
 
 def test_a_float_identifies_nobody() -> None:
     """Two units could look alike; a decimal keeps them apart."""
-    assert not identifies(SqlType.NUMERIC, "DOUBLE", Dialect.DUCKDB)
-    assert not identifies(SqlType.NUMERIC, "real", Dialect.POSTGRES)
-    assert identifies(SqlType.NUMERIC, "DECIMAL(18,0)", Dialect.DUCKDB)
+    assert not identifies(SqlType.NUMERIC, "DOUBLE", DUCKDB)
+    assert not identifies(SqlType.NUMERIC, "real", POSTGRES)
+    assert identifies(SqlType.NUMERIC, "DECIMAL(18,0)", DUCKDB)

@@ -10,7 +10,6 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit.binning import bucket, stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.functions.temporal import FIELDS
@@ -18,6 +17,7 @@ from dpsql.rewrite.ir.calendar import MOMENTS, UNITS
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Span
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import DECLARED, REF, Engines, alike, check
+from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 
 BOOL, DOUBLE, BIGINT, NUMERIC = SqlType.BOOLEAN, SqlType.DOUBLE, SqlType.BIGINT, SqlType.NUMERIC
 Pair = tuple[Expr, Expr]
@@ -198,10 +198,10 @@ GRIDS: list[tuple[Expr, Interval | None]] = [
 def test_lattice_points_stay_in_their_range(engines: Engines, size: int) -> None:
     """Whatever is stored, the value that is summed is within 2·size steps, or the sensitivity would be wrong."""
     found = {}
-    for dialect in Dialect:
+    for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
         found[dialect] = engines.ask(dialect, [stepped(emitter, e, i, 2 * size) for e, i in GRIDS if i is not None])
-    for (expr, interval), duck, pg in zip(GRIDS, found[Dialect.DUCKDB], found[Dialect.POSTGRES], strict=True):
+    for (expr, interval), duck, pg in zip(GRIDS, found[DUCKDB], found[POSTGRES], strict=True):
         assert duck == pg, (expr, interval)
         assert all(isinstance(value, int) and 0 <= value <= 2 * size for value in duck if value is not None), expr
         assert any(value is not None for value in duck)
@@ -213,11 +213,11 @@ def test_buckets_stay_in_their_range(engines: Engines, number: int) -> None:
     moments = [(ref, DECLARED.one(ref).interval) for ref in (*DATES, *TIMES)]
     grids = [(expr, interval) for expr, interval in (*GRIDS, *moments) if interval is not None]
     found = {}
-    for dialect in Dialect:
+    for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
         texts = [bucket(emitter, e, i, number, single=_single(e, i, number)) for e, i in grids]
         found[dialect] = engines.ask(dialect, texts)
-    for (expr, interval), duck, pg in zip(grids, found[Dialect.DUCKDB], found[Dialect.POSTGRES], strict=True):
+    for (expr, interval), duck, pg in zip(grids, found[DUCKDB], found[POSTGRES], strict=True):
         assert duck == pg, (expr, interval)
         assert all(0 <= value < number for value in duck if value is not None), (expr, interval)
 
@@ -232,7 +232,7 @@ def test_a_numeric_beyond_double_precision_is_read(server: Postgres) -> None:
     with psycopg.connect(server.dsn("postgres")) as pg:
         pg.execute("CREATE TEMP TABLE s0 (m numeric)")
         pg.cursor().executemany("INSERT INTO s0 VALUES (%s::numeric)", [(value,) for value in values])
-        text = Emitter(Dialect.POSTGRES, DECLARED).raw(REF["m"])
+        text = Emitter(POSTGRES, DECLARED).raw(REF["m"])
         found = [row[0] for row in pg.execute(f"SELECT {text} FROM s0".encode()).fetchall()]
     inf = float("inf")
     assert all(alike(a, b) for a, b in zip(found, (float("nan"), inf, -inf, 0.0, 0.0, inf, 5.5), strict=True))

@@ -12,7 +12,7 @@ from dpsql.errors import EngineFailed
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
 
 Rows = Sequence[Row]
 

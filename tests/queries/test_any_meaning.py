@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
-from dpsql.rewrite.functions.function import Dialect
+from tests.support.dialects import DIALECTS
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import Client
 from tests.support.reference import Reference
@@ -40,7 +40,7 @@ def check(sql: str, client: Client, reference: Reference) -> None:
 @given(sql=counts())
 def test_any_count(sql: str, user: NewUser, reference: Reference) -> None:
     """Every count of every condition is PostgreSQL's."""
-    for dialect in (Dialect.DUCKDB, Dialect.POSTGRES):
+    for dialect in DIALECTS:
         check(sql, user("ana", dialect), reference)
 
 
@@ -49,5 +49,5 @@ def test_any_count(sql: str, user: NewUser, reference: Reference) -> None:
 @given(sql=counts())
 def test_many_more_counts(sql: str, user: NewUser, reference: Reference) -> None:
     """The same for thousands, others each time."""
-    for dialect in (Dialect.DUCKDB, Dialect.POSTGRES):
+    for dialect in DIALECTS:
         check(sql, user("ana", dialect), reference)

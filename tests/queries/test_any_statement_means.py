@@ -17,7 +17,7 @@ from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.statistic import Reading
 from dpsql.privacy.measurement.plan import Counted, Output, Statistic
-from dpsql.rewrite.functions.function import Dialect
+from tests.support.dialects import DIALECTS
 from tests.support.exactness import plans
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import World
@@ -61,7 +61,7 @@ def check(sql: str, pieces: Pieces) -> None:
     try:
         (plan,) = plans(sql, pieces.world.policy, pieces.world, pieces.engine)
         expected = pieces.reference.answer(sql, "passenger")
-        answers = [pieces.user("ana", dialect).ask(sql) for dialect in Dialect]
+        answers = [pieces.user("ana", dialect).ask(sql) for dialect in DIALECTS]
     except (EngineFailed, InternalError):
         raise
     except (DpsqlError, psycopg.Error) as error:

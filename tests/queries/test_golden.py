@@ -11,9 +11,10 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.syntax.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.dialect import Client as ClientDialect
+from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import Answer, Client, World
 from tests.support.golden import Golden, engine_statements, expected_statements, load
@@ -53,7 +54,7 @@ def _asked(golden: Golden, client: Client) -> tuple[str, str, str]:
     return ("answered" if answer.rows or golden.verdict == "answered" else "empty"), "", ""
 
 
-@pytest.mark.parametrize("dialect", [Dialect.DUCKDB, Dialect.POSTGRES])
+@pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)
 @_each([golden for golden in ANSWERED if golden.reference is not None])
 def test_meaning(golden: Golden, dialect: Dialect, user: NewUser, reference: Reference) -> None:
     """Without noise, the answer of either engine is PostgreSQL's on the clamped tables: names, types and rows."""
@@ -121,7 +122,7 @@ def _aggregates(sql: str) -> list[int]:
     return [i for i, node in enumerate(tree.expressions) if any(True for _ in top_aggregates(node))]
 
 
-@pytest.mark.parametrize("dialect", [Dialect.DUCKDB, Dialect.POSTGRES])
+@pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)
 def test_what_engines_are_asked(dialect: Dialect, world: World, dirty: Memory) -> None:
     """The engines' statements are those of the files; `python -m tests.support.golden --update` writes them anew."""
     expected = expected_statements(dialect)

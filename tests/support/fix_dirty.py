@@ -10,7 +10,8 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.base import Engine
 from dpsql.policy.model import Policy
 from dpsql.question import Asker
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
+from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 from tests.support.dirt import rides, trips
 from tests.support.fix_world import USERS, Client, World, noon
 from tests.support.memory import Memory
@@ -56,12 +57,12 @@ def user(
     """Give a function that returns a user's client; all users of an engine share a gateway and a ledger."""
     owner = world.connect("dpsql_owner")
     opened: list[psycopg.Connection] = [owner]
-    ledgers = {d: SqliteLedger(tmp_path_factory.mktemp("ledger") / f"{d}.db", noon) for d in Dialect}
-    engines: dict[Dialect, Engine] = {Dialect.DUCKDB: dirty, Dialect.POSTGRES: dirty_postgres}
+    ledgers = {d: SqliteLedger(tmp_path_factory.mktemp("ledger") / f"{d}.db", noon) for d in DIALECTS}
+    engines: dict[Dialect, Engine] = {DUCKDB: dirty, POSTGRES: dirty_postgres}
     gateways = {dialect: world.gateway(engines[dialect], ledger) for dialect, ledger in ledgers.items()}
 
     @cache
-    def user(name: str, dialect: Dialect = Dialect.DUCKDB) -> Client:
+    def user(name: str, dialect: Dialect = DUCKDB) -> Client:
         opened.append(world.connect(name))
         return Client(gateways[dialect], ledgers[dialect], opened[-1], owner, Asker(name, USERS[name]))
 

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
+from tests.support.dialects import DIALECTS
 from tests.support.exactness import measurements
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import USERS, World, running
@@ -119,7 +120,7 @@ def engine_statements(golden: Golden, world: World, engine: Memory, dialect: Dia
 def expected_statements(dialect: Dialect) -> Mapping[str, list[str]]:
     """Return, by name of the golden statement, what the files say that an engine is asked."""
     found: dict[str, list[str]] = {}
-    for file in sorted((QUERIES / dialect.value).glob("*.sql")):
+    for file in sorted((QUERIES / dialect.name).glob("*.sql")):
         for block in _END.split(file.read_text(encoding="utf-8")):
             title, _, sql = block.strip().partition("\n")
             if not sql:
@@ -133,14 +134,14 @@ def update() -> None:
     with tempfile.TemporaryDirectory() as directory, running(read_policy(Path(directory))) as world:
         engine = Memory(world.policy)
         asked = [golden for golden in load() if golden.cost and golden.still]
-        for dialect in (Dialect.DUCKDB, Dialect.POSTGRES):
+        for dialect in DIALECTS:
             texts: dict[str, list[str]] = {}
             for golden in asked:
                 for sql in engine_statements(golden, world, engine, dialect):
                     texts.setdefault(golden.file, []).append(f"-- {golden.title}\n{sql};\n")
-            (QUERIES / dialect.value).mkdir(exist_ok=True)
+            (QUERIES / dialect.name).mkdir(exist_ok=True)
             for file, blocks in texts.items():
-                (QUERIES / dialect.value / f"{file}.sql").write_text("\n".join(blocks), encoding="utf-8")
+                (QUERIES / dialect.name / f"{file}.sql").write_text("\n".join(blocks), encoding="utf-8")
 
 
 if __name__ == "__main__":

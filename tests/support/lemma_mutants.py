@@ -109,8 +109,9 @@ def one_step_too_far(patch: pytest.MonkeyPatch) -> None:
     """Let a value beyond the upper end reach one step further."""
     right = _Reading.tried
 
-    def tried(self: _Reading, steps: int) -> str:
-        return right(self, steps).replace(f"<= CAST({steps} AS", f"<= CAST({steps + 1} AS")
+    def tried(self: _Reading, steps: int) -> str | None:
+        text = right(self, steps)
+        return text and text.replace(f"<= CAST({steps} AS", f"<= CAST({steps + 1} AS")
 
     patch.setattr(_Reading, "tried", tried)
 

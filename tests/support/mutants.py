@@ -17,12 +17,13 @@ from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact
 from dpsql.rewrite.analysis.exclusion import Exclusion
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.ir.expr import Expr, Ref
+from tests.support.dialects import DUCKDB
 
 C = 2
 """The bound for which those of weights are written."""
@@ -63,8 +64,8 @@ def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
 
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
     def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
-        weight = text.format(number=number).replace("/", "//" if dialect is Dialect.DUCKDB else "/")
-        place = "" if dialect is Dialect.DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
+        weight = text.format(number=number).replace("/", "//" if dialect is DUCKDB else "/")
+        place = "" if dialect is DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
         of = f"rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source}" if source else None
         return (
             f"h AS MATERIALIZED (SELECT {of or f'{unit} AS hu, CAST({weight} AS BIGINT) AS w {from_where}'} GROUP BY 1)"

@@ -19,8 +19,8 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
+from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.columns import quoted
-from dpsql.rewrite.functions.function import Dialect
 
 _LOG = logging.getLogger("dpsql.engine")
 _UNLIMITED = Resources()
@@ -29,7 +29,7 @@ _UNLIMITED = Resources()
 class DuckDb:
     """An `Engine` over one DuckDB file, or over files that stand for tables."""
 
-    dialect = Dialect.DUCKDB
+    dialect = DUCKDB
 
     def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.

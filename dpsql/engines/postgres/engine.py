@@ -19,8 +19,8 @@ from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import Row
 from dpsql.question import Cancellation
+from dpsql.rewrite.dialects.postgres import POSTGRES
 from dpsql.rewrite.emit.columns import quoted
-from dpsql.rewrite.functions.function import Dialect
 
 _LOG = logging.getLogger("dpsql.engine")
 _CONNECTIONS = 16
@@ -31,7 +31,7 @@ _WAIT = 60.0
 class PostgresEngine:
     """An `Engine` over the tables of one PostgreSQL database that the DSN's search path finds."""
 
-    dialect = Dialect.POSTGRES
+    dialect = POSTGRES
 
     def __init__(self, dsn: str, tables: Sequence[str]) -> None:
         """Connect, and see that the role can only read `tables`.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
 
 WEIGHT = 2**16
@@ -55,11 +55,8 @@ class Bound:
     def weights(self, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
         """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer."""
         rows = f"greatest({number}, {self.rows})"
-        duck, long = dialect is Dialect.DUCKDB, self.mass >= 2**63
-        # Postgres takes a longer number for a decimal, whose quotient is not a whole number.
-        whole = f"{self.mass} // {rows}" if duck else f"div({self.mass}, {rows})" if long else f"{self.mass} / {rows}"
-        type_ = "INTEGER" if duck and self.weight < 2**31 else "BIGINT"
-        return f"h AS MATERIALIZED (SELECT {unit} AS hu, CAST({whole} AS {type_}) AS w {from_where} GROUP BY 1)"
+        weight = dialect.unit_weight(self.mass, rows, heaviest=self.weight)
+        return f"h AS MATERIALIZED (SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1)"
 
 
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:

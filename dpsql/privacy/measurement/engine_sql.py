@@ -10,11 +10,8 @@ from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.relation import Relation
-
-_WIDTHS = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ class Reading:
     def outputs(self, sums: Sequence[str], *also: str) -> str:
         """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
         codes = [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
-        return ", ".join([*codes, *also, *(_text(text, self.emitter.dialect) for text in sums)])
+        return ", ".join([*codes, *also, *map(self.emitter.dialect.as_text, sums)])
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
@@ -105,19 +102,18 @@ def _grouped(key: Key, emitter: Emitter) -> str:
     text, type_ = emitter.sql(key.grouped), key.grouped.type
     if key.shown is None:
         return emitter.as_number(text, type_) if type_.is_temporal else text
-    return _narrow(text, key, emitter) if emitter.dialect is Dialect.DUCKDB else text
+    return _narrow(text, key, emitter)
 
 
 def _narrow(text: str, key: Key, emitter: Emitter) -> str:
-    """Return a computed whole number in as few bits as its values need: DuckDB then groups by an array.
+    """Return a computed whole number in the type that grouping by it is fastest in.
 
-    What it knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
+    What an engine knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
     """
     values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
     if not values or key.fractional or not key.grouped.type.is_number or _easy(key.grouped, text, emitter):
         return text
-    fits = [name for name, low, high in _WIDTHS if low <= min(values) and max(values) <= high]
-    return f"TRY_CAST({text} AS {fits[0]})" if fits else text
+    return emitter.dialect.narrowed(text, min(values), max(values))
 
 
 def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
@@ -136,10 +132,6 @@ def _code(name: str, key: Key, emitter: Emitter) -> str:
     if type_ is SqlType.TEXT or (key.shown is None and type_.is_temporal):
         return name
     if key.fractional:
-        return _text(emitter.cast(name, SqlType.DOUBLE), emitter.dialect)
+        return emitter.dialect.as_text(emitter.cast(name, SqlType.DOUBLE))
     number = f"CAST({name} AS INTEGER)" if type_ is SqlType.BOOLEAN else emitter.as_number(name, type_)
     return number if type_.is_temporal else f"CAST({number} AS BIGINT)"
-
-
-def _text(sum_: str, dialect: Dialect) -> str:
-    return f"CAST({sum_} AS VARCHAR)" if dialect is Dialect.DUCKDB else f"({sum_})::text"

@@ -23,9 +23,9 @@ from dpsql.privacy.features.lattice import Column, columns, coordinate, lattice,
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import Reading
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import Dialect
 from dpsql.rewrite.ir.expr import TRUE, Expr
 from dpsql.rewrite.ir.relation import Relation
 
@@ -131,7 +131,7 @@ class Sums:
         A unit's weighted sum is at most 2·mass·size, which then has to fit into 64 bits.
         """
         few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
-        return dialect is Dialect.POSTGRES and few and not self.delta and self.sensitivity < 2**62
+        return dialect.sums_by_unit_first and few and not self.delta and self.sensitivity < 2**62
 
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
@@ -186,9 +186,9 @@ class _Values:
         return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
 
     def _product(self, column: Column) -> SqlType:
-        """Return the type that holds one row's product; Postgres adds up only those of 64 bits without a limit."""
+        """Return the type that holds one row's product."""
         most = self._bound.weight * (2 * self._points) ** len(column.factors)
-        return SqlType.INTEGER if most < 2**31 and self._emitter.dialect is Dialect.DUCKDB else SqlType.BIGINT
+        return self._emitter.dialect.product_type(most)
 
     def _name(self, text: str) -> str:
         return self.named.setdefault(text, f"f{len(self.named)}")

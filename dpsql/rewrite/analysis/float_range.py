@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.numeric import DUST
+from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.ir.expr import Apply
 
@@ -69,7 +69,7 @@ def _rounded(interval: Interval) -> Interval:
 
 
 def _dusted(number: Fraction) -> Fraction:
-    return Fraction(float(number) + float(DUST) - float(DUST))
+    return Fraction(float(number) + float(TINY) - float(TINY))
 
 
 def _widened(interval: Interval) -> Interval:

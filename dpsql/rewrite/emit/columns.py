@@ -7,7 +7,7 @@ types for which the casts here are total.
 import re
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.function import Dialect
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
 
 _NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+),(-?\d+)\)")
@@ -23,10 +23,10 @@ def stored(ref: Ref, dialect: Dialect) -> str:
     """Return the text that reads a column as its declared type, decimals in double precision."""
     column = f"s{ref.source}.{quoted(ref.name)}"
     match ref.type:
-        case SqlType.NUMERIC if dialect is Dialect.POSTGRES and not representable(ref.column.declared):
-            return _any_numeric(column)
-        case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
-            return f"CAST({column} AS DOUBLE)" if dialect is Dialect.DUCKDB else f"{column}::float8"
+        case SqlType.NUMERIC:
+            return dialect.stored_number(column, representable=representable(ref.column.declared))
+        case SqlType.REAL | SqlType.DOUBLE:
+            return dialect.stored_number(column, representable=True)
         case SqlType.TEXT:
             return _bytewise(column)
         case SqlType.DATE | SqlType.TIMESTAMP:
@@ -46,7 +46,7 @@ def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
 
     Numerics of any scale that are equal are one unit, with as many texts as there are scales.
     """
-    return _any_numeric(unit) if ref.type is SqlType.NUMERIC and dialect is Dialect.POSTGRES else unit
+    return dialect.unit_salt(unit, ref.type)
 
 
 def representable(numeric: str) -> bool:
@@ -58,15 +58,3 @@ def representable(numeric: str) -> bool:
 def _bytewise(column: str) -> str:
     # A collation that finds "a" equal to "A" would make one group of two, named after either.
     return f'(CAST({column} AS VARCHAR) COLLATE "C")'
-
-
-def _any_numeric(column: str) -> str:
-    """Read what may be a numeric without a length, beyond double precision: PostgreSQL's own cast would fail.
-
-    It may as well be a whole number, which is compared with no 'NaN' of its own type and whose least has no absolute value.
-    """
-    return (
-        f"(CASE WHEN {column} = 'NaN'::numeric THEN 'NaN'::float8 WHEN {column} >= 1e300 THEN 'Infinity'::float8 "
-        f"WHEN {column} <= -1e300 THEN '-Infinity'::float8 WHEN {column} > -1e-300 AND {column} < 1e-300 THEN 0 "
-        f"ELSE {column}::float8 END)"
-    )

@@ -7,20 +7,12 @@ statistic is clamped again, so an interval that is too small costs accuracy and 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Apply
-
-
-class Dialect(StrEnum):
-    """Who runs the text: the engines, and the shadow, which is a Postgres too."""
-
-    DUCKDB = "duckdb"
-    POSTGRES = "postgres"
-
 
 LARGEST = Fraction(10) ** 140
 """What numbers in double precision are kept below, so that no product or quotient of two can overflow."""
@@ -54,28 +46,14 @@ class Function:
     """What differs from PostgreSQL, for the documentation."""
 
 
-def double(value: Fraction, dialect: Dialect) -> str:
-    """Return a number as a literal in double precision; what is beyond it is infinite."""
-    try:
-        text = repr(float(value))
-    except OverflowError:
-        text = "Infinity" if value > 0 else "-Infinity"
-    if dialect is Dialect.POSTGRES:
-        return f"'{text}'::float8"
-    if "Inf" in text:
-        return f"CAST('{text}' AS DOUBLE)"
-    text = text if "e" in text else text + "e0"
-    return f"({text})" if value < 0 else text
-
-
 def template(pattern: str) -> EmitRule:
     """Emit the same text on every engine; `{0}`, `{1}` … are the arguments."""
     return lambda args, _, __: pattern.format(*args)
 
 
-def by_dialect(duckdb: str, postgres: str) -> EmitRule:
-    """Emit one text on DuckDB and another on Postgres."""
-    return lambda args, _, dialect: (duckdb if dialect is Dialect.DUCKDB else postgres).format(*args)
+def cast_to(type_: SqlType) -> EmitRule:
+    """Emit a cast of the only argument."""
+    return lambda args, _, dialect: dialect.cast(args[0], type_)
 
 
 def integral(expr: object) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.functions.function import Dialect, Function
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.ir.calendar import DAY, MOMENTS, to_datetime
 from dpsql.rewrite.ir.expr import Apply
 
@@ -39,10 +40,7 @@ def _elapsed(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
 
 
 def _emit_elapsed(args: Sequence[str], _: Apply, dialect: Dialect) -> str:
-    a, b = args
-    if dialect is Dialect.DUCKDB:
-        return f"(epoch_us({a}) - epoch_us({b}))"
-    return f"CAST(extract(epoch FROM ({a}) - ({b})) * 1000000 AS BIGINT)"
+    return dialect.elapsed_micros(*args)
 
 
 def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -57,8 +55,7 @@ def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
 
 
 def _emit_age(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    double = "DOUBLE" if dialect is Dialect.DUCKDB else "float8"
-    return f"CAST(extract({apply.option} FROM age({args[0]}, {args[1]})) AS {double})"
+    return f"CAST(extract({apply.option} FROM age({args[0]}, {args[1]})) AS {dialect.double_type})"
 
 
 def binning(apply: Apply) -> tuple[int, int]:
@@ -76,9 +73,7 @@ def _emit_bin(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     """Count from a bin in the year 1, since engines do not agree about times before the origin."""
     size, origin = binning(apply)
     first = bin_start(MOMENTS[0], size, origin) + size
-    if dialect is Dialect.DUCKDB:
-        return f"make_timestamp((epoch_us({args[0]}) - ({first})) // {size} * {size} + ({first}))"
-    return f"date_bin(INTERVAL '{size} microseconds', {args[0]}, TIMESTAMP '{to_datetime(first)}')"
+    return dialect.bin_start(args[0], size, first)
 
 
 SPANS: tuple[Function, ...] = (

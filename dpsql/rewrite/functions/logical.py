@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.functions.function import Dialect, EmitRule, Function, template
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.function import EmitRule, Function, template
 from dpsql.rewrite.ir.expr import Apply
 
 
@@ -23,9 +24,7 @@ def _membership(args: Sequence[str], _: Apply, __: Dialect) -> str:
 
 
 def _like(word: str) -> EmitRule:
-    # PostgreSQL reads the second form alike whatever `standard_conforming_strings` is.
-    escape = {Dialect.DUCKDB: "'\\'", Dialect.POSTGRES: "E'\\\\'"}
-    return lambda args, _, dialect: f"({args[0]} {word} {args[1]} ESCAPE {escape[dialect]})"
+    return lambda args, _, dialect: f"({args[0]} {word} {args[1]} ESCAPE {dialect.text(_BACKSLASH).strip()})"
 
 
 def _case(args: Sequence[str], _: Apply, __: Dialect) -> str:
@@ -55,6 +54,7 @@ def _but_one(intervals: Sequence[Interval | None], apply: Apply) -> Interval | N
     return Interval(a.low + (a.low == b.low), a.high - (a.high == b.low))
 
 
+_BACKSLASH = "\\"
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 LOGIC: tuple[Function, ...] = (

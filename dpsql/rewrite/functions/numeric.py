@@ -6,22 +6,19 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import (
     LARGEST,
-    Dialect,
     EmitRule,
     Function,
     IntervalRule,
-    by_dialect,
-    double,
+    cast_to,
     integral,
     template,
 )
 from dpsql.rewrite.ir.expr import Apply, Const
 
-DUST = Fraction(1, 10**130)
-"""Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
-quotients of numbers below `LARGEST` neither overflow nor underflow, which PostgreSQL reports as errors."""
 _BASE = "1e-17"
 """The 16th power of what is not smaller does not underflow."""
 _SLACK = Fraction(1, 2**40)
@@ -149,23 +146,14 @@ def _count(apply: Apply) -> int:
 
 def _product(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     a, b = args
-    if apply.type.is_integer or dialect is Dialect.DUCKDB:
-        return f"({a} * {b})"
-    return f"({_dusted(a, dialect)} * {_dusted(b, dialect)})"
-
-
-def _dusted(arg: str, dialect: Dialect) -> str:
-    number, dust = f"({arg})::float8", double(DUST, dialect)
-    if dialect is Dialect.DUCKDB:
-        number = f"CAST({arg} AS DOUBLE)"
-    return f"(({number} + {dust}) - {dust})"
+    return f"({a} * {b})" if apply.type.is_integer else dialect.product(a, b)
 
 
 def _quotient(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     a, b = args
     if apply.type.is_integer:
-        return f"({a} {'//' if dialect is Dialect.DUCKDB else '/'} NULLIF({b}, 0))"
-    return f"({_dusted(a, dialect)} / NULLIF({_dusted(b, dialect)}, 0))"
+        return dialect.integer_quotient(a, f"NULLIF({b}, 0)")
+    return f"({dialect.flush_tiny(a)} / NULLIF({dialect.flush_tiny(b)}, 0))"
 
 
 def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
@@ -181,7 +169,7 @@ def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     (a,) = args
     if apply.args[0].type.is_float:
-        return f"round_even({a}, 0)" if dialect is Dialect.DUCKDB else f"round(({a})::float8)"
+        return dialect.round_to_even(a)
     digits = _digits(apply)
     if not digits:
         return _away(a, 0, dialect)
@@ -191,8 +179,8 @@ def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 def _away(text: str, digits: int, dialect: Dialect) -> str:
     """Return a number times 10^digits, rounded half away from zero."""
-    half, scale = double(Fraction(1, 2), dialect), double(Fraction(10 ** abs(digits)), dialect)
-    scaled = f"{text} * {scale}" if digits > 0 else f"{_dusted(text, dialect)} / {scale}" if digits else text
+    half, scale = dialect.double(Fraction(1, 2)), dialect.double(Fraction(10 ** abs(digits)))
+    scaled = f"{text} * {scale}" if digits > 0 else f"{dialect.flush_tiny(text)} / {scale}" if digits else text
     return f"trunc({scaled} + sign({text}) * {half})"
 
 
@@ -202,16 +190,15 @@ def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 
 def _sign(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    kind = "BIGINT" if apply.type.is_integer else "DOUBLE PRECISION" if dialect is Dialect.POSTGRES else "DOUBLE"
-    return f"CAST(sign({args[0]}) AS {kind})"
+    return f"CAST(sign({args[0]}) AS {'BIGINT' if apply.type.is_integer else dialect.double_type})"
 
 
 def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     x, count = args[0], _count(apply)
     low, high = (Fraction(end.value or 0) for end in apply.args[1:] if isinstance(end, Const))
-    start, near, end = (double(e, dialect) for e in (low, low + (high - low) / (16 * count), high))
-    step = double(count / (high - low), dialect)
-    x = f"({x})::float8" if dialect is Dialect.POSTGRES else f"CAST({x} AS DOUBLE)"
+    start, near, end = (dialect.double(e) for e in (low, low + (high - low) / (16 * count), high))
+    step = dialect.double(count / (high - low))
+    x = dialect.cast(x, SqlType.DOUBLE)
     inside = f"least(CAST(floor(({x} - {start}) * {step}) AS BIGINT), {count - 1}) + 1"
     outside = f"WHEN {x} < {start} THEN 0 WHEN {x} >= {end} THEN {count + 1} WHEN {x} <= {near} THEN 1"
     return f"(CASE {outside} WHEN {x} IS NOT NULL THEN {inside} END)"
@@ -256,7 +243,7 @@ NUMBERS: tuple[Function, ...] = (
     Function(
         "log10",
         "log(a), log10(a)",
-        by_dialect("(CASE WHEN {0} > 0 THEN log10({0}) END)", "(CASE WHEN {0} > 0 THEN log(({0})::float8) END)"),
+        lambda args, _, dialect: f"(CASE WHEN {args[0]} > 0 THEN {dialect.log10(args[0])} END)",
         _analytic(math.log10, lambda low: low > 0),
         makes_null=True,
         note="NULL where a is not positive",
@@ -283,7 +270,7 @@ NUMBERS: tuple[Function, ...] = (
     Function(
         "to_double",
         "a::double precision, a::numeric",
-        by_dialect("CAST({0} AS DOUBLE)", "({0})::float8"),
+        cast_to(SqlType.DOUBLE),
         lambda i, _: i[0],
     ),
 )

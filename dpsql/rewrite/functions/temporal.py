@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.functions.function import Dialect, Function, by_dialect
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.function import Function, cast_to, template
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, to_datetime, truncate
 from dpsql.rewrite.ir.expr import Apply, Span
 
@@ -107,16 +109,12 @@ def span_micros(span: object) -> int:
 
 
 def _emit_trunc(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    if dialect is Dialect.DUCKDB and apply.option in {"century", "millennium"}:
-        # DuckDB begins a century in the year 2000, PostgreSQL in 2001.
-        size = ERAS[str(apply.option)]
-        return f"make_timestamp((extract(year FROM {args[0]}) - 1) // {size} * {size} + 1, 1, 1, 0, 0, 0)"
-    return f"date_trunc('{apply.option}', {args[0]})"
+    return dialect.truncated(str(apply.option), args[0])
 
 
 def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     # In double precision, as the type says: products of whole numbers could overflow.
-    double, field = "DOUBLE" if dialect is Dialect.DUCKDB else "float8", str(apply.option)
+    double, field = dialect.double_type, str(apply.option)
     if field in _SHARES:
         size, whole = _SHARES[field]
         return f"(CAST(extract({whole} FROM {args[0]}) AS {double}) / {size})"
@@ -134,10 +132,7 @@ def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:
 
 
 def _emit_shift_by(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    micros = span_micros(apply.option)
-    if dialect is Dialect.DUCKDB:
-        return f"({args[0]} + to_microseconds(CAST({args[1]} AS BIGINT) * {micros}))"
-    return f"({args[0]} + ({args[1]}) * INTERVAL '{micros} microseconds')"
+    return dialect.add_micros(args[0], args[1], span_micros(apply.option))
 
 
 TIMES: tuple[Function, ...] = (
@@ -154,25 +149,25 @@ TIMES: tuple[Function, ...] = (
     Function(
         "date_to_timestamp",
         "d::timestamp",
-        by_dialect("CAST({0} AS TIMESTAMP)", "({0})::timestamp"),
+        cast_to(SqlType.TIMESTAMP),
         lambda i, _: Interval(i[0].low * DAY, i[0].high * DAY) if i[0] else None,
     ),
     Function(
         "timestamp_to_date",
         "t::date",
-        by_dialect("CAST({0} AS DATE)", "({0})::date"),
+        cast_to(SqlType.DATE),
         lambda i, _: Interval(Fraction(i[0].low // DAY), Fraction(i[0].high // DAY)) if i[0] else None,
     ),
     Function(
         "date_add",
         "d + n",
-        by_dialect("({0} + CAST({1} AS INTEGER))", "({0} + ({1})::int)"),
+        lambda args, _, dialect: dialect.add_days(*args),
         lambda i, _: Interval(i[0].low + i[1].low, i[0].high + i[1].high) if i[0] and i[1] else None,
     ),
     Function(
         "date_diff",
         "d - e",
-        by_dialect("({0} - {1})", "({0} - {1})"),
+        template("({0} - {1})"),
         lambda i, _: Interval(i[0].low - i[1].high, i[0].high - i[1].low) if i[0] and i[1] else None,
     ),
 )

@@ -1,0 +1,190 @@
+"""What an engine's SQL has to say in words of its own.
+
+Everything that one engine writes otherwise than another is a method here, and every one is abstract: an engine that lacks
+one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call.
+
+Each text is *total*: it can't fail whatever the rows hold, since an error that depends on data would be a release.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, final
+
+from dpsql.policy.model import SqlType
+
+TINY = Fraction(1, 10**130)
+"""Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
+quotients of numbers that are not too large neither overflow nor underflow, which PostgreSQL reports as errors."""
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
+"""The days that Python's calendar has."""
+
+NotFinite = Literal["NaN", "Infinity", "-Infinity"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTypes:
+    """An engine's own names of the types that a column may be stored in."""
+
+    integers: Mapping[SqlType, frozenset[str]]
+    """By the narrowest declared type that holds all their values, from the narrowest to the widest."""
+    others: Mapping[SqlType, frozenset[str]]
+    """By the declared type, of what is no number."""
+    floats: frozenset[str]
+    wide: frozenset[str]
+    """Integers beyond 64 bits, which only a declared type in double precision can read."""
+
+
+class Dialect(ABC):
+    """One engine's SQL."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Return what people call it."""
+
+    @property
+    @abstractmethod
+    def stored_types(self) -> StoredTypes:
+        """Return the types that its columns may have."""
+
+    # Types and constants
+
+    @property
+    @abstractmethod
+    def double_type(self) -> str:
+        """Return its name of double precision, for CAST."""
+
+    @abstractmethod
+    def cast(self, text: str, type_: SqlType) -> str:
+        """Return a cast; the caller sees to it that it can't fail."""
+
+    @abstractmethod
+    def as_text(self, text: str) -> str:
+        """Return an integer or a number in double precision as text: sums may be longer than 64 bits."""
+
+    @abstractmethod
+    def double(self, value: Fraction) -> str:
+        """Return a number as a literal in double precision; what is beyond it is infinite."""
+
+    @abstractmethod
+    def not_finite(self, word: NotFinite) -> str:
+        """Return NaN or an infinity in double precision."""
+
+    @abstractmethod
+    def text(self, value: str) -> str:
+        """Return a literal that is read alike whatever the session's settings are."""
+
+    # Stored columns
+
+    @abstractmethod
+    def stored_number(self, column: str, *, representable: bool) -> str:
+        """Return a stored decimal in double precision; `representable` says that none of its values is beyond that."""
+
+    @abstractmethod
+    def unit_salt(self, unit: str, type_: SqlType) -> str:
+        """Return a unit such that values which are one unit have one text."""
+
+    @abstractmethod
+    def is_nan(self, text: str) -> str:
+        """Return the test for NaN."""
+
+    # Numbers
+
+    @abstractmethod
+    def integer_quotient(self, a: str, b: str) -> str:
+        """Return a / b of whole numbers, b not 0, cut off towards 0."""
+
+    @abstractmethod
+    def product(self, a: str, b: str) -> str:
+        """Return a · b in double precision, which must not fail where the product is too small."""
+
+    @abstractmethod
+    def round_to_even(self, text: str) -> str:
+        """Return a number in double precision rounded to a whole one, ties to the even neighbour."""
+
+    @abstractmethod
+    def log10(self, text: str) -> str:
+        """Return the logarithm of a positive number."""
+
+    # Times
+
+    @abstractmethod
+    def epoch_micros(self, timestamp: str) -> str:
+        """Return the microseconds since 1970."""
+
+    @abstractmethod
+    def elapsed_micros(self, later: str, earlier: str) -> str:
+        """Return the microseconds between two timestamps."""
+
+    @abstractmethod
+    def add_days(self, date: str, days: str) -> str:
+        """Return the date so many days later."""
+
+    @abstractmethod
+    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
+        """Return the timestamp `number` times `micros` microseconds later."""
+
+    @abstractmethod
+    def truncated(self, unit: str, timestamp: str) -> str:
+        """Return where the unit of time begins that holds a timestamp, as PostgreSQL counts units."""
+
+    @abstractmethod
+    def bin_start(self, timestamp: str, size: int, first: int) -> str:
+        """Return where a timestamp's bin of `size` microseconds begins; `first`, in microseconds since 1970, begins one."""
+
+    # Texts with few values
+
+    @abstractmethod
+    def is_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return the test whether a text is one of the literals `texts`, of which there is at least one."""
+
+    @abstractmethod
+    def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
+        """Return the result that belongs to the key which a text is, NULL if it is none; there is at least one."""
+
+    # Measurements
+
+    @abstractmethod
+    def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
+        """Return ⌊mass / rows⌋, at most `heaviest`, `rows` being a 64-bit integer above 0."""
+
+    @abstractmethod
+    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
+        """Return `scaled` rounded to one of 0 … steps, where that has a form that is faster than range tests; else None.
+
+        `text` is the number itself and `low` its lower end; `nan` is the branch of a CASE for NaN, or nothing.
+        """
+
+    @abstractmethod
+    def narrowed(self, text: str, low: int, high: int) -> str:
+        """Return a whole number between `low` and `high` in the type that grouping by it is fastest in."""
+
+    @abstractmethod
+    def product_type(self, most: int) -> SqlType:
+        """Return the type in which whole numbers up to `most` are multiplied and added up fastest without overflow."""
+
+    @property
+    @abstractmethod
+    def sums_by_unit_first(self) -> bool:
+        """Return whether with few groups it is faster to sum each unit's rows before they are weighed."""
+
+    # What follows from the above
+
+    @final
+    def flush_tiny(self, text: str) -> str:
+        """Return a number in double precision, 0 where it is so small that a product or quotient could underflow."""
+        return f"(({self.cast(text, SqlType.DOUBLE)} + {self.double(TINY)}) - {self.double(TINY)})"
+
+    @final
+    def days(self, date: str) -> str:
+        """Return a date as days since 1970, NULL beyond the years 1 to 9999."""
+        number = f"CAST({date} - DATE '1970-01-01' AS BIGINT)"
+        return f"(CASE WHEN {date} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}' THEN {number} END)"
+
+    @final
+    def micros(self, timestamp: str) -> str:
+        """Return a timestamp as microseconds since 1970, NULL beyond the years 1 to 9999."""
+        ends = f"TIMESTAMP '{FIRST_DAY} 00:00:00' AND TIMESTAMP '{LAST_DAY} 23:59:59.999999'"
+        return f"(CASE WHEN {timestamp} BETWEEN {ends} THEN {self.epoch_micros(timestamp)} END)"

@@ -1,0 +1,162 @@
+"""DuckDB's SQL.
+
+It evaluates a function once for each entry of a column's dictionary, computes once what is written twice, and groups by an
+array where keys are narrow: several forms here are chosen for that.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect, NotFinite, StoredTypes
+from dpsql.rewrite.ir.calendar import ERAS
+
+_FEW_TEXTS = 16
+"""Up to so many texts are compared one by one."""
+_NARROW = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
+_TYPES: Mapping[SqlType, str] = {SqlType.DOUBLE: "DOUBLE"}
+
+
+class DuckDbDialect(Dialect):
+    """What DuckDB reads."""
+
+    name = "duckdb"
+    stored_types = StoredTypes(
+        integers={
+            SqlType.SMALLINT: frozenset({"tinyint", "utinyint", "smallint"}),
+            SqlType.INTEGER: frozenset({"usmallint", "integer"}),
+            SqlType.BIGINT: frozenset({"uinteger", "bigint"}),
+        },
+        others={
+            SqlType.BOOLEAN: frozenset({"boolean"}),
+            SqlType.TEXT: frozenset({"varchar", "uuid", "enum"}),
+            SqlType.DATE: frozenset({"date"}),
+            SqlType.TIMESTAMP: frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"}),
+        },
+        floats=frozenset({"float", "double"}),
+        wide=frozenset({"hugeint", "uhugeint", "ubigint"}),
+    )
+    double_type = "DOUBLE"
+    sums_by_unit_first = False
+
+    def cast(self, text: str, type_: SqlType) -> str:
+        """Return `CAST(x AS DOUBLE)`."""
+        return f"CAST({text} AS {_TYPES.get(type_, type_.value.upper())})"
+
+    def as_text(self, text: str) -> str:
+        """Return `CAST(x AS VARCHAR)`."""
+        return f"CAST({text} AS VARCHAR)"
+
+    def double(self, value: Fraction) -> str:
+        """Return `1.5e0`: without an exponent it would be a decimal."""
+        try:
+            text = repr(float(value))
+        except OverflowError:
+            return self.not_finite("Infinity" if value > 0 else "-Infinity")
+        text = text if "e" in text else text + "e0"
+        return f"({text})" if value < 0 else text
+
+    def not_finite(self, word: NotFinite) -> str:
+        """Return `CAST('NaN' AS DOUBLE)`."""
+        return f"CAST('{word}' AS DOUBLE)"
+
+    def text(self, value: str) -> str:
+        """Return a literal in single quotes, in which a backslash is a backslash."""
+        return "'" + value.replace("'", "''") + "'"
+
+    def stored_number(self, column: str, *, representable: bool) -> str:
+        """Return a cast: every decimal of DuckDB's has at most 38 digits, so it can't fail."""
+        del representable
+        return f"CAST({column} AS DOUBLE)"
+
+    def unit_salt(self, unit: str, type_: SqlType) -> str:
+        """Return the unit: all decimals of one column have one scale."""
+        del type_
+        return unit
+
+    def is_nan(self, text: str) -> str:
+        """Return `isnan(x)`."""
+        return f"isnan({text})"
+
+    def integer_quotient(self, a: str, b: str) -> str:
+        """Return `a // b`; `/` would be in double precision."""
+        return f"({a} // {b})"
+
+    def product(self, a: str, b: str) -> str:
+        """Return `a * b`, which comes out as 0 where it is too small."""
+        return f"({a} * {b})"
+
+    def round_to_even(self, text: str) -> str:
+        """Return `round_even(x, 0)`."""
+        return f"round_even({text}, 0)"
+
+    def log10(self, text: str) -> str:
+        """Return `log10(x)`."""
+        return f"log10({text})"
+
+    def epoch_micros(self, timestamp: str) -> str:
+        """Return `epoch_us(t)`."""
+        return f"epoch_us({timestamp})"
+
+    def elapsed_micros(self, later: str, earlier: str) -> str:
+        """Return `epoch_us(t) - epoch_us(u)`."""
+        return f"(epoch_us({later}) - epoch_us({earlier}))"
+
+    def add_days(self, date: str, days: str) -> str:
+        """Return `d + CAST(n AS INTEGER)`."""
+        return f"({date} + CAST({days} AS INTEGER))"
+
+    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
+        """Return `t + to_microseconds(n * …)`."""
+        return f"({timestamp} + to_microseconds(CAST({number} AS BIGINT) * {micros}))"
+
+    def truncated(self, unit: str, timestamp: str) -> str:
+        """Return `date_trunc('unit', t)`; DuckDB begins a century in the year 2000, PostgreSQL in 2001."""
+        if unit not in {"century", "millennium"}:
+            return f"date_trunc('{unit}', {timestamp})"
+        size = ERAS[unit]
+        return f"make_timestamp((extract(year FROM {timestamp}) - 1) // {size} * {size} + 1, 1, 1, 0, 0, 0)"
+
+    def bin_start(self, timestamp: str, size: int, first: int) -> str:
+        """Return the bin's number times its size, in whole numbers."""
+        return f"make_timestamp((epoch_us({timestamp}) - ({first})) // {size} * {size} + ({first}))"
+
+    def is_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return a CASE of few texts, evaluated once for each entry of a column's dictionary: 8 times faster than IN."""
+        if len(texts) > _FEW_TEXTS:
+            return f"{text} IN ({', '.join(texts)})"
+        return f"(CASE {text} {' '.join(f'WHEN {one} THEN TRUE' for one in texts)} ELSE FALSE END)"
+
+    def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
+        """Return the key's place, or the entry at it, as functions: evaluated once for each entry of a dictionary."""
+        place = f"list_position([{', '.join(keys)}], {text})"
+        if list(results) == [str(n) for n in range(1, len(results) + 1)]:
+            return place
+        return f"list_extract([{', '.join(results)}], {place})"
+
+    def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
+        """Return the quotient in 32 bits where they suffice."""
+        return f"CAST({mass} // {rows} AS {'INTEGER' if heaviest < 2**31 else 'BIGINT'})"
+
+    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
+        """Return the rounded number if it is one of 0 … steps, else the end that it is beyond.
+
+        This takes half of the time that tests before the cast take. TRY_CAST can't fail, and its type holds no negative
+        number, no NaN and no infinity; DuckDB computes it once though it is written twice.
+        """
+        number, short = f"TRY_CAST({scaled} AS USMALLINT)", "CAST({} AS USMALLINT)"
+        within = f"WHEN {number} <= {short.format(steps)} THEN {number}"
+        above = f"WHEN {text} > {low} THEN {short.format(steps)}"
+        return f"(CASE {within} {nan}{above} WHEN {text} IS NOT NULL THEN {short.format(0)} END)"
+
+    def narrowed(self, text: str, low: int, high: int) -> str:
+        """Return the number in 8 or 16 bits if they hold it: DuckDB then groups by an array."""
+        fits = [name for name, least, most in _NARROW if least <= low and high <= most]
+        return f"TRY_CAST({text} AS {fits[0]})" if fits else text
+
+    def product_type(self, most: int) -> SqlType:
+        """Return 32 bits where they suffice: DuckDB adds them up in 128."""
+        return SqlType.INTEGER if most < 2**31 else SqlType.BIGINT
+
+
+DUCKDB: Dialect = DuckDbDialect()

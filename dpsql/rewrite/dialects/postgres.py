@@ -1,0 +1,156 @@
+"""PostgreSQL's SQL.
+
+It reports numbers that are too small for double precision as errors, and compares a numeric of any length: what is read or
+multiplied is kept away from both.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import Dialect, NotFinite, StoredTypes
+from dpsql.rewrite.ir.calendar import to_datetime
+
+
+class PostgresDialect(Dialect):
+    """What PostgreSQL reads."""
+
+    name = "postgres"
+    stored_types = StoredTypes(
+        integers={
+            SqlType.SMALLINT: frozenset({"smallint"}),
+            SqlType.INTEGER: frozenset({"integer"}),
+            SqlType.BIGINT: frozenset({"bigint"}),
+        },
+        others={
+            SqlType.BOOLEAN: frozenset({"boolean"}),
+            SqlType.TEXT: frozenset({"text", "character varying", "character", "uuid", "enum", "citext"}),
+            SqlType.DATE: frozenset({"date"}),
+            SqlType.TIMESTAMP: frozenset({"timestamp without time zone", "timestamp with time zone"}),
+        },
+        floats=frozenset({"real", "double precision"}),
+        wide=frozenset(),
+    )
+    double_type = "float8"
+    sums_by_unit_first = True
+    """Which takes half of the time."""
+
+    def cast(self, text: str, type_: SqlType) -> str:
+        """Return `(x)::float8`."""
+        return f"({text})::{'float8' if type_ is SqlType.DOUBLE else type_.value}"
+
+    def as_text(self, text: str) -> str:
+        """Return `(x)::text`."""
+        return f"({text})::text"
+
+    def double(self, value: Fraction) -> str:
+        """Return `'1.5'::float8`: without quotes it would be a numeric."""
+        try:
+            return f"'{float(value)!r}'::float8"
+        except OverflowError:
+            return self.not_finite("Infinity" if value > 0 else "-Infinity")
+
+    def not_finite(self, word: NotFinite) -> str:
+        """Return `'NaN'::float8`."""
+        return f"'{word}'::float8"
+
+    def text(self, value: str) -> str:
+        """Return a literal that is read alike whatever `standard_conforming_strings` is."""
+        doubled = value.replace("'", "''")
+        return " E'" + doubled.replace("\\", "\\\\") + "'" if "\\" in value else f"'{doubled}'"
+
+    def stored_number(self, column: str, *, representable: bool) -> str:
+        """Return a cast, or its total form for numerics without a length: those may be beyond double precision."""
+        return f"{column}::float8" if representable else _any_numeric(column)
+
+    def unit_salt(self, unit: str, type_: SqlType) -> str:
+        """Return a numeric in double precision: equal numerics have as many texts as there are scales."""
+        return _any_numeric(unit) if type_ is SqlType.NUMERIC else unit
+
+    def is_nan(self, text: str) -> str:
+        """Return `x = 'NaN'`: PostgreSQL finds NaN equal to itself."""
+        return f"{text} = 'NaN'::float8"
+
+    def integer_quotient(self, a: str, b: str) -> str:
+        """Return `a / b`, which cuts off between integers."""
+        return f"({a} / {b})"
+
+    def product(self, a: str, b: str) -> str:
+        """Return the product of what is not too small: an underflow would be an error."""
+        return f"({self.flush_tiny(a)} * {self.flush_tiny(b)})"
+
+    def round_to_even(self, text: str) -> str:
+        """Return `round(x::float8)`."""
+        return f"round(({text})::float8)"
+
+    def log10(self, text: str) -> str:
+        """Return `log(x::float8)`."""
+        return f"log(({text})::float8)"
+
+    def epoch_micros(self, timestamp: str) -> str:
+        """Return EXTRACT's seconds, a numeric with all six digits, as a whole number."""
+        return f"CAST(extract(epoch FROM {timestamp}) * 1000000 AS BIGINT)"
+
+    def elapsed_micros(self, later: str, earlier: str) -> str:
+        """Return the seconds of the difference, which has no months, as a whole number."""
+        return f"CAST(extract(epoch FROM ({later}) - ({earlier})) * 1000000 AS BIGINT)"
+
+    def add_days(self, date: str, days: str) -> str:
+        """Return `d + n::int`."""
+        return f"({date} + ({days})::int)"
+
+    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
+        """Return `t + n * INTERVAL '…'`."""
+        return f"({timestamp} + ({number}) * INTERVAL '{micros} microseconds')"
+
+    def truncated(self, unit: str, timestamp: str) -> str:
+        """Return `date_trunc('unit', t)`."""
+        return f"date_trunc('{unit}', {timestamp})"
+
+    def bin_start(self, timestamp: str, size: int, first: int) -> str:
+        """Return `date_bin(…)`."""
+        return f"date_bin(INTERVAL '{size} microseconds', {timestamp}, TIMESTAMP '{to_datetime(first)}')"
+
+    def is_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return `x IN (…)`."""
+        return f"{text} IN ({', '.join(texts)})"
+
+    def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
+        """Return `CASE x WHEN key THEN result … END`."""
+        pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))
+        return f"(CASE {text} {pairs} END)"
+
+    def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
+        """Return the quotient; a longer number is taken for a decimal, whose plain quotient is not whole."""
+        del heaviest
+        return f"CAST({f'div({mass}, {rows})' if mass >= 2**63 else f'{mass} / {rows}'} AS BIGINT)"
+
+    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
+        """Return nothing: a cast that is too large fails."""
+        del text, scaled, low, steps, nan
+        return None
+
+    def narrowed(self, text: str, low: int, high: int) -> str:
+        """Return the number as it is: PostgreSQL groups by any type alike."""
+        del low, high
+        return text
+
+    def product_type(self, most: int) -> SqlType:
+        """Return 64 bits: PostgreSQL adds up only those without a limit."""
+        del most
+        return SqlType.BIGINT
+
+
+def _any_numeric(column: str) -> str:
+    """Read what may be a numeric without a length, beyond double precision: PostgreSQL's own cast would fail.
+
+    It may as well be a whole number, which is compared with no 'NaN' of its own type and whose least has no absolute value.
+    """
+    return (
+        f"(CASE WHEN {column} = 'NaN'::numeric THEN 'NaN'::float8 WHEN {column} >= 1e300 THEN 'Infinity'::float8 "
+        f"WHEN {column} <= -1e300 THEN '-Infinity'::float8 WHEN {column} > -1e-300 AND {column} < 1e-300 THEN 0 "
+        f"ELSE {column}::float8 END)"
+    )
+
+
+POSTGRES: Dialect = PostgresDialect()

@@ -1,0 +1,137 @@
+"""A dialect is complete, and nobody but its own room asks which one it is."""
+
+import ast
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import TINY, Dialect
+from tests.support.dialects import DUCKDB, POSTGRES
+
+ROOM = Path(__file__).parents[3] / "dpsql"
+NAMED_BY = {"engines/duckdb/engine.py", "engines/postgres/engine.py"}
+"""The engines, each of which says what it speaks."""
+
+
+@pytest.mark.parametrize("missing", sorted(Dialect.__abstractmethods__))
+def test_a_dialect_without_a_method_is_none(missing: str) -> None:
+    """An engine that leaves one out can't be made; mypy refuses it by the same rule."""
+    members = {name: getattr(type(DUCKDB), name) for name in Dialect.__abstractmethods__ if name != missing}
+    incomplete = type("Incomplete", (Dialect,), members)
+    with pytest.raises(TypeError, match=missing):
+        incomplete()
+
+
+def test_every_difference_is_a_method_that_has_to_be_written() -> None:
+    """The class has no default that a third engine would take over unseen, but for what follows from its own words."""
+    public = {name for name in vars(Dialect) if not name.startswith("_")}
+    assert public - Dialect.__abstractmethods__ == {"flush_tiny", "days", "micros"}
+
+
+def _mentions(text: str) -> Iterator[str]:
+    """Give what in a file names a dialect or asks which one it is."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.ImportFrom(module="dpsql.rewrite.dialects.duckdb" | "dpsql.rewrite.dialects.postgres"):
+                yield f"imports {node.module}"
+            case ast.Attribute(value=value, attr="name") if _is_dialect(value):
+                yield ast.unparse(node)
+            case ast.Compare(left=left, comparators=others) if any(map(_is_dialect, (left, *others))):
+                yield ast.unparse(node)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[first, *_]) if _is_dialect(first):
+                yield ast.unparse(node)
+            case ast.Match(subject=subject) if _is_dialect(subject):
+                yield ast.unparse(node)
+
+
+def _is_dialect(node: ast.expr) -> bool:
+    return ast.unparse(node).rpartition(".")[2] == "dialect"
+
+
+def test_nobody_asks_which_engine_it_is() -> None:
+    """Outside its room a dialect is called, never compared: a third engine would silently get another's SQL."""
+    asked = {
+        (str(file.relative_to(ROOM)), found)
+        for file in ROOM.rglob("*.py")
+        if ROOM / "rewrite" / "dialects" not in file.parents
+        for found in _mentions(file.read_text(encoding="utf-8"))
+    }
+    assert {file for file, _ in asked} == NAMED_BY
+    assert all(found.startswith("imports ") for _, found in asked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from dpsql.rewrite.dialects.duckdb import DUCKDB",
+        "x = 1 if emitter.dialect is other else 2",
+        "dialect == 'duckdb'",
+        "{'duckdb': 1}[self.dialect.name]",
+        "isinstance(dialect, DuckDbDialect)",
+    ],
+)
+def test_such_a_question_would_be_found(text: str) -> None:
+    """None of the ways to ask hides from the test above."""
+    assert list(_mentions(text))
+
+
+FAR = Fraction(10) ** 400
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "postgres"),
+    [
+        (Fraction(0), 0.0, "'0.0'::float8"),
+        (Fraction(-3, 2), -1.5, "'-1.5'::float8"),
+        (TINY, 1e-130, "'1e-130'::float8"),
+        (FAR, math.inf, "'Infinity'::float8"),
+        (-FAR, -math.inf, "'-Infinity'::float8"),
+    ],
+)
+def test_numbers_are_literals_in_double_precision(value: Fraction, number: float, postgres: str) -> None:
+    """What is beyond double precision is infinite, with its sign; a decimal would be rounded otherwise."""
+    text = DUCKDB.double(value)
+    assert duckdb.execute(f"SELECT {text}, typeof({text})").fetchone() == (number, "DOUBLE")
+    assert POSTGRES.double(value) == postgres
+
+
+def test_literals_hold_any_text() -> None:
+    """Quotes are doubled; of a backslash PostgreSQL's settings decide, unless it is escaped."""
+    assert DUCKDB.text("it's\\") == "'it''s\\'"
+    assert POSTGRES.text("it's\\") == " E'it''s\\\\'"
+    assert duckdb.execute(f"SELECT {DUCKDB.text(chr(92) + chr(39))}").fetchone() == ("\\'",)
+
+
+@pytest.mark.parametrize("numbers", [[1], [1, 2, 3]])
+def test_texts_may_be_looked_up_by_their_places(numbers: list[int]) -> None:
+    """On DuckDB the place itself is the result where the results count up."""
+    results = [str(n) for n in numbers]
+    text = DUCKDB.looked_up("'b'", ["'a'", "'b'", "'c'"][: len(numbers)], results)
+    assert "list_extract" not in text
+    assert duckdb.execute(f"SELECT {text}").fetchone() == ((2,) if len(numbers) > 1 else (None,))
+
+
+def test_one_condition_is_no_place() -> None:
+    """A map to TRUE alone is a condition, not the number 1."""
+    assert "list_extract" in DUCKDB.looked_up("'a'", ["'a'"], ["TRUE"])
+
+
+def test_only_narrow_keys_are_narrowed() -> None:
+    """DuckDB groups by an array where a key has 8 or 16 bits."""
+    assert DUCKDB.narrowed("x", 0, 255) == "TRY_CAST(x AS UTINYINT)"
+    assert DUCKDB.narrowed("x", -129, 5) == "TRY_CAST(x AS SMALLINT)"
+    assert DUCKDB.narrowed("x", 0, 2**15) == POSTGRES.narrowed("x", 0, 1) == "x"
+
+
+def test_weights_are_whole_on_either_engine() -> None:
+    """PostgreSQL would divide a constant beyond 64 bits as a decimal."""
+    assert POSTGRES.unit_weight(2**62, "n", heaviest=1) == f"CAST({2**62} / n AS BIGINT)"
+    assert POSTGRES.unit_weight(2**63, "n", heaviest=1) == f"CAST(div({2**63}, n) AS BIGINT)"
+    assert DUCKDB.unit_weight(2**63, "n", heaviest=2**31) == f"CAST({2**63} // n AS BIGINT)"
+    assert DUCKDB.product_type(2**31 - 1) is SqlType.INTEGER
+    assert POSTGRES.product_type(1) is SqlType.BIGINT

@@ -1,0 +1,7 @@
+"""Every dialect that dpsql writes."""
+
+from dpsql.rewrite.dialects.duckdb import DUCKDB
+from dpsql.rewrite.dialects.postgres import POSTGRES
+
+DIALECTS = (DUCKDB, POSTGRES)
+NAMES = tuple(dialect.name for dialect in DIALECTS)
