@@ -79,10 +79,12 @@ class Question:
     probes: tuple[str, ...]
     """Statements to be described (Parse and Describe, never run) in the client's session before the answer.
 
-    The first is the select of the statement itself. Their errors are the client's errors: they come from PostgreSQL.
+    Each query of the statement, followed by those about it. Their errors are the client's errors: they come from PostgreSQL.
     """
     plan: object = None
     """The gateway's own."""
+    rehearsed: bool = False
+    """Whether the session is to explain the statement first: what PostgreSQL does not let it do then costs nothing."""
 
 
 class Answers(Protocol):

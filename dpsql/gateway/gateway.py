@@ -17,7 +17,7 @@ from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.explain import as_query, explain
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.planner import Planner, StatementPlan
-from dpsql.gateway.virtual_tables import NAMED, reads_accounts, with_accounts
+from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.plan import Plan
 from dpsql.privacy.measurement.planner import World
@@ -84,15 +84,15 @@ class Gateway:
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
         _ = asker
-        if NAMED.search(text) and (statement := parse.parse(text)) and reads_accounts(statement):
-            return Question(text, (statement.query,), statement)
+        if NAMED.search(text) and (statement := of_accounts(text)):
+            return Question(text, tuple(query.text for query in statement.queries), statement)
         if self._named.search(text) is None or not mentions(text, self._names):
             return None
         asked = self._asked.get(text, _UNKNOWN)
         if asked is _UNKNOWN:
             asked = take_apart(text, self._deps.policy)
             _keep(self._asked, text, asked)
-        return Question(text, asked.probes, asked) if isinstance(asked, Asked) else None
+        return Question(text, asked.probes, asked, asked.makes) if isinstance(asked, Asked) else None
 
     def answer(
         self,

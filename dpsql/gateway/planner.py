@@ -17,7 +17,7 @@ from dpsql.rewrite.syntax.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.analyze import Asked
 from dpsql.rewrite.syntax.columns import output_name
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.parse import Statement
+from dpsql.rewrite.syntax.parse import Query
 from dpsql.rewrite.syntax.scopes import Scope, find
 from dpsql.rewrite.syntax.splice import ANSWER, Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.translate.aggregates import aggregate
@@ -65,18 +65,33 @@ class Planner:
         """
         if asked.statement is None:
             raise InternalError
-        tree = asked.statement.tree.copy()
+        constants, rest = Constants(arguments, self.oracle), list(described)
+        queries = [self._query(query, constants, rest) for query in asked.statement.queries]
+        text = asked.statement.text([text for _, text in queries])
+        scopes = [scope for found, _ in queries for scope in found]
+        return StatementPlan(*_ordered(scopes, text))
+
+    def _query(
+        self, query: Query, constants: Constants, described: list[Sequence[Field]]
+    ) -> tuple[list[tuple[str, Answered]], str]:
+        """Return a query's scopes by the names that stand for their rows, and its text with these names.
+
+        The descriptions of the query and of its scopes are taken from `described`.
+        """
+        tree, whole = query.tree.copy(), described.pop(0)
         scopes = find(tree, self.policy).scopes
-        tracker = Tracker(self.policy, self.world.role, Constants(arguments, self.oracle), self.world.declared)
-        tracked = [self._measured(scope, tracker) for scope in scopes]
-        answered = tuple(_answered(s, p, f) for s, (p, _), f in zip(scopes, tracked, described[1:], strict=True))
-        for index, (scope, (_, match)) in enumerate(zip(scopes, tracked, strict=True)):
-            names = _names(scope, tree, described[0])
-            replace_scope(scope, match, names, _placeholder(asked.statement, index))
+        fields = [described.pop(0) for _ in scopes]
+        tracker = Tracker(self.policy, self.world.role, constants, self.world.declared)
+        try:
+            tracked = [self._measured(scope, tracker) for scope in scopes]
+            answered = [_answered(s, p, f) for s, (p, _), f in zip(scopes, tracked, fields, strict=True)]
+            places = [_placeholder(query, index) for index, _ in enumerate(scopes)]
+            for scope, (_, match), place in zip(scopes, tracked, places, strict=True):
+                replace_scope(scope, match, _names(scope, tree, whole), place)
+        except DpsqlError as error:
+            raise query.placed(error).error() from None
         drop_private_ctes(tree, self.policy)
-        text = asked.statement.prefix + render(tree) + asked.statement.suffix
-        places = [f'"{_placeholder(asked.statement, i)}"' for i in range(len(answered))]
-        return StatementPlan(*_ordered(answered, places, text))
+        return list(zip(places, answered, strict=True)), render(tree)
 
     def _measured(self, scope: Scope, tracker: Tracker) -> tuple[Plan, Match]:
         relation, t = tracker.scope(scope.select, scope.ctes)
@@ -125,18 +140,16 @@ def _names(scope: Scope, tree: exp.Query, whole: Sequence[Field]) -> list[str]:
     return [output_name(node) for node in scope.select.expressions]
 
 
-def _placeholder(statement: Statement, index: int) -> str:
+def _placeholder(query: Query, index: int) -> str:
     """Return a name that no literal of the statement can contain: it depends on the whole of it."""
-    return f"_dpsql {index} {hashlib.sha256(statement.query.encode()).hexdigest()}"[:_NAME_LENGTH]
+    return f"_dpsql {index} {hashlib.sha256(f'{query.offset} {query.text}'.encode()).hexdigest()}"[:_NAME_LENGTH]
 
 
-def _ordered(
-    answered: tuple[Answered, ...], names: Sequence[str], text: str
-) -> tuple[tuple[Answered, ...], tuple[str, ...]]:
+def _ordered(scopes: Sequence[tuple[str, Answered]], text: str) -> tuple[tuple[Answered, ...], tuple[str, ...]]:
     """Cut the text where the answers go; scopes in the order in which they stand there."""
-    places = [(text.index(f"{name} AS {ANSWER}"), i) for i, name in enumerate(names)]
+    places = sorted((text.index(f'"{name}" AS {ANSWER}'), i) for i, (name, _) in enumerate(scopes))
     pieces, end = [], 0
-    for at, index in sorted(places):
+    for at, index in places:
         pieces.append(text[end:at])
-        end = at + len(names[index])
-    return tuple(answered[i] for _, i in sorted(places)), (*pieces, text[end:])
+        end = at + len(scopes[index][0]) + 2
+    return tuple(scopes[index][1] for _, index in places), (*pieces, text[end:])

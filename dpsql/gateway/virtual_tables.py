@@ -2,17 +2,20 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show
+from dpsql.errors import DpsqlError
 from dpsql.policy.model import Period
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import fold
-from dpsql.rewrite.syntax.parse import Statement
+from dpsql.rewrite.syntax.parse import Query, Statement, parse
+from dpsql.rewrite.syntax.scopes import Kind
+from dpsql.rewrite.syntax.writing import written
 from dpsql.shadow import splice
 
 NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
@@ -32,29 +35,41 @@ _CHARGES = {
 }  # fmt: skip
 
 
-def reads_accounts(statement: Statement) -> bool:
-    """Say whether a statement reads the tables of accounts."""
-    return any(_is_ours(table) for table in statement.tree.find_all(exp.Table))
+def of_accounts(text: str) -> Statement | None:
+    """Return a statement that reads the tables of accounts; None if it is none."""
+    try:
+        statement = parse(text) or written(text, _TABLES, _kind)
+    except DpsqlError:
+        return None
+    return statement if statement and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries) else None
+
+
+def _kind(tree: exp.Query) -> Kind:
+    return Kind.ANSWER if any(_is_ours(table) for table in tree.find_all(exp.Table)) else Kind.PUBLIC
 
 
 def with_accounts(statement: Statement, account: Account, ledger: Ledger) -> str:
     """Return the statement over what the ledger says now, of the account's own role."""
-    tree = statement.tree.copy()
     contents = {"budget": _budget(account, ledger), "charges": _charges(account, ledger)}
+    return statement.text([_with_contents(query, contents) for query in statement.queries])
+
+
+def _with_contents(query: Query, contents: Mapping[str, str]) -> str:
+    tree = query.tree.copy()
     for table in [t for t in tree.find_all(exp.Table) if _is_ours(t)]:
         name = fold(table.this)
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        stand_in = exp.to_identifier(_placeholder(statement, name), quoted=True)
+        stand_in = exp.to_identifier(_placeholder(query, name), quoted=True)
         table.replace(exp.Table(this=stand_in, alias=alias.copy()))
     text = render(tree)
     for name, rows in contents.items():
-        text = text.replace(f'"{_placeholder(statement, name)}"', rows)
-    return statement.prefix + text + statement.suffix
+        text = text.replace(f'"{_placeholder(query, name)}"', rows)
+    return text
 
 
-def _placeholder(statement: Statement, name: str) -> str:
-    """Return a name that no literal of the statement can contain: it depends on the whole of it."""
-    return f"_dpsql {name} {hashlib.sha256(statement.query.encode()).hexdigest()}"[:_NAME_LENGTH]
+def _placeholder(query: Query, name: str) -> str:
+    """Return a name that no literal of the query can contain: it depends on the whole of it."""
+    return f"_dpsql {name} {hashlib.sha256(query.text.encode()).hexdigest()}"[:_NAME_LENGTH]
 
 
 def _is_ours(table: exp.Table) -> bool:

@@ -114,7 +114,7 @@ def test_the_time_does_not_stand_still(constant: str, world: World) -> None:
     """However often it is asked, on one session; and a plan made of it is made again."""
     statement = parse(f"SELECT {constant}")
     assert statement is not None
-    asked, seen = spell(statement.tree.expressions[0]), set()
+    asked, seen = spell(statement.queries[0].tree.expressions[0]), set()
     for _ in range(8 * len(world.session._all)):
         oracle = world.oracle()
         seen.add(oracle.constant(asked)[0])

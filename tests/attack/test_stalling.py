@@ -30,6 +30,9 @@ STATEMENTS = (
     f"{_SELECT} GROUP BY {', '.join(['rollup(seats, stars, age, shared)'] * 30)}",
     f"{_SELECT} WHERE {' AND '.join(['seats = 1'] * 5_000)}",
     f"{_SELECT} WHERE {'(' * 3_000}seats = 1{')' * 3_000}",
+    f"WITH {', '.join(f'a{i} AS ({_SELECT}, a{i - 1})' for i in range(1, 700))} INSERT INTO b SELECT 1",
+    f"INSERT INTO b VALUES {', '.join([f'(({_SELECT}))'] * 900)}",
+    f"UPDATE b SET a = {'(SELECT ' * 4_000}",
     f"{_SELECT} WHERE seats IN ({', '.join(['1'] * 1_000_000)})",
 )
 

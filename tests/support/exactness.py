@@ -55,8 +55,9 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
         raise asked.refusal.error()
     assert asked.statement is not None
     facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns)
-    scopes = find(asked.statement.tree, policy).scopes
-    described = ((), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
+    described: list[tuple[Field, ...]] = []
+    for query in asked.statement.queries:
+        described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in find(query.tree, policy).scopes)]
     plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
     return tuple(scope.plan for scope in plan.scopes)
 

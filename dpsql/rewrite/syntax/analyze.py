@@ -1,10 +1,11 @@
 """One statement that reads protected tables, taken apart as far as names alone allow."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
+from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.policy.model import Policy
@@ -14,6 +15,7 @@ from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
 from dpsql.rewrite.syntax.scopes import Kind, find, probe
 from dpsql.rewrite.syntax.simplify import simplify
+from dpsql.rewrite.syntax.writing import not_understood, rows_refused, written
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
 _PROBE_ROWS = 1
@@ -28,21 +30,35 @@ class Asked:
     statement: Statement | None
     kind: Kind
     probes: tuple[str, ...]
-    """The query, then one probe for each scope: what the shadow is to describe."""
+    """Each query, followed by one probe for each of its scopes: what the shadow is to describe."""
     refusal: Refusal | None = None
+
+    @property
+    def makes(self) -> bool:
+        """Return whether the statement makes or fills a table."""
+        if self.statement is None or self.statement.wrap is Wrap.EXPLAIN:
+            return False
+        into = any(query.tree.args.get("into") for query in self.statement.queries)
+        return into or self.statement.wrap in (Wrap.CREATE, Wrap.WRITE)
 
 
 def take_apart(text: str, policy: Policy) -> Asked | None:
     """Return what is asked of protected tables; None when the statement is the shadow's own business."""
-    statement = None if len(text) > _LONGEST else parse(text)
-    if statement is None:
-        # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
-        protected = {table.name for table in policy.tables.values() if not table.public}
-        return _not_understood(text) if _is_query(text) and reads(text, protected) else None
+    protected = {table.name for table in policy.tables.values() if not table.public}
     try:
-        return _understood(statement, policy)
+        statement = None if len(text) > _LONGEST else _statement(text, protected, policy)
+        if statement is not None:
+            return _understood(statement, policy)
+    except DpsqlError as error:
+        return Asked(None, Kind.ROWS, (text,), Refusal.of(error))
     except RecursionError:
         return _not_understood(text)
+    # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
+    return _not_understood(text) if _is_query(text) and reads(text, protected) else None
+
+
+def _statement(text: str, protected: Collection[str], policy: Policy) -> Statement | None:
+    return parse(text) or written(text, protected, lambda tree: find(tree, policy).kind)
 
 
 def _is_query(text: str) -> bool:
@@ -55,41 +71,35 @@ def _is_query(text: str) -> bool:
 
 
 def _understood(statement: Statement, policy: Policy) -> Asked | None:
-    simplify(statement.tree)
-    try:
-        found = find(statement.tree, policy)
-    except DpsqlError as error:
-        return Asked(statement, Kind.ROWS, (statement.query,), Refusal.of(error))
-    if found.kind is Kind.PUBLIC:
+    for query in statement.queries:
+        simplify(query.tree)
+    kinds, probes = set(), []
+    for query in statement.queries:
+        try:
+            found = find(query.tree, policy)
+        except DpsqlError as error:
+            return Asked(statement, Kind.ROWS, tuple(q.text for q in statement.queries), query.placed(error))
+        kinds.add(found.kind)
+        probes += [query.text, *map(probe, found.scopes)]
+    if kinds == {Kind.PUBLIC}:
         return None
-    if found.kind is Kind.ROWS:
+    if kinds == {Kind.ROWS}:
         return _rows(statement)
-    if statement.wrap is not Wrap.EXPLAIN and is_empty(statement.tree):
-        return Asked(statement, Kind.ROWS, (statement.query,))
-    return Asked(statement, found.kind, (statement.query, *(probe(scope) for scope in found.scopes)))
+    if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE) and is_empty(statement.queries[0].tree):
+        return Asked(statement, Kind.ROWS, (statement.queries[0].text,))
+    return Asked(statement, Kind.ANSWER, tuple(probes))
 
 
 def _not_understood(text: str) -> Asked:
-    error = Unsupported(
-        "this statement over a protected table is not understood, or too long",
-        hint="docs/sql.md says which SQL is answered.",
-    )
-    return Asked(None, Kind.ROWS, (text,), Refusal.of(error))
+    return Asked(None, Kind.ROWS, (text,), Refusal.of(not_understood()))
 
 
 def _rows(statement: Statement) -> Asked:
     """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
-    answered = _is_column_probe(statement.tree) and statement.wrap is not Wrap.EXPLAIN
+    (query,) = statement.queries
+    answered = _is_column_probe(query.tree) and statement.wrap is not Wrap.EXPLAIN
     refusal = None if answered else Refusal.of(rows_refused())
-    return Asked(statement, Kind.ROWS, (statement.query,), refusal)
-
-
-def rows_refused() -> AccessDenied:
-    """Return the error for a query that asks for rows of a protected table."""
-    return AccessDenied(
-        "rows of a protected table can't be read",
-        hint="Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.",
-    )
+    return Asked(statement, Kind.ROWS, (query.text,), refusal)
 
 
 def _is_column_probe(tree: exp.Query) -> bool:
@@ -100,4 +110,4 @@ def _is_column_probe(tree: exp.Query) -> bool:
 
 def column_probe(statement: Statement) -> str:
     """Return the statement with no rows."""
-    return f'{statement.prefix}SELECT * FROM ({render(statement.tree)}) AS "_dpsql" LIMIT 0{statement.suffix}'
+    return statement.text([f'SELECT * FROM ({render(q.tree)}) AS "_dpsql" LIMIT 0' for q in statement.queries])

@@ -1,10 +1,11 @@
 """From the text of one statement to its query, and to what stands around the query.
 
-Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, EXPLAIN).
+Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, EXPLAIN);
+those that write are taken apart in `writing.py`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.agree import same_tokens
@@ -27,33 +28,61 @@ class Wrap(Enum):
     COPY = "copy"
     CREATE = "create"
     EXPLAIN = "explain"
+    WRITE = "write"
+    """INSERT, UPDATE, DELETE or MERGE, with any number of queries in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a statement, and the same parsed."""
+
+    text: str
+    tree: exp.Query
+    offset: int
+    """Where it begins in the statement; less, where the statement's CTEs were put before it."""
+
+    def placed(self, error: DpsqlError) -> Refusal:
+        """Return an error about this query with its position in the statement."""
+        position = None if error.position is None else error.position + self.offset
+        return replace(Refusal.of(error), position=position if position is None or position > 0 else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`prefix` + `query` + `suffix` is the text that was sent; `tree` is the query parsed."""
+    """The text that was sent: its queries, and what stands before, between and behind them."""
 
     wrap: Wrap
-    prefix: str
-    query: str
-    suffix: str
-    tree: exp.Query
+    around: tuple[str, ...]
+    queries: tuple[Query, ...]
+
+    @property
+    def prefix(self) -> str:
+        """Return what stands before the first query."""
+        return self.around[0]
+
+    def text(self, queries: Sequence[str]) -> str:
+        """Return the statement with these texts in the places of its queries."""
+        return "".join(part for pair in zip(self.around, (*queries, ""), strict=True) for part in pair)
 
 
 def parse(text: str) -> Statement | None:
     """Return the statement, or None when it is not one query in one of the known wraps."""
     try:
-        wrap, start, end = _place(text)
+        wrap, start, end = place(text)
     except DpsqlError:
         return None
     if wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(":
         return None
-    tree = _query(text[start:end])
-    return Statement(wrap, text[:start], text[start:end], text[end:], tree) if tree else None
+    tree = parsed(text[start:end])
+    return Statement(wrap, (text[:start], text[end:]), (Query(text[start:end], tree, start),)) if tree else None
 
 
-def _place(text: str) -> tuple[Wrap, int, int]:
-    """Return what the query stands in, and where it begins and ends."""
+def place(text: str) -> tuple[Wrap, int, int]:
+    """Return what the query stands in, and where it begins and ends.
+
+    Raises:
+        DpsqlError: PostgreSQL would not read it.
+    """
     reader = Reader(text)
     if reader.skip("explain"):
         reader.skip_parentheses()
@@ -107,7 +136,8 @@ def _before_tail(text: str, start: int) -> int:
     return len(text)
 
 
-def _query(text: str) -> exp.Query | None:
+def parsed(text: str) -> exp.Query | None:
+    """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it."""
     dialect = Client()
     try:
         marked = with_marked_parameters(text)

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("dpsql.wire")
 _PROBE = b"_dpsql_probe"
 _OWN = b"_dpsql_own"
 EXPLAIN = "EXPLAIN "
-"""What is put before an EXECUTE to have its arguments checked and nothing run."""
+"""What is put before a statement to have it checked, arguments and rights, and nothing run."""
 _ANSWER = b"_dpsql_answer"
 
 _FACTS = (
@@ -166,6 +166,8 @@ class Asking:
         parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
         select = f"SELECT {', '.join((*_FACTS, *parameters))}"
         wanted += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
+        if asked.question.rehearsed:
+            wanted += _ran((EXPLAIN + asked.text).encode(codec), asked.oids, asked.values + b"\0\0")
         return await backend.ask(*wanted)
 
     async def _spell(self, backend: Backend, fields: tuple[Field, ...]) -> tuple[Field, ...]:

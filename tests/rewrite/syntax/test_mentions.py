@@ -38,7 +38,7 @@ def test_parameters_need_no_space(text: str) -> None:
     """`$1,$` begins no quote, and what stands in quotes stays what it is."""
     statement = parse(text)
     assert statement is not None
-    assert "\ue000" not in statement.tree.sql("postgres")
+    assert "\ue000" not in statement.queries[0].tree.sql("postgres")
 
 
 def test_the_sign_that_stands_for_parameters_is_no_parameter() -> None:

@@ -40,9 +40,9 @@ def test_query_is_found_in_what_stands_around_it(text: str, wrap: Wrap, prefix: 
     """By tokens: whatever stands in comments and literals ends nothing."""
     found = parse(text)
     assert found is not None
-    assert (found.wrap, found.suffix) == (wrap, suffix)
+    assert (found.wrap, found.around[1]) == (wrap, suffix)
     assert prefix is None or found.prefix == prefix
-    assert found.prefix + found.query + found.suffix == text
+    assert found.text([found.queries[0].text]) == text
 
 
 READ_OTHERWISE = [
@@ -60,7 +60,7 @@ def test_statement_is_not_understood_unless_both_read_it_alike(text: str) -> Non
     """Either what the parser reads is what PostgreSQL reads, or there is no statement."""
     found = parse(text)
     assert found is None or same_tokens(
-        tuple(tokens(found.query)), Client().tokenize(with_marked_parameters(found.query))
+        tuple(tokens(found.queries[0].text)), Client().tokenize(with_marked_parameters(found.queries[0].text))
     )
 
 

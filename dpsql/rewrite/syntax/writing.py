@@ -1,0 +1,236 @@
+"""Statements that write into a client's own tables: the queries in them that aggregate private rows are answered in place.
+
+INSERT INTO kept SELECT count(*) FROM trips                          one query, up to ON CONFLICT or RETURNING
+UPDATE kept SET n = (SELECT count(*) FROM trips)                     every query in parentheses
+WITH a AS (SELECT count(*) AS n FROM trips) INSERT INTO kept SELECT n FROM a      the CTE's
+WITH r AS (SELECT * FROM trips) INSERT INTO kept SELECT count(*) FROM r           with `r` put before it
+
+Everything else of the statement stays as it was written. Where private rows would be read outside such a query it is refused.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.lexer.literals import name
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import tokens
+from dpsql.rewrite.syntax.column_probes import is_empty
+from dpsql.rewrite.syntax.parse import Query, Statement, Wrap, parsed, place
+from dpsql.rewrite.syntax.scopes import Kind
+
+_BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
+_BEGINNING = ("select", "with", "table")
+_BEFORE_TABLES = frozenset({"from", "join", "only", "table", "using", ".", ","})
+_LONGEST = 64_000
+_MOST = 100
+"""Characters of all queries together, each with the CTEs that it needs, and their number: everybody waits meanwhile."""
+
+KindOf = Callable[[exp.Query], Kind]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A query in the statement, and the names in it."""
+
+    start: int
+    text: str
+    names: frozenset[str]
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cte:
+    name: str
+    definition: str
+    body: _Piece
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a writing statement consists of."""
+
+    recursive: bool = False
+    ctes: list[_Cte] = field(default_factory=list)
+    queries: list[_Piece] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+    """The names that stand, outside of queries, where a table is read."""
+
+
+def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement | None:
+    """Return a statement that writes, with the queries in it that have to be answered; None if there is none.
+
+    `private` are the names of tables for which it is worth while to ask `kind_of` what a query is.
+
+    Raises:
+        DpsqlError: private rows are read where they can't be followed, or PostgreSQL would not read the text.
+    """
+    wrap, start, _ = place(text)
+    parts = _parts(text, start) if wrap in (Wrap.NOTHING, Wrap.EXPLAIN) else None
+    if parts is None:
+        return None
+    queries, rows = _Chooser(parts, frozenset(private), kind_of).chosen()
+    if not queries:
+        return None
+    if parts.read & (rows | frozenset(private)):
+        raise rows_refused()
+    found, at = [], 0
+    for piece, _ in queries:
+        found.append(f"{text[at : piece.start]} ")
+        at = piece.end
+    wrap = Wrap.EXPLAIN if wrap is Wrap.EXPLAIN else Wrap.WRITE
+    return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries))
+
+
+def rows_refused() -> AccessDenied:
+    """Return the error for a query that asks for rows of a protected table."""
+    return AccessDenied(
+        "rows of a protected table can't be read",
+        hint="Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.",
+    )
+
+
+def not_understood() -> Unsupported:
+    """Return the error for what PostgreSQL may understand."""
+    return Unsupported(
+        "this statement over a protected table is not understood, or too long",
+        hint="docs/sql.md says which SQL is answered.",
+    )
+
+
+@dataclass(slots=True)
+class _Chooser:
+    """Chooses the queries of a statement that have to be answered."""
+
+    parts: _Parts
+    private: frozenset[str]
+    kind_of: KindOf
+    rows: set[str] = field(default_factory=set)
+    """The CTEs of private rows."""
+    left: int = _LONGEST
+    number: int = 0
+
+    def chosen(self) -> tuple[list[tuple[_Piece, Query]], frozenset[str]]:
+        """Return the queries with what they are, in order, and the names of the CTEs that are private rows."""
+        found: list[tuple[_Piece, Query]] = []
+        for index, cte in enumerate(self.parts.ctes):
+            found += self._answered(cte.body, self.parts.ctes[:index], cte.name)
+        for piece in self.parts.queries:
+            found += self._answered(piece, self.parts.ctes, None)
+        return found, frozenset(self.rows)
+
+    def _answered(self, piece: _Piece, before: Sequence[_Cte], cte: str | None) -> Iterator[tuple[_Piece, Query]]:
+        if not piece.names & (self.private | self.rows):
+            return
+        self.number += 1
+        query = self._query(piece, before)
+        try:
+            kind = self.kind_of(query.tree)
+        except DpsqlError as error:
+            raise query.placed(error).error() from None
+        if kind is Kind.ANSWER:
+            yield piece, query
+        elif kind is Kind.ROWS and cte is not None:
+            self.rows.add(cte)
+        elif kind is Kind.ROWS and not is_empty(query.tree):
+            raise rows_refused()
+
+    def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
+        needed, names = [], piece.names
+        for cte in reversed(before):
+            if cte.name in names:
+                needed.append(cte.definition)
+                names |= cte.body.names
+        context = f"WITH {'RECURSIVE ' * self.parts.recursive}{', '.join(reversed(needed))} " if needed else ""
+        nested = bool(context) and next(tokens(piece.text)).word == "with"
+        text = f"{context}({piece.text}\n)" if nested else context + piece.text
+        self.left -= len(text)
+        tree = parsed(text) if self.left >= 0 and self.number <= _MOST else None
+        if tree is None:
+            raise not_understood()
+        return Query(text, tree, piece.start - len(context) - nested)
+
+
+def _parts(text: str, start: int) -> _Parts | None:
+    """Return what the statement that begins at `start` consists of; None if it is none that writes."""
+    reader, parts = Reader(text), _Parts()
+    while reader.token.start < start and not reader.is_at_end:
+        reader.take()
+    if reader.skip("with") and not _skip_ctes(text, reader, parts):
+        return None
+    verb = reader.word
+    if verb not in _BEFORE_TARGET:
+        return None
+    reader.take()
+    reader.skip(*_BEFORE_TARGET[verb])
+    reader.skip("only")
+    while reader.name() is not None and reader.skip("."):
+        pass
+    if verb == "insert":
+        _skip_source(text, reader, parts)
+    while not reader.is_at_end:
+        _skip_one(text, reader, parts)
+    return parts
+
+
+def _skip_ctes(text: str, reader: Reader, parts: _Parts) -> bool:
+    parts.recursive = reader.skip("recursive")
+    while True:
+        start, found = reader.token.start, reader.name()
+        reader.skip_parentheses()
+        if found is None or not reader.skip("as"):
+            return False
+        reader.skip("not")
+        reader.skip("materialized")
+        body = reader.skip_parentheses()
+        if body is None:
+            return False
+        parts.ctes.append(_Cte(found, text[start : body[1] + 1], _piece(text, *body)))
+        if not reader.skip(","):
+            return True
+
+
+def _skip_source(text: str, reader: Reader, parts: _Parts) -> None:
+    """Take what stands behind INSERT's target up to its query, and the query if it stands in no parentheses."""
+    if reader.skip("as"):
+        reader.name()
+    if reader.word == "(" and reader.ahead(1).word not in (*_BEGINNING, "values", "("):
+        reader.skip_parentheses()
+    if reader.skip("overriding"):
+        reader.take()
+        reader.take()
+    if reader.word not in (*_BEGINNING, "("):
+        return
+    start, end = reader.token.start, reader.token.start
+    while not (reader.is_at_end or reader.word in ("returning", ";")):
+        if reader.word == "on" and reader.ahead(1).word == "conflict":
+            break
+        end = reader.token.end
+        if (inside := reader.skip_parentheses()) is not None:
+            end = inside[1] + 1
+        elif reader.token.end == end:
+            reader.take()
+    parts.queries.append(_piece(text, start, end))
+
+
+def _skip_one(text: str, reader: Reader, parts: _Parts) -> None:
+    """Take a query in parentheses, or else one token."""
+    if reader.word == "(" and reader.ahead(1).word in _BEGINNING and (inside := reader.skip_parentheses()):
+        parts.queries.append(_piece(text, *inside))
+        return
+    before = reader.take().word
+    if before in _BEFORE_TABLES and (found := name(reader.token)) is not None:
+        parts.read.add(found)
+
+
+def _piece(text: str, start: int, end: int) -> _Piece:
+    """Return the query in this place, without the blanks and comments around it."""
+    inside = [(token.start, token.end, name(token)) for token in tokens(text[start:end])]
+    first, last = (inside[0][0], inside[-1][1]) if inside else (0, 0)
+    names = frozenset(found for _, _, found in inside if found is not None)
+    return _Piece(start + first, text[start + first : start + last], names)
