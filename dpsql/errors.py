@@ -26,6 +26,9 @@
     ├── EngineFailed      58000  after data was read: fixed text
     └── InternalError     XX000  an invariant of our own broke: fixed text
 
+dpsql's own refusals (Unsupported, AccessDenied, MissingBounds, BudgetExhausted, AccountClosed) have the short code of a rule,
+`because`: docs/errors.md lists the codes, and each stands in exactly one file, that of its rule.
+
 What is raised after data was read (the last four) takes no message, so that no fact about the data can be put into it.
 """
 
@@ -37,6 +40,8 @@ class DpsqlError(Exception):
     """An error that a person will read: what is wrong, and the next step as a hint."""
 
     sqlstate: ClassVar[str] = "XX000"
+    because: str | None = None
+    """The short code of the rule by which dpsql refuses; it stands in one file of dpsql, that of the rule."""
 
     def __init_subclass__(cls, *, sqlstate: str) -> None:
         cls.sqlstate = sqlstate
@@ -48,6 +53,19 @@ class DpsqlError(Exception):
         self.hint = hint
         self.position = position
 
+    @property
+    def detail(self) -> str | None:
+        """Return what leads to the rule, as PostgreSQL's clients show it: `DETAIL:  rule: key-without-domain`."""
+        return f"rule: {self.because}" if self.because else None
+
+
+class _RefusedByRule(DpsqlError, sqlstate="0A000"):
+    """A refusal of dpsql's own, by a rule that it names."""
+
+    def __init__(self, message: str, *, because: str, hint: str | None = None, position: int | None = None) -> None:
+        super().__init__(message, hint=hint, position=position)
+        self.because = because
+
 
 class ConfigError(DpsqlError, sqlstate="F0000"):
     """The configuration can't be used; the message has one line per mistake."""
@@ -57,23 +75,23 @@ class SyntaxFailed(DpsqlError, sqlstate="42601"):
     """The statement does not parse."""
 
 
-class Unsupported(DpsqlError, sqlstate="0A000"):
+class Unsupported(_RefusedByRule, sqlstate="0A000"):
     """The statement parses but can't be answered privately as it is written."""
 
 
-class AccessDenied(DpsqlError, sqlstate="42501"):
+class AccessDenied(_RefusedByRule, sqlstate="42501"):
     """Rows of a protected table were asked for, or a table that the role may not use."""
 
 
-class MissingBounds(DpsqlError, sqlstate="55000"):
+class MissingBounds(_RefusedByRule, sqlstate="55000"):
     """The policy lacks the bounds or the domain that the statement needs."""
 
 
-class BudgetExhausted(DpsqlError, sqlstate="53400"):
+class BudgetExhausted(_RefusedByRule, sqlstate="53400"):
     """The charge would pass a budget."""
 
 
-class AccountClosed(DpsqlError, sqlstate="55000"):
+class AccountClosed(_RefusedByRule, sqlstate="55000"):
     """Measurements of the role have failed, and it is charged for no more until the owner has looked."""
 
 
@@ -203,14 +221,17 @@ class Refusal:
     message: str
     hint: str | None = None
     position: int | None = None
+    because: str | None = None
 
     @classmethod
     def of(cls, error: DpsqlError) -> "Refusal":
         """Return what `error` says."""
-        return cls(type(error), error.message, error.hint, error.position)
+        return cls(type(error), error.message, error.hint, error.position, error.because)
 
     def error(self) -> DpsqlError:
         """Return a new exception."""
         if issubclass(self.kind, _FixedError):
             return self.kind()
+        if issubclass(self.kind, _RefusedByRule) and self.because is not None:
+            return self.kind(self.message, because=self.because, hint=self.hint, position=self.position)
         return self.kind(self.message, hint=self.hint, position=self.position)

@@ -59,12 +59,14 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
     if balance.closed and costs:
         raise AccountClosed(
             f'the account of role "{role.name}" is closed, because measurements have failed',
+            because="account-closed",
             hint=f"The owner of the data opens it with: dpsql unlock {role.name}. What was answered before stays free.",
         )
     if balance.runs + len(costs) > role.limits.runs:
         raise BudgetExhausted(
             f'role "{role.name}" may ask for {role.limits.runs:,} measurements a day and has asked for {balance.runs:,}, '
             f"the statement asks for {len(costs):,}",
+            because="measurements-a-day",
             hint="Ask a question that was answered before, or wait until midnight (UTC).",
         )
     short = _shortfall(balance.role_left, role_cost)
@@ -72,12 +74,21 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
         wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"
         raise BudgetExhausted(
             f'the budget of role "{role.name}" has {short}',
+            because="role-budget",
             hint=f"Ask with a smaller dpsql.epsilon, or a question that was answered before; {wait}.",
         )
     if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
-        raise BudgetExhausted(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', hint=_SHARED)
+        raise BudgetExhausted(
+            f'the data set\'s budget for privacy unit "{role.protects}" has {short}',
+            because="data-set-budget",
+            hint=_SHARED,
+        )
     if _shortfall(balance.dataset_left, _at_most(role, dataset_cost)):
-        raise BudgetExhausted(f'the data set\'s budget for privacy unit "{role.protects}" is used up', hint=_SHARED)
+        raise BudgetExhausted(
+            f'the data set\'s budget for privacy unit "{role.protects}" is used up',
+            because="data-set-budget",
+            hint=_SHARED,
+        )
 
 
 def _at_most(role: Role, cost: Privacy) -> Privacy:

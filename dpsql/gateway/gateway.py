@@ -144,7 +144,9 @@ class Gateway:
             return self._priced(plan, key, settings, asker)
         except RecursionError:
             raise Unsupported(
-                "an expression over private rows is nested too deeply", hint="Nest fewer operations in each other."
+                "an expression over private rows is nested too deeply",
+                because="nested-too-deeply",
+                hint="Nest fewer operations in each other.",
             ) from None
 
     def _plan(
@@ -193,6 +195,7 @@ def _epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:
     if not least <= asked <= most:
         raise Unsupported(
             f'dpsql.epsilon is "{settings.epsilon}", it must be a number from {show_up(least)} to {show(most)}',
+            because="epsilon-out-of-range",
             hint=f"SET dpsql.epsilon = '{show(most)}'",
         )
     return asked

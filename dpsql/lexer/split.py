@@ -40,7 +40,11 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
         end = _end(text, at)
         spans.append((at, end))
         if len(spans) > MOST:
-            raise Unsupported(f"more than {MOST} statements in one message", hint="Send them in several.")
+            raise Unsupported(
+                f"more than {MOST} statements in one message",
+                because="statements-in-a-message",
+                hint="Send them in several.",
+            )
         at = _begin(text, end)
     return tuple(spans)
 

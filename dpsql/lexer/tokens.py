@@ -182,7 +182,9 @@ def stuck(text: str, at: int) -> SyntaxFailed:
 
 def too_odd() -> Unsupported:
     """Return the error for a text that takes too long to read."""
-    return Unsupported("the statement has too many comments or quoted parts within each other")
+    return Unsupported(
+        "the statement has too many comments or quoted parts within each other", because="comments-in-comments"
+    )
 
 
 def failed(words: str, text: str, at: int) -> SyntaxFailed:

@@ -87,12 +87,14 @@ class _Session:
         except psycopg.errors.QueryCanceled:
             raise Unsupported(
                 "a constant of this statement takes too long to evaluate",
+                because="constant-too-costly",
                 hint="Compute it before, and write the result.",
             ) from None
         except psycopg.OperationalError:
             if self._connection is not None and not self._connection.closed:
                 raise Unsupported(
                     "a constant of this statement takes too much memory to evaluate",
+                    because="constant-too-costly",
                     hint="Compute it before, and write the result.",
                 ) from None
             self.close()
@@ -161,6 +163,7 @@ class ShadowOracle:
         if len(rows) > _MOST_VALUES:
             raise Unsupported(
                 f"a list has more than {_MOST_VALUES:,} values, which is the limit",
+                because="list-too-long",
                 hint="Ask for a part of it at a time.",
             )
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
@@ -186,6 +189,7 @@ def _not_too_long(value: str | None, most: int) -> str | None:
     if value is not None and len(value) > most:
         raise Unsupported(
             f"a constant of this statement is longer than {most:,} characters",
+            because="constant-too-long",
             hint="Compare with something shorter.",
         )
     return value

@@ -157,7 +157,7 @@ def test_noise_is_capped() -> None:
 def planned(config: Path, role: str, statement: str) -> StatementNoise:
     """Stand for the gateway."""
     if "secret" in statement:
-        raise Unsupported("not allowed", hint="ask something else")
+        raise Unsupported("not allowed", because="some-rule", hint="ask something else")
     assert (config, role) == (Path("c.yaml"), "third_party")
     return StatementNoise(NoiseLevel.HIGH, Fraction(1, 8), (OutputNoise("n", 8.0, 0.15), OutputNoise("m", 3.0, None)))
 

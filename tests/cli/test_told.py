@@ -3,6 +3,7 @@
 import psycopg
 import pytest
 import typer
+from psycopg import pq
 
 from dpsql.cli.support.exit_codes import told
 from dpsql.errors import AccessDenied, DpsqlError, EngineFailed
@@ -12,8 +13,8 @@ from dpsql.errors import AccessDenied, DpsqlError, EngineFailed
     ("error", "text"),
     [
         (
-            AccessDenied("rows of trips", hint="Ask for COUNT(*)."),
-            "ERROR 42501: rows of trips\nHINT: Ask for COUNT(*).\n",
+            AccessDenied("rows of trips", because="some-rule", hint="Ask for COUNT(*)."),
+            "ERROR 42501: rows of trips\nDETAIL: rule: some-rule\nHINT: Ask for COUNT(*).\n",
         ),
         (
             EngineFailed(),
@@ -23,10 +24,10 @@ from dpsql.errors import AccessDenied, DpsqlError, EngineFailed
         (FileNotFoundError(2, "No such file", "x"), "ERROR 58030: x: No such file\n"),
     ],
 )
-def test_an_error_is_told_in_two_lines(
+def test_an_error_is_told_in_lines(
     error: DpsqlError | psycopg.Error | OSError, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SQLSTATE, message, hint; exit code 1; never a traceback."""
+    """SQLSTATE and message, then the rule and the hint; exit code 1; never a traceback."""
 
     @told
     def fail() -> None:
@@ -47,3 +48,20 @@ def test_our_own_mistakes_are_not_hidden() -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
+
+
+@pytest.mark.parametrize(
+    ("detail", "told_"), [("rule: key-without-domain", True), ("Key (name)=(Ann) already exists.", False)]
+)
+def test_a_servers_detail_is_told_only_if_it_is_a_rule(
+    detail: str, told_: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors of dpsql come through a connection too; another server's detail may have a row in it."""
+
+    @told
+    def fail() -> None:
+        raise psycopg.Error("no", info={pq.DiagnosticField.MESSAGE_DETAIL: detail.encode()})  # type: ignore[arg-type]
+
+    with pytest.raises(typer.Exit):
+        fail()
+    assert (f"DETAIL: {detail}\n" in capsys.readouterr().err) == told_

@@ -1,6 +1,7 @@
 """docs/errors.md lists the errors that there are, in the words that they have."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -12,6 +13,8 @@ from tests.docs.pages import ROOT, text
 
 PAGE = text(ROOT / "docs" / "errors.md")
 TREE = text(ROOT / "dpsql" / "errors.py")
+SOURCES = {str(file.relative_to(ROOT)): text(file) for file in sorted((ROOT / "dpsql").rglob("*.py"))}
+TREES = {file: ast.parse(source) for file, source in SOURCES.items()}
 
 
 def below(kind: type[DpsqlError]) -> Iterator[type[DpsqlError]]:
@@ -60,15 +63,60 @@ def _said(node: ast.expr) -> str | None:
 
 def _messages() -> set[str]:
     """Return every message that the product's code could say."""
-    trees = (ast.parse(text(file)) for file in sorted((ROOT / "dpsql").rglob("*.py")))
-    calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    calls = (node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
     return {said for call in calls if (said := _said(call.args[0])) is not None}
 
 
 MESSAGES = _messages() | {kind.__name__ for kind in CLASSES}
 
 
-@pytest.mark.parametrize("message", re.findall(r"^\| `([^`]*[a-z …\")])` \|", PAGE, re.MULTILINE))
+RULE_ROWS = re.findall(r"^\| `([a-z-]+)` \| (`+)(.+?)\2 \| [^|]*[a-z][^|]* \|$", PAGE, re.MULTILINE)
+TABLED = [message for _, _, message in RULE_ROWS] + re.findall(
+    r"^\| `([^`]*[a-z …\")])` \| [^|]*\|$", PAGE, re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("message", TABLED)
 def test_messages_are_said(message: str) -> None:
     """A message of the page's tables is one of the product's, word for word."""
     assert message in MESSAGES
+
+
+def _rules() -> dict[str, set[str]]:
+    """Return the code of every rule with the files whose refusals bear it."""
+    found: dict[str, set[str]] = {}
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == "because" and isinstance(node.value, ast.Constant):
+                found.setdefault(str(node.value.value), set()).add(file)
+    return found
+
+
+RULES = _rules()
+REFUSALS = {kind.__name__ for kind in CLASSES if "because" in inspect.signature(kind).parameters}
+
+
+def test_every_rule_is_listed_once() -> None:
+    """Each code has one row, which says what to do; a code that is gone goes from the page."""
+    assert sorted([*(code for code, _, _ in RULE_ROWS), "account-closed"]) == sorted(RULES)
+    assert "Rule `account-closed`: " in PAGE
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_a_rule_has_one_file(code: str) -> None:
+    """The code in a refusal leads to the file of the rule, and to no other."""
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", code)
+    assert len(RULES[code]) == 1
+    assert {file for file, source in SOURCES.items() if f'"{code}"' in source} == RULES[code]
+
+
+def test_every_refusal_has_a_rule() -> None:
+    """What dpsql refuses by rules of its own can't be raised without one; what is made of a variable is only passed on."""
+    assert {"Unsupported", "AccessDenied", "MissingBounds", "BudgetExhausted", "AccountClosed"} == REFUSALS
+    passed_on = {
+        file
+        for file, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "because" and not isinstance(node.value, ast.Constant)
+    }
+    assert passed_on == {"dpsql/errors.py", "dpsql/rewrite/translate/context.py"}

@@ -17,7 +17,7 @@ _PREFIX = re.compile(
 )
 _AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|array_agg|group\s+by)\b", re.IGNORECASE)
 
-_SPENT = BudgetExhausted("the budget is spent", hint="It renews on Monday.", position=8)
+_SPENT = BudgetExhausted("the budget is spent", because="some-rule", hint="It renews on Monday.", position=8)
 """One exception that is raised again and again: the wire must not change it."""
 
 
@@ -94,7 +94,7 @@ class Exact:
         if "no budget" in text:
             raise _SPENT
         if "forbidden" in text:
-            raise AccessDenied("rows are not shown")
+            raise AccessDenied("rows are not shown", because="some-rule")
         if "broken answer" in text:
             raise ValueError("a secret of the gateway")
 

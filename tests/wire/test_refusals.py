@@ -110,14 +110,14 @@ def test_parse_bind_and_describe_are_free(connect: Connect, answers: Exact) -> N
 
 
 def test_error_of_gateway_is_told_in_its_words(connect: Connect) -> None:
-    """Code, message, hint and position come from the gateway; the transaction has failed."""
+    """Code, message, rule, hint and position come from the gateway; the transaction has failed."""
     connection = connect(autocommit=False)
     for _ in range(2):
         with pytest.raises(psycopg.Error) as caught:
             connection.execute('select count(*) as "no budget" from trips')
         diag = caught.value.diag
-        told = (diag.sqlstate, diag.message_primary, diag.message_hint, diag.statement_position)
-        assert told == ("53400", "the budget is spent", "It renews on Monday.", "8")
+        told = (diag.sqlstate, diag.message_primary, diag.message_detail, diag.message_hint, diag.statement_position)
+        assert told == ("53400", "the budget is spent", "rule: some-rule", "It renews on Monday.", "8")
         assert connection.info.transaction_status == pq.TransactionStatus.INERROR
         connection.rollback()
 

@@ -17,6 +17,8 @@ def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
     with open_ledger(loaded, Way.ADOPTED) as ledger:
         before = ledger.adopted
     if before is None:
-        raise Unsupported(f'the ledger is that of the data set "{loaded.policy.dataset}" already')
+        raise Unsupported(
+            f'the ledger is that of the data set "{loaded.policy.dataset}" already', because="ledger-adopted-already"
+        )
     typer.echo(f'the ledger was that of the data set "{before.name}" in {before.source}')
     typer.echo(f'it is now that of "{loaded.policy.dataset}"; stored answers are forgotten, charges are not')

@@ -31,7 +31,7 @@ def unlock(
         if not closed and role not in loaded.policy.roles:
             raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(loaded.policy.roles)}")
         if not closed:
-            raise Unsupported(f'the account of role "{role}" is open')
+            raise Unsupported(f'the account of role "{role}" is open', because="account-open-already")
         for incident in incidents:
             typer.echo(_line(incident))
         ledger.unlock(role)

@@ -1,6 +1,7 @@
 """The rim of the command line: errors become two lines and an exit code, never a traceback."""
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from typing import ParamSpec
@@ -12,32 +13,40 @@ from dpsql.errors import DpsqlError
 
 P = ParamSpec("P")
 
+_RULE = re.compile("rule: [a-z-]+")
 REFUSED = 1
 """The exit code when dpsql said no; a wrong use of the command line is 2."""
 
 
 def told(command: Callable[P, None]) -> Callable[P, None]:
-    """Let a command end with `ERROR SQLSTATE: message` and the hint on stderr."""
+    """Let a command end with `ERROR SQLSTATE: message`, the rule and the hint on stderr."""
 
     @functools.wraps(command)
     def telling(*args: P.args, **options: P.kwargs) -> None:
         try:
             command(*args, **options)
         except DpsqlError as error:
-            _tell(error.sqlstate, error.message, error.hint)
+            _tell(error.sqlstate, error.message, error.detail, error.hint)
         except psycopg.Error as error:
             primary = error.diag.message_primary or str(error).strip() or type(error).__name__
-            _tell(error.sqlstate or "08000", primary, error.diag.message_hint)
+            _tell(error.sqlstate or "08000", primary, _rule(error.diag.message_detail), error.diag.message_hint)
         except OSError as error:
-            _tell("58030", f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None)
+            _tell("58030", f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, None)
 
     return telling
 
 
-def _tell(sqlstate: str, message: str, hint: str | None) -> None:
+def _rule(detail: str | None) -> str | None:
+    """Return the detail of an error of dpsql's; another server's may have a row's values in it."""
+    return detail if detail is not None and _RULE.fullmatch(detail) else None
+
+
+def _tell(sqlstate: str, message: str, detail: str | None, hint: str | None) -> None:
     """Write an error; a configuration's mistakes get a line each."""
     first = f"ERROR {sqlstate}:"
     sys.stderr.write(f"{first}\n{message}\n" if "\n" in message else f"{first} {message}\n")
+    if detail:
+        sys.stderr.write(f"DETAIL: {detail}\n")
     if hint:
         sys.stderr.write(f"HINT: {hint}\n")
     raise typer.Exit(REFUSED)

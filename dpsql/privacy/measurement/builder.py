@@ -87,7 +87,11 @@ class Builder:
         env = {ref: self._known(ref) for ref in refs(arg)}
         values = tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
         if not values:
-            raise Unsupported("an aggregate's argument is NULL in every row", hint="Write NULL in its place.")
+            raise Unsupported(
+                "an aggregate's argument is NULL in every row",
+                because="argument-always-null",
+                hint="Write NULL in its place.",
+            )
         return values
 
     def _counting(self, where: Expr) -> Sums:

@@ -33,17 +33,20 @@ def check_scope(
         if (ref.source, ref.name) in single:
             raise AccessDenied(
                 f'grouping by the privacy unit "{ref.name}" would show single individuals',
+                because="key-is-unit",
                 hint="Group by something that many individuals share.",
             )
     if bound.unit.type.is_float:
         raise Unsupported(
             f'the privacy unit "{bound.unit.name}" is a floating-point column',
+            because="unit-is-float",
             hint="The owner of the data has to name a column of whole numbers or texts in `privacy_units`.",
         )
     size = sum(1 for part in (*keys, relation.where, *inputs) for _ in walk(part))
     if size > _MOST_NODES:
         raise Unsupported(
             f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}",
+            because="expressions-too-large",
             hint="Ask for fewer aggregates in one statement, or for simpler ones.",
         )
 
@@ -59,6 +62,7 @@ def check_features(features: Sequence[Feature]) -> None:
         limit = MOST_FEATURES if largest > MOST_FEATURES else _MOST_IN_BLOCKS
         raise Unsupported(
             f"the statement measures {len(features)} statistics at once, the limit is {limit}",
+            because="too-many-statistics",
             hint="Ask for fewer aggregates in one statement.",
         )
 
@@ -80,5 +84,6 @@ def check_extremes(buckets: Buckets, expected_rows: int | None) -> None:
     if rows < need:
         raise Unsupported(
             f"MIN and MAX need about {need:,} rows a group at this ε, about {int(rows):,} are expected",
+            because="extremes-of-few-rows",
             hint="The declared bounds are in the table dpsql.columns, at no cost; or ask with a larger ε or fewer groups.",
         )

@@ -76,6 +76,7 @@ def _with_sets(plan: Plan, sets: tuple[Set, ...]) -> Plan:
     if not summable or any(isinstance(o, Statistic) and o.margin for o in plan.outputs):
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
+            because="grouping-sets-add-up",
             hint="Ask for the other aggregates with a plain GROUP BY.",
         )
     return replace(plan, sets=sets)

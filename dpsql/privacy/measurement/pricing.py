@@ -86,6 +86,7 @@ def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
     parts = "the statement" if number == 1 else f"each of the {number:,} measurements of the statement"
     return Unsupported(
         f'ε = {show(epsilon)} is too little: role "{role.name}" pays at least ε = {show_up(least)} for {parts}',
+        because="epsilon-too-small",
         hint=hint,
     )
 

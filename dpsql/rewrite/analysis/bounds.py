@@ -101,6 +101,7 @@ def too_large(expr: Expr) -> MissingBounds:
     """Return the error for an expression that could overflow on some data, which nobody may learn."""
     return MissingBounds(
         f"{describe(expr)} could grow too large to be computed",
+        because="may-overflow",
         hint="Tighter `bounds` in the table's schema file would help.",
     )
 
@@ -142,6 +143,7 @@ def bounded(expr: Expr, known: Facts) -> Interval:
     if known.interval is None:
         raise MissingBounds(
             f"the possible values of {describe(expr)} are not bounded",
+            because="values-not-bounded",
             hint="A divisor must not be able to be 0, nor the argument of ln; WHERE can exclude it: WHERE n >= 1.",
         )
     if not _computable(known.interval, expr.type):
@@ -153,6 +155,7 @@ def missing_bounds(ref: Ref) -> MissingBounds:
     """Return the error for a column that is used where only bounded values may be."""
     return MissingBounds(
         f'column "{ref.name}" has no declared bounds',
+        because="column-without-bounds",
         hint="The owner of the data can declare `bounds: [low, high]` for it in the table's schema file.",
     )
 

@@ -168,6 +168,7 @@ def too_many(groups: int, limit: int) -> Unsupported:
     """Return the error for more groups than the role may ask for."""
     return Unsupported(
         f"the statement has {groups:,} groups, the limit is {limit:,}",
+        because="too-many-groups",
         hint="Group more coarsely, or restrict the keys in WHERE.",
     )
 
@@ -193,6 +194,7 @@ def unknown_domain(expr: Expr) -> MissingBounds:
     name = column.name if column else describe(expr)
     return MissingBounds(
         f'the groups of {describe(expr)} are not known: column "{name}" has no declared domain for them',
+        because="key-without-domain",
         hint=f'The owner of the data can declare `values: […]` (or, for whole numbers and times, `bounds`) for "{name}"; '
         "or group by something coarser, such as floor(x / 10) or date_trunc('day', t).",
     )
@@ -232,6 +234,7 @@ def _units(unit: str, interval: Interval | None, limit: int) -> Sequence[Cell] |
         if len(values) > limit:
             raise Unsupported(
                 f"date_trunc('{unit}', …) has more than {limit:,} groups, which is the limit",
+                because="too-many-groups",
                 hint="Truncate to a longer unit, or restrict the time in WHERE.",
             )
         try:

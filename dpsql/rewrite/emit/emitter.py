@@ -190,7 +190,11 @@ class Emitter:
 def _not_too_long(text: str) -> str:
     """Refuse an expression whose total form, which names its parts several times, has grown without measure."""
     if len(text) > _LONGEST:
-        raise Unsupported("an expression over private rows is too complex", hint="Nest fewer operations in each other.")
+        raise Unsupported(
+            "an expression over private rows is too complex",
+            because="expression-too-complex",
+            hint="Nest fewer operations in each other.",
+        )
     return text
 
 

@@ -56,6 +56,7 @@ class Relation:
         if bound is None:
             raise AccessDenied(
                 f'table "{self.protected.name}" has no privacy unit of kind "{kind}", which your role protects',
+                because="table-without-unit",
                 hint=f"The owner can declare it under `privacy_units` in {self.protected.file or 'its schema file'}.",
             )
         return ref(0, self.protected, bound.column)

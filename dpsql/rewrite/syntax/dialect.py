@@ -76,7 +76,9 @@ def with_marked_parameters(text: str) -> str:
     if "$" not in text and _PARAMETER not in text:
         return text
     if _PARAMETER in text:
-        raise Unsupported("a statement over a protected table can't have the character U+E000")
+        raise Unsupported(
+            "a statement over a protected table can't have the character U+E000", because="reserved-character"
+        )
     parts, at = [], 0
     for token in tokens(text):
         if token.sort is Sort.PARAMETER:

@@ -47,6 +47,7 @@ def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
     if size > _MOST_SETS:
         raise Unsupported(
             f"GROUP BY has {size:,} grouping sets, the limit is {_MOST_SETS}",
+            because="too-many-grouping-sets",
             hint="Name the sets that you need with GROUPING SETS.",
             position=position(group),
         )

@@ -120,6 +120,7 @@ class _Finder:
             if with_.args.get("recursive") and tables_read(cte.this, self.policy):
                 raise Unsupported(
                     "WITH RECURSIVE over a protected table is not supported",
+                    because="recursion-over-rows",
                     hint="Aggregate first; what comes after may be recursive.",
                     position=position(cte),
                 )
@@ -132,6 +133,7 @@ class _Finder:
         if kind is Kind.ROWS and modifiers:
             raise Unsupported(
                 f"{modifiers[0].upper()} on private rows is not supported",
+                because="clause-on-rows",
                 hint="It may stand on an answer: SELECT … FROM (SELECT … GROUP BY …) AS a.",
                 position=position(node),
             )
@@ -142,6 +144,7 @@ class _Finder:
         if Kind.ROWS in kinds:
             raise Unsupported(
                 f"{type(node).__name__.upper()} of private rows is not supported",
+                because="set-operation-of-rows",
                 hint="Aggregate each side first.",
                 position=position(node),
             )
@@ -152,6 +155,7 @@ class _Finder:
         if read:
             raise Unsupported(
                 f'this construct over the protected table "{min(read)}" is not supported',
+                because="construct-over-rows",
                 hint="docs/sql.md says which SQL is answered.",
                 position=position(node),
             )
@@ -165,6 +169,7 @@ class _Finder:
         if Kind.ANSWER in nested or Kind.ANSWER in kinds:
             raise Unsupported(
                 "an answer can't be used among private rows yet",
+                because="answer-among-rows",
                 hint="Ask for the inner answer first and write its values into this statement.",
                 position=position(node),
             )
@@ -185,6 +190,7 @@ class _Finder:
         if kind is Kind.ROWS:
             raise AccessDenied(
                 "rows of a protected table can't be read by a subquery",
+                because="rows-in-subquery",
                 hint="Aggregate them: count, sum, avg …",
                 position=position(query),
             )
@@ -234,6 +240,7 @@ def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
         if node.args.get(clause):
             raise _CLAUSE_ERRORS.get(clause, Unsupported)(
                 f"{clause.rstrip('_').upper()} on private rows is not supported",
+                because="clause-on-rows",
                 hint="Aggregate first: count, sum, avg … with GROUP BY.",
                 position=position(node),
             )
@@ -253,6 +260,7 @@ def _refuse_outer_columns(node: exp.Select) -> None:
         if table and table not in inside:
             raise Unsupported(
                 f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
+                because="outer-column",
                 hint="Aggregate by that column here, and join the answer.",
                 position=position(column),
             )

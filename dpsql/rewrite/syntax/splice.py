@@ -79,6 +79,7 @@ def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
     if isinstance(node, (exp.Column, exp.Star)):
         raise Unsupported(
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
+            because="column-not-grouped",
             position=position(node),
         )
     if not isinstance(node, exp.Query):

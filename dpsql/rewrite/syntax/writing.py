@@ -91,6 +91,7 @@ def rows_refused() -> AccessDenied:
     """Return the error for a query that asks for rows of a protected table."""
     return AccessDenied(
         "rows of a protected table can't be read",
+        because="rows-of-protected-table",
         hint="Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.",
     )
 
@@ -99,6 +100,7 @@ def not_understood() -> Unsupported:
     """Return the error for what PostgreSQL may understand."""
     return Unsupported(
         "this statement over a protected table is not understood, or too long",
+        because="statement-not-understood",
         hint="docs/sql.md says which SQL is answered.",
     )
 

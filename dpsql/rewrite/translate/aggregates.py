@@ -134,7 +134,7 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     if name in LOGICAL:
         return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
     if name != "count" and not all(e.type.is_number for e in exprs):
-        raise Unsupported(f"{name}() takes numbers here", position=position(node))
+        raise Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
     if name == "median":
         return Quantile(exprs[0], (Fraction(1, 2),), discrete=False)
     return Moment(_STATISTICS[name], exprs)
@@ -144,6 +144,7 @@ def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
     if not (arg.type.is_number or arg.type.is_temporal):
         raise Unsupported(
             f"{name}() takes numbers, dates and timestamps here",
+            because="extreme-of-ordered",
             hint="GROUP BY the column, or mode() WITHIN GROUP (ORDER BY it), if its `values` are declared.",
             position=position(node),
         )
@@ -156,6 +157,7 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
     if name != "count" or len(node.expressions) != 1:
         raise Unsupported(
             f"{name}(DISTINCT …) is not supported over private rows",
+            because="distinct-aggregate",
             hint="count(DISTINCT x) is.",
             position=position(call),
         )
@@ -167,7 +169,9 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
         raise _refused(node)
     inner = aggregate(t, node.expressions[0])
     if not isinstance(inner, Moment):
-        raise Unsupported("dpsql.margin() takes count, sum, avg or a variance", position=position(node))
+        raise Unsupported(
+            "dpsql.margin() takes count, sum, avg or a variance", because="margin-of-sums", position=position(node)
+        )
     return Margin(inner)
 
 
@@ -185,7 +189,7 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     points = array if array is not None else (t.expression(args[0]),)
     quantiles = tuple(_point(p, node, descending=descending) for p in points)
     if not (arg.type.is_number or (arg.type.is_temporal and name == "percentile_disc")):
-        raise Unsupported(f"{name} takes numbers here", position=position(node))
+        raise Unsupported(f"{name} takes numbers here", because="aggregate-of-numbers", position=position(node))
     return Quantile(arg, quantiles, discrete=name == "percentile_disc", array=array is not None)
 
 
@@ -198,7 +202,9 @@ def _is_array(node: exp.Expr) -> bool:
 def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
     value = point.value if isinstance(point, Const) else None
     if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
-        raise Unsupported("a percentile is a constant from 0 to 1", position=position(node))
+        raise Unsupported(
+            "a percentile is a constant from 0 to 1", because="percentile-constant", position=position(node)
+        )
     q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
     return 1 - q if descending else q
 
@@ -206,6 +212,7 @@ def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
 def _refused(node: exp.Expr) -> Unsupported:
     return Unsupported(
         f"{node.sql('postgres')[:80]} is not supported over private rows",
+        because="aggregate-not-known",
         hint="docs/sql.md lists the aggregates that are.",
         position=position(node),
     )

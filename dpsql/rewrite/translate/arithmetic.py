@@ -22,14 +22,14 @@ def arithmetic(t: Translator, node: exp.Expr) -> Expr:
     """Translate `+ - * / % ^`."""
     op, a, b = _OPS[type(node)], t.operand(node.this), t.operand(node.expression)
     if any(isinstance(e, Apply) and e.op in DURATIONS for e in (a, b)):
-        raise refused(node)
+        raise refused(node, because="interval-arithmetic")
     if op == "mul" and (isinstance(a, Span) or isinstance(b, Span)):
         return _times(a, b, node)
     if isinstance(a, Span) or isinstance(b, Span) or a.type.is_temporal or b.type.is_temporal or _is_times(b):
         return _with_time(t, op, a, b, node)
     a, b = _as_number(t, a, b), _as_number(t, b, a)
     if not (a.type.is_number and b.type.is_number):
-        raise refused(node)
+        raise refused(node, because="arithmetic-of-numbers")
     return power(a, b, node) if op == "power" else Apply(op, (a, b), wide(a.type, b.type))
 
 
@@ -38,6 +38,7 @@ def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
     if not (isinstance(b, Const) and isinstance(b.value, int) and 0 <= b.value <= 16):
         raise Unsupported(
             "power() takes a whole number from 0 to 16 here",
+            because="power-small",
             hint="sqrt(x) is a half, and exp(b * ln(x)) any other.",
             position=position(node),
         )
@@ -67,7 +68,7 @@ def negate(t: Translator, node: exp.Expr) -> Expr:
     """Translate `-x`."""
     arg = t.expression(node.this)
     if not arg.type.is_number:
-        raise refused(node)
+        raise refused(node, because="arithmetic-of-numbers")
     return Apply("neg", (arg,), arg.type)
 
 
@@ -82,7 +83,7 @@ def _is_times(expr: Expr) -> bool:
 def _times(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
     span, number = (a, b) if isinstance(a, Span) else (b, a)
     if not isinstance(span, Span) or isinstance(number, Span) or not integral(number) or span.months:
-        raise refused(node)
+        raise refused(node, because="interval-times-number")
     return Apply(SPAN_TIMES, (number,), SqlType.BIGINT, span)
 
 
@@ -90,7 +91,7 @@ def _with_time(t: Translator, op: str, a: Expr | Span, b: Expr | Span, node: exp
     if op == "add" and (isinstance(a, Span) or (isinstance(a, Apply) and _is_times(a))):
         a, b = b, a
     if isinstance(a, Span) or op not in {"add", "sub"}:
-        raise refused(node)
+        raise refused(node, because="time-plus-interval")
     if isinstance(b, Span):
         return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if op == "add" else b.times(-1))
     if isinstance(b, Apply) and _is_times(b) and isinstance(b.option, Span):
@@ -107,14 +108,14 @@ def _with_date(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr
         return _between(t, a, b, node)
     if a.type is SqlType.DATE and b.type.is_integer:
         return Apply("date_add", (a, b if op == "add" else Apply("neg", (b,), b.type)), SqlType.DATE)
-    raise refused(node)
+    raise refused(node, because="time-plus-interval")
 
 
 def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return the interval between two times; a literal is a timestamp there."""
     times = tuple(as_timestamp(as_moment(t, e)) for e in (a, b))
     if any(time.type is not SqlType.TIMESTAMP for time in times):
-        raise refused(node)
+        raise refused(node, because="time-minus-time")
     return Apply(ELAPSED, times, SqlType.BIGINT)
 
 

@@ -37,10 +37,10 @@ def call(t: Translator, node: exp.Expr) -> Expr:
 def _number(op: str, *, double: bool = False, whole: bool = False) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         if len(args) != 1:
-            raise refused(node)
+            raise refused(node, because="function-of-number")
         arg = t.expression(args[0])
         if not arg.type.is_number:
-            raise refused(node)
+            raise refused(node, because="function-of-number")
         if whole and arg.type.is_integer:
             return arg
         return Apply(op, (to_double(arg),), SqlType.DOUBLE) if double else Apply(op, (arg,), arg.type)
@@ -57,7 +57,7 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         or not isinstance(digits.value, int)
         or not -15 <= digits.value <= 15
     ):
-        raise refused(node)
+        raise refused(node, because="round-digits")
     if arg.type.is_integer and digits.value >= 0:
         return arg
     if arg.type.is_integer:
@@ -68,7 +68,7 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def _binary(op: str) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         if len(args) != 2:
-            raise refused(node)
+            raise refused(node, because="two-numbers")
         a, b = (t.expression(arg) for arg in args)
         if op == "power":
             return power(a, b, node)
@@ -81,7 +81,7 @@ def _any(op: str) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         exprs = unified(t, [t.expression(arg) for arg in args], node)
         if op != "coalesce" and not exprs[0].type.is_number:
-            raise refused(node)
+            raise refused(node, because="greatest-of-numbers")
         return Apply(op, exprs, exprs[0].type)
 
     return handler
@@ -99,7 +99,7 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) == 2:
         return _thresholds(t, args, node)
     if len(args) != 4:
-        raise refused(node)
+        raise refused(node, because="width-bucket-arguments")
     x, low, high, count = (t.expression(arg) for arg in args)
     ends_known = isinstance(low, Const) and isinstance(high, Const) and isinstance(count, Const)
     if (
@@ -108,11 +108,19 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         or not isinstance(count.value, int)
         or not 0 < count.value <= 10_000
     ):
-        raise Unsupported("width_bucket takes constant ends and a constant number of buckets", position=position(node))
+        raise Unsupported(
+            "width_bucket takes constant ends and a constant number of buckets",
+            because="width-bucket-arguments",
+            position=position(node),
+        )
     assert isinstance(low, Const)
     assert isinstance(high, Const)
     if low.value is None or high.value is None or not low.value < high.value:  # type: ignore[operator]
-        raise Unsupported("width_bucket needs its lower end below its upper one", position=position(node))
+        raise Unsupported(
+            "width_bucket needs its lower end below its upper one",
+            because="width-bucket-arguments",
+            position=position(node),
+        )
     return Apply("width_bucket", (x, low, high), SqlType.INTEGER, str(count.value))
 
 
@@ -121,7 +129,11 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     x, items = t.expression(args[0]), t.constants.items(args[1]) or ()
     numbers = [item.value for item in items if item.type.is_number and item.value is not None]
     if not x.type.is_number or not 0 < len(numbers) == len(items) <= _MOST_THRESHOLDS or numbers != sorted(numbers):
-        raise Unsupported("width_bucket takes a constant array of rising numbers here", position=position(node))
+        raise Unsupported(
+            "width_bucket takes a constant array of rising numbers here",
+            because="width-bucket-arguments",
+            position=position(node),
+        )
     pairs = [(compare(t, "lt", x, item, node), Const(n, SqlType.INTEGER)) for n, item in enumerate(items)]
     if t.known(x).nullable:
         pairs.insert(0, (Apply("is_null", (x,), SqlType.BOOLEAN), Const(None, SqlType.INTEGER)))
@@ -132,14 +144,16 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     unit = t.expression(args[0])
     if len(args) != 2 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
-        raise Unsupported(f"date_trunc takes one of {', '.join(UNITS)} here", position=position(node))
+        raise Unsupported(
+            f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
+        )
     return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, str(unit.value).lower())
 
 
 def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
     arg = as_timestamp(t.expression(node))
     if arg.type is not SqlType.TIMESTAMP:
-        raise refused(whole)
+        raise refused(whole, because="function-of-time")
     return arg
 
 
@@ -159,14 +173,16 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
         return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
     field = _FIELD_NAMES.get(field.lower(), field.lower())
     if field not in FIELDS:
-        raise Unsupported(f"extract takes one of {', '.join(sorted(FIELDS))} here", position=position(node))
+        raise Unsupported(
+            f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)
+        )
     return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, field)
 
 
 def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate `date(t)`, which is a cast in PostgreSQL."""
     if len(args) != 1:
-        raise refused(node)
+        raise refused(node, because="date-of-one")
     return cast(t, exp.Cast(this=args[0].copy(), to=exp.DataType.build("date", dialect="postgres")))
 
 
@@ -178,7 +194,7 @@ def cast(t: Translator, node: exp.Expr) -> Expr:
         {"int": "integer", "varchar": "text", "decimal": "numeric"}.get(name.split("(")[0], name.split("(")[0])
     )
     if target is None or "[" in name:
-        raise refused(node)
+        raise refused(node, because="cast-type")
     result = _cast(arg, target) if "(" not in name or (target is SqlType.TEXT and arg.type is SqlType.TEXT) else None
     return result if result is not None else through_shadow(t, node)
 

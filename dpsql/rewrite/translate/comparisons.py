@@ -30,7 +30,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
         a, b = as_timestamp(a), as_timestamp(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
     if not alike:
-        raise refused(node)
+        raise refused(node, because="comparison-of-types")
     if a.type is SqlType.TEXT and op in {"lt", "le", "gt", "ge"}:
         return through_shadow(t, node)
     return Apply(op, (a, b), BOOL)
@@ -74,7 +74,7 @@ def _membership(
 ) -> Expr:
     """Translate `x = ANY (…)`, `x <> ALL (…)` and `x IN (…)` over constants."""
     if (op, every) not in {("eq", False), ("ne", True)}:
-        raise refused(node)
+        raise refused(node, because="any-equal-all-unequal")
     x = t.expression(left)
     if items is None:
         return Const(None, BOOL)
@@ -90,13 +90,13 @@ def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
     assert isinstance(pair, Apply)
     member = pair.args[1]
     if pair.args[0] != x or not isinstance(member, Const):
-        raise refused(node)
+        raise refused(node, because="list-of-constants")
     return member
 
 
 def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("unnest") or node.args.get("field"):
-        raise refused(node)
+        raise refused(node, because="list-form")
     if node.args.get("query"):
         return _membership(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
     items = [t.expression(item) for item in node.expressions]
@@ -110,7 +110,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
 
 def _between(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("symmetric"):
-        raise refused(node)
+        raise refused(node, because="between-symmetric")
     x, low, high = (node.args[k] for k in ("this", "low", "high"))
     return both(_compared(t, "ge", x, low, node), _compared(t, "le", x, high, node))
 
@@ -140,7 +140,9 @@ def boolean(t: Translator, node: exp.Expr) -> Expr:
     if isinstance(expr, Const) and expr.type is not BOOL:
         expr = coerce(expr, BOOL, t.constants)
     if expr.type is not BOOL and expr != NULL:
-        raise Unsupported(f"{node.sql('postgres')[:80]} is not a condition", position=position(node))
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]} is not a condition", because="not-a-condition", position=position(node)
+        )
     return expr
 
 
@@ -164,7 +166,7 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
     elif isinstance(what, exp.Boolean):
         result = Apply("is_true" if what.this else "is_false", (arg,), BOOL)
     else:
-        raise refused(node)
+        raise refused(node, because="is-null-true-false")
     return Apply("not", (result,), BOOL) if node.args.get("negate") else result
 
 
@@ -178,6 +180,7 @@ def _like(t: Translator, node: exp.Expr) -> Expr:
     if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
         raise Unsupported(
             "LIKE takes a literal pattern over private rows",
+            because="like-literal",
             hint="Write it as a text: x LIKE 'a%'.",
             position=position(node),
         )
@@ -186,6 +189,7 @@ def _like(t: Translator, node: exp.Expr) -> Expr:
     if pattern.value.endswith("\\") or isinstance(node, exp.ILike):
         raise Unsupported(
             "this LIKE needs a column whose `values` are declared",
+            because="like-needs-domain",
             hint="The owner of the data can declare `values` for it in the table's schema file.",
             position=position(node),
         )
@@ -227,7 +231,7 @@ def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
     if target is SqlType.TIMESTAMP:
         e = as_timestamp(e)
     if e.type is not target and not (e.type.is_number and target.is_number):
-        raise refused(node)
+        raise refused(node, because="branches-of-types")
     if e.type is not target and isinstance(e, Const):
         return Const(e.value, target)
     return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e

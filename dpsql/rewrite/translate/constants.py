@@ -61,6 +61,7 @@ class Constants:
         except UnspeakableError:
             raise Unsupported(
                 f"{node.sql('postgres')[:80]} can't stand beside private rows",
+                because="constant-not-pure",
                 hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
                 position=position(node),
             ) from None
@@ -68,7 +69,7 @@ class Constants:
     def _scalar(self, node: exp.Expr) -> Const:
         value = self.of(node)
         if isinstance(value, Span):
-            raise Unsupported("intervals can't stand in a list", position=position(node))
+            raise Unsupported("intervals can't stand in a list", because="interval-in-list", position=position(node))
         return value
 
     def _argument(self, node: exp.Parameter) -> Argument:
@@ -106,7 +107,9 @@ class Constants:
         value = _typed(text, type_)
         if value is None:
             raise Unsupported(
-                f"a constant of type {type_} is not supported beside private rows", position=position(node)
+                f"a constant of type {type_} is not supported beside private rows",
+                because="constant-type",
+                position=position(node),
             )
         return value
 
@@ -119,7 +122,7 @@ def parsed(text: str | None, type_name: str) -> Const:
     """
     value = _typed(text, type_name)
     if value is None:
-        raise Unsupported(f"a value of type {type_name} can't stand beside private rows")
+        raise Unsupported(f"a value of type {type_name} can't stand beside private rows", because="constant-type")
     return value
 
 
@@ -133,7 +136,9 @@ def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
         return Const(parse_value(str(const.value), type_), type_)
     except ValueError:
         if type_.is_temporal and _AMBIGUOUS.match(str(const.value)):
-            raise Unsupported(f"'{const.value}' may be day first or month first", hint="Write YYYY-MM-DD.") from None
+            raise Unsupported(
+                f"'{const.value}' may be day first or month first", because="date-ambiguous", hint="Write YYYY-MM-DD."
+            ) from None
         literal = exp.Cast(
             this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
         )
@@ -145,7 +150,11 @@ def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
     try:
         return parse_value(text, type_)
     except (ValueError, OverflowError) as error:
-        raise Unsupported(f'"{text}" can\'t be compared with private values', hint="Use a finite value.") from error
+        raise Unsupported(
+            f'"{text}" can\'t be compared with private values',
+            because="constant-not-finite",
+            hint="Use a finite value.",
+        ) from error
 
 
 def _typed(text: str | None, type_: str) -> Const | None:
@@ -182,7 +191,7 @@ def _element(item: object) -> Const:
             return Const(simplest(item), SqlType.NUMERIC)
         case str():
             return Const(item, SqlType.TEXT)
-    raise Unsupported("only flat arrays of simple values are supported")
+    raise Unsupported("only flat arrays of simple values are supported", because="array-flat")
 
 
 def _number(text: str) -> Const:
@@ -190,7 +199,9 @@ def _number(text: str) -> Const:
     try:
         value = exact_number(digits)
     except ValueError as error:
-        raise Unsupported(f"{text[:40]} is too large to be compared with private values") from error
+        raise Unsupported(
+            f"{text[:40]} is too large to be compared with private values", because="number-too-large"
+        ) from error
     if not digits.isdigit() or not isinstance(value, int) or value >= 2**63:
         return Const(value, SqlType.NUMERIC)
     return Const(value, SqlType.BIGINT if value >= 2**31 else SqlType.INTEGER)

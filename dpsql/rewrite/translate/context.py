@@ -45,10 +45,13 @@ class Translator:
             Unsupported: it is one.
         """
         if isinstance(operand, Span) or (isinstance(operand, Apply) and operand.op == SPAN_TIMES):
-            raise Unsupported("an interval is not a value of a column here", position=position(node))
+            raise Unsupported(
+                "an interval is not a value of a column here", because="interval-as-value", position=position(node)
+            )
         if isinstance(operand, Apply) and operand.op in DURATIONS:
             raise Unsupported(
                 "an interval that depends on private rows is not supported as a value",
+                because="interval-as-value",
                 hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
                 position=position(node),
             )
@@ -60,18 +63,19 @@ class Translator:
             return self.constants.of(node)
         handler = self.handlers.get(type(node))
         if handler is None:
-            raise refused(node)
+            raise refused(node, because="construct-not-known")
         return handler(self, node)
 
 
 Handler = Callable[[Translator, exp.Expr], Expr | Span]
 
 
-def refused(node: exp.Expr) -> Unsupported:
-    """Return the error for a construct that is not known here."""
+def refused(node: exp.Expr, *, because: str) -> Unsupported:
+    """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
     text = node.sql("postgres")[:80]
     return Unsupported(
         f"{text} is not supported over private rows",
+        because=because,
         hint="docs/sql.md lists the functions that are.",
         position=position(node),
     )

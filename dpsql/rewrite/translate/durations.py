@@ -31,7 +31,7 @@ def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     nodes = args if len(args) == 2 else [exp.CurrentDate(), *args]
     times = tuple(as_timestamp(as_moment(t, t.expression(arg))) for arg in nodes)
     if len(times) != 2 or any(time.type is not SqlType.TIMESTAMP for time in times):
-        raise refused(node)
+        raise refused(node, because="age-of-times")
     return Apply(AGE, times, SqlType.BIGINT)
 
 
@@ -41,7 +41,9 @@ def part(duration: Apply, field: str, node: exp.Expr) -> Expr:
         return _part_of_age(duration, field, node)
     if field not in _PARTS:
         raise Unsupported(
-            f"extract takes one of {', '.join(_PARTS)} of the time between two others", position=position(node)
+            f"extract takes one of {', '.join(_PARTS)} of the time between two others",
+            because="field-of-elapsed",
+            position=position(node),
         )
     size, above = _PARTS[field]
     number: Expr = Apply("elapsed", duration.args, SqlType.BIGINT)
@@ -62,6 +64,7 @@ def _part_of_age(duration: Apply, field: str, node: exp.Expr) -> Expr:
     if field not in AGE_FIELDS:
         raise Unsupported(
             "extract takes year, month, day, hour, minute or second of an age",
+            because="field-of-age",
             hint="extract(epoch FROM t - u) is the time between two others in seconds.",
             position=position(node),
         )
@@ -85,20 +88,25 @@ def _length(value: Expr | Span, node: exp.Expr) -> Expr:
     if is_duration(value):
         raise Unsupported(
             "an age can't be compared over private rows",
+            because="age-compared",
             hint="Write extract(year FROM age(…)) >= 18.",
             position=position(node),
         )
-    raise refused(node)
+    raise refused(node, because="interval-compared")
 
 
 def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate DATE_BIN with a constant stride and origin."""
     if len(args) != 3:
-        raise refused(node)
+        raise refused(node, because="date-bin-arguments")
     stride = t.operand(exp.Cast(this=args[0].copy(), to=exp.DataType.build("interval", dialect="postgres")))
     x, origin = (as_timestamp(as_moment(t, t.expression(arg))) for arg in args[1:])
     if x.type is not SqlType.TIMESTAMP or not isinstance(origin, Const) or not isinstance(origin.value, int):
-        raise refused(node)
+        raise refused(node, because="date-bin-arguments")
     if not isinstance(stride, Span) or stride.months or not 0 < span_micros(stride) <= LONGEST_BIN:
-        raise Unsupported("date_bin takes a constant stride of at most 366 days here", position=position(node))
+        raise Unsupported(
+            "date_bin takes a constant stride of at most 366 days here",
+            because="date-bin-arguments",
+            position=position(node),
+        )
     return Apply("date_bin", (x,), SqlType.TIMESTAMP, f"{span_micros(stride)} {origin.value}")

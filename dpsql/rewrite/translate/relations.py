@@ -56,7 +56,7 @@ class Tracker:
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
         if from_ is None:
-            raise Unsupported("nothing stands in FROM", hint="Name the protected table there.")
+            raise Unsupported("nothing stands in FROM", because="from-missing", hint="Name the protected table there.")
         first = from_.this
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
@@ -74,10 +74,14 @@ class Tracker:
         if not joins:
             return public, Names({alias: public.columns})
         if len(public.sources) > 1:
-            raise Unsupported("write the protected table first in FROM")
+            raise Unsupported("write the protected table first in FROM", because="protected-table-first")
         first, *rest = joins
         if _side(first) is not Join.INNER:
-            raise Unsupported("write the protected table on the left of the join", position=position(first))
+            raise Unsupported(
+                "write the protected table on the left of the join",
+                because="protected-table-left",
+                position=position(first),
+            )
         relation, other = self._item(first.this, ctes)
         relation, names = self._attach(relation, Names({other: relation.columns}), (public, alias), first, ctes)
         for join in rest:
@@ -96,6 +100,7 @@ class Tracker:
         else:
             raise Unsupported(
                 "private rows can be joined with declared public tables only",
+                because="join-public-tables",
                 hint="Aggregate first, in a subquery, and join the answer.",
                 position=position(item),
             )
@@ -110,6 +115,7 @@ class Tracker:
         if table is None:
             raise Unsupported(
                 f"private rows can be joined with declared public tables only, not with {item.sql('postgres')[:80]}",
+                because="join-public-tables",
                 hint="Aggregate first, in a subquery, and join the answer.",
                 position=position(item),
             )
@@ -120,6 +126,7 @@ class Tracker:
         if not table.public and self.role.tables is not None and table.name not in self.role.tables:
             raise AccessDenied(
                 f'permission denied for table "{table.name}"',
+                because="table-not-granted",
                 hint=f'The role "{self.role.name}" may use: {", ".join(sorted(self.role.tables)) or "no table"}.',
                 position=position(item),
             )
@@ -131,6 +138,7 @@ class Tracker:
         if not isinstance(query, exp.Select):
             raise Unsupported(
                 "private rows can only pass through SELECT … FROM … WHERE …",
+                because="rows-pass-through",
                 hint="Aggregate each query by itself, and put the answers together.",
                 position=position(query),
             )
@@ -174,7 +182,9 @@ def _condition(
     found = {name: left.find(exp.column(name, quoted=True)) for name in pairs}
     missing = [name for name in pairs if name not in right]
     if missing:
-        raise Unsupported(f'column "{missing[0]}" in USING is not on both sides', position=position(join))
+        raise Unsupported(
+            f'column "{missing[0]}" in USING is not on both sides', because="using-both-sides", position=position(join)
+        )
     conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
     return both(*conditions), {**left.merged, **found}
 
@@ -184,6 +194,7 @@ def _side(join: exp.Join) -> Join:
     if method or kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
         raise Unsupported(
             f"{' '.join(filter(None, (method, side, kind)))} JOIN of private rows is not supported",
+            because="join-inner-or-left",
             hint="Use JOIN or LEFT JOIN with the protected table on the left.",
             position=position(join),
         )
@@ -195,6 +206,7 @@ def _plain(relation: Relation, join: exp.Join) -> list[tuple[str, str]]:
     if len(relation.sources) > 1 or not relation.protected.public:
         raise Unsupported(
             "private rows can be joined with one public table at a time",
+            because="join-one-public-table",
             hint="A join of two protected tables is not supported yet.",
             position=position(join),
         )
@@ -202,6 +214,7 @@ def _plain(relation: Relation, join: exp.Join) -> list[tuple[str, str]]:
     if relation.where != TRUE or len(columns) < len(relation.columns):
         raise Unsupported(
             "join the public table itself, not a query over it",
+            because="join-plain-table",
             hint="Its conditions may stand in ON or WHERE.",
             position=position(join),
         )
@@ -217,6 +230,7 @@ def _require_unique_joins(relation: Relation) -> None:
         if not equated_with_key(relation, index):
             raise Unsupported(
                 f'the join with "{source.table.name}" must be on its key',
+                because="join-on-key",
                 hint=f"Write … JOIN {source.table.name} ON … = {source.table.name}.{source.table.key}.",
             )
 
@@ -225,6 +239,7 @@ def _refuse_keyless(source: Source, index: int) -> None:
     if index:
         raise Unsupported(
             f'the public table "{source.table.name}" has no declared key, so it can\'t be joined with private rows',
+            because="join-needs-key",
             hint=f"The owner of the data can declare `key:` in {source.table.file or 'its schema file'}.",
         )
 

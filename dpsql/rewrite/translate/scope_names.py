@@ -32,7 +32,9 @@ class Names:
         if len(found) != 1:
             what = "is not a column of a protected table here" if not found else "is ambiguous"
             hint = "\\d and dpsql.columns show what there is." if not found else "Write the table's name before it."
-            raise Unsupported(f'"{column.sql()}" {what}', hint=hint, position=position(column))
+            raise Unsupported(
+                f'"{column.sql()}" {what}', because="column-not-found", hint=hint, position=position(column)
+            )
         return found[0]
 
     def all(self, table: str = "") -> list[tuple[str, Expr]]:

@@ -41,6 +41,7 @@ def _text(t: Translator, query: exp.Expr) -> Spelled:
         pass
     raise Unsupported(
         "a subquery among private rows can read declared public tables only",
+        because="subquery-of-public-tables",
         hint="Write the values as a list, or join the public table on its key.",
         position=position(query),
     )

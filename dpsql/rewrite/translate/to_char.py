@@ -30,7 +30,9 @@ def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         return through_shadow(t, node)
     pattern = t.expression(args[1])
     if not isinstance(pattern, Const) or not isinstance(pattern.value, str):
-        raise Unsupported("to_char takes a literal format over private rows", position=position(node))
+        raise Unsupported(
+            "to_char takes a literal format over private rows", because="to-char-format", position=position(node)
+        )
     truncated = Apply("date_trunc", (arg,), SqlType.TIMESTAMP, _unit(pattern.value, node))
     values = tuple(v for v in domain(truncated, {r: t.known(r) for r in refs(arg)}, MAX_VALUES) if v is not None)
     return mapped(t, truncated, values, exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()]))
@@ -40,8 +42,8 @@ def _unit(pattern: str, node: exp.Expr) -> str:
     """Return the finest unit of time that a format shows."""
     upper = pattern.upper()
     if "MS" in upper or "US" in upper or "FF" in upper:
-        raise refused(node)
+        raise refused(node, because="to-char-format")
     for unit, templates in _PATTERNS:
         if any(template in upper for template in templates):
             return unit
-    raise Unsupported(f"to_char format '{pattern}' shows no time", position=position(node))
+    raise Unsupported(f"to_char format '{pattern}' shows no time", because="to-char-format", position=position(node))

@@ -27,7 +27,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     columns = list(node.find_all(exp.Column))
     inner = {t.names.find(column) for column in columns}
     if len(inner) != 1 or not _speakable(t, node):
-        raise refused(node)
+        raise refused(node, because="function-not-known")
     (column,) = inner
     values = _few(t, column)
     if values is not None:
@@ -41,6 +41,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
         part = _only_branch(part)
     raise Unsupported(
         f"{node.sql('postgres')[:80]} needs a column whose possible values are declared",
+        because="function-needs-domain",
         hint="The owner of the data can declare `values: […]` (or, for whole numbers, `bounds`) for the column.",
         position=position(node),
     )
@@ -54,6 +55,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     if len(values) > MAX_VALUES:
         raise Unsupported(
             f"{node.sql('postgres')[:80]} is over {len(values):,} possible values, the limit is {MAX_VALUES:,}",
+            because="map-too-large",
             hint="WHERE can leave fewer of them.",
         )
     nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
@@ -62,10 +64,11 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     if type_name in _ZONED:
         raise Unsupported(
             f"{node.sql('postgres')[:80]} is a time with a time zone, which private rows can't have",
+            because="result-with-time-zone",
             hint="Write … AT TIME ZONE 'UTC' after it.",
         )
     if type_ is None:
-        raise refused(node)
+        raise refused(node, because="result-type")
     results = tuple(None if text is None else parse_value(text, type_) for text in texts)
     keys = tuple(Const(v, argument.type) for v in values)
     result = Apply("map", (argument, *keys), type_, results[: len(values)])

@@ -44,7 +44,7 @@ def refusal(reader: Reader) -> DpsqlError | None:
         case _ if found in _PASSED:
             return None
         case _ if found in _UNSUPPORTED:
-            return Unsupported(f"{found} is not supported")
+            return Unsupported(f"{found} is not supported", because="statement-runs-code")
         case _:
             return _denied(found)
 
@@ -59,7 +59,11 @@ def _explained(reader: Reader) -> DpsqlError | None:
     while not creates and not reader.is_at_end:
         creates = reader.take().word == "into"
     hint = "EXPLAIN its SELECT, without INTO."
-    return Unsupported("EXPLAIN of what creates or fills a table is not supported", hint=hint) if creates else None
+    return (
+        Unsupported("EXPLAIN of what creates or fills a table is not supported", because="explain-creates", hint=hint)
+        if creates
+        else None
+    )
 
 
 def _prepared(reader: Reader) -> DpsqlError | None:
@@ -73,7 +77,11 @@ def _prepared(reader: Reader) -> DpsqlError | None:
 def _denied(found: str) -> AccessDenied:
     verb, _, thing = found.lower().partition(" ")
     if verb not in ("create", "alter", "drop"):
-        return AccessDenied(f"permission denied for {found}", hint="Clients read, and keep temporary tables.")
+        return AccessDenied(
+            f"permission denied for {found}",
+            because="clients-only-read",
+            hint="Clients read, and keep temporary tables.",
+        )
     article = "an" if thing[:1] in "aeio" else "a"
     hint = "Create a temporary table." if verb == "create" else None
-    return AccessDenied(f"permission denied to {verb} {article} {thing}", hint=hint)
+    return AccessDenied(f"permission denied to {verb} {article} {thing}", because="clients-only-read", hint=hint)

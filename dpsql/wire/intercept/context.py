@@ -143,6 +143,7 @@ class Desk:
         if strings != "on":
             raise Unsupported(
                 "statements are read with standard_conforming_strings = on only",
+                because="strings-conform-to-standard",
                 hint="SET standard_conforming_strings = on",
             )
         return codec

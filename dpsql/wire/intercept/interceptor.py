@@ -100,7 +100,9 @@ class Asking:
         text = await self._on_worker(asked.question, described, bound, settings, cancellation)
         if not _writable(text, codec):
             raise Unsupported(
-                "the answer has characters that client_encoding lacks", hint="SET client_encoding = 'UTF8'"
+                "the answer has characters that client_encoding lacks",
+                because="answer-not-in-encoding",
+                hint="SET client_encoding = 'UTF8'",
             )
         return Answer(text, spelled[0])
 
@@ -224,15 +226,22 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
         "" if fact is None else fact.decode(codec) for fact in facts[: len(_FACTS)]
     )
     if (strings, nulls) != ("on", "on"):
-        raise Unsupported("private statements need standard_conforming_strings and array_nulls", hint="Set both to on.")
+        raise Unsupported(
+            "private statements need standard_conforming_strings and array_nulls",
+            because="session-reads-otherwise",
+            hint="Set both to on.",
+        )
     if intervals == "sql_standard":
         raise Unsupported(
             "private statements can't read intervals with IntervalStyle sql_standard",
+            because="session-reads-otherwise",
             hint="SET intervalstyle = 'postgres'",
         )
     if masked != "f":
         raise AccessDenied(
-            "a temporary table bears the name of a declared table", hint="Drop it, or give it another name."
+            "a temporary table bears the name of a declared table",
+            because="table-hidden-by-temporary",
+            hint="Drop it, or give it another name.",
         )
     return Settings(epsilon or None, zone, path, dates.rpartition(", ")[2])
 

@@ -81,7 +81,9 @@ class Session:
             case b"C":
                 self._close(frame)
             case b"F":
-                await simple.refuse_alone(self._desk, Unsupported("function calls by message are not supported"))
+                await simple.refuse_alone(
+                    self._desk, Unsupported("function calls by message are not supported", because="call-by-message")
+                )
             case _:
                 raise ProtocolError("unexpected message")
 

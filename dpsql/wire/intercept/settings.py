@@ -42,7 +42,11 @@ def refused_setting(reader: Reader) -> DpsqlError | None:
 def _refused(name: str, reader: Reader) -> DpsqlError | None:
     if name in _READING:
         value, alone = _value(reader)
-        return None if alone and value in _ON else Unsupported(f'setting "{name}" can\'t be changed')
+        return (
+            None
+            if alone and value in _ON
+            else Unsupported(f'setting "{name}" can\'t be changed', because="setting-fixed")
+        )
     if name in _IDENTITY:
         return _identity(name, reader)
     return _encoding(reader) if name == "client_encoding" else None
@@ -50,7 +54,11 @@ def _refused(name: str, reader: Reader) -> DpsqlError | None:
 
 def _identity(name: str, reader: Reader) -> DpsqlError | None:
     value, alone = _value(reader)
-    return None if alone and value in _NOBODY else AccessDenied(f"permission denied to set {name}")
+    return (
+        None
+        if alone and value in _NOBODY
+        else AccessDenied(f"permission denied to set {name}", because="setting-not-for-clients")
+    )
 
 
 def _encoding(reader: Reader) -> DpsqlError | None:

@@ -150,6 +150,8 @@ def error(failed: DpsqlError, severity: str = "ERROR") -> bytes:
 def error_body(failed: DpsqlError, severity: str = "ERROR") -> bytes:
     """Build the body of the ErrorResponse that tells `failed`."""
     fields = {"S": severity, "V": severity, "C": failed.sqlstate, "M": failed.message}
+    if failed.detail is not None:
+        fields["D"] = failed.detail
     if failed.hint is not None:
         fields["H"] = failed.hint
     if failed.position is not None:
