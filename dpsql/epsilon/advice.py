@@ -1,31 +1,24 @@
 """From "so many people, so much risk, so many questions" to budgets, with what they cost in accuracy."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.epsilon.belief import Belief, belief_after, renewals
-from dpsql.epsilon.levels import Output, expected_error, level_epsilon, rows_per_group
+from dpsql.epsilon.belief import Belief, belief_after
+from dpsql.epsilon.levels import level_epsilon, rows_per_group
+from dpsql.epsilon.outputs import Output, expected_error
+from dpsql.epsilon.plan import DAYS, Plan
+from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
-from dpsql.epsilon.rule import total_epsilon
-from dpsql.policy.model import NoiseLevel
-
-PERIODS = (1, 2, 3, 6, 12)
-"""How many periods the renewal table looks ahead."""
+from dpsql.policy.model import NoiseLevel, Period
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What the owner knows without any theory, all of it public."""
+class Size:
+    """How many rows there are, and how a usual question divides them: public numbers."""
 
     people: int
-    max_posterior: Fraction
-    """The largest acceptable probability of naming somebody in an answer."""
-    membership: Fraction
-    """The largest acceptable answer to "is this person in the data?", from 50 to 50."""
-    queries_per_day: int
-    days: int
-    """The length of a period."""
     rows: int
     """How many rows are expected in all."""
     max_rows: int
@@ -34,30 +27,79 @@ class Wish:
     """How many groups a usual question has."""
 
     def __post_init__(self) -> None:
-        for name in ("queries_per_day", "days", "rows", "max_rows", "groups"):
+        for name in ("people", "rows", "max_rows", "groups"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name.replace('_', ' ')} must be at least 1, not {getattr(self, name)}")
+
+    @property
+    def counted(self) -> int:
+        """Return how many of the rows can count: nobody's beyond their first `max_rows`."""
+        return min(self.rows, self.people * self.max_rows)
+
+    @property
+    def in_group(self) -> Fraction:
+        """Return how many rows a group is expected to have."""
+        return rows_per_group(self.counted, self.groups)
+
+    @property
+    def doubt(self) -> str | None:
+        """Return what is to be asked of the person who gave the numbers, where they cannot all be right."""
+        if self.rows == self.counted:
+            return None
+        people = f"{self.people:,} people with at most {self.max_rows:,} {'row' if self.max_rows == 1 else 'rows'} each"
+        return (
+            f"{people} have at most {self.counted:,} rows that count, not {self.rows:,}: "
+            f"errors are reckoned with {self.counted:,}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the owner knows without any theory, all of it public."""
+
+    promises: Promises
+    size: Size
+    period: Period
+    """How often the budget renews."""
+    stay: int | None
+    """How many days a person stays in the data; None is for good."""
+    queries_per_day: int
+    days: int
+    """For how many days the budget of one period has to do."""
+
+    def __post_init__(self) -> None:
+        for name in ("queries_per_day", "days"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name.replace('_', ' ')} must be at least 1, not {getattr(self, name)}")
+        if self.period is not Period.NEVER and self.days != DAYS[self.period]:
+            raise BadInput(f"a {self.period} has {DAYS[self.period]} days: give a number of days or a period, not both")
+
+    @property
+    def questions(self) -> int:
+        """Return how many questions one period's budget has to pay for."""
+        return self.queries_per_day * self.days
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """The expected error of one usual question at the ε of a single query."""
 
-    question: str
+    output: Output
+    groups: int
     rows: Fraction
-    scale: float
-    """Of the noise: the expected error of the count, in rows."""
-    relative: float
-    """The expected error as a share of the rows, or of the declared range."""
+    error: float
+    """As the share that `share_of(output)` names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Affordable:
-    """How many questions of a noise level the total pays for."""
+    """What a question of a noise level costs, and how many of them a period's budget pays for."""
 
-    level: NoiseLevel
     epsilon: Fraction
     questions: int
+    """0 where one costs more than the budget."""
+    error: float
+    """As the share that `share_of` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,53 +107,52 @@ class Advice:
     """What to write into the configuration, and what it means."""
 
     wish: Wish
-    total: Fraction
+    plan: Plan
     per_query: Fraction
     beliefs: tuple[tuple[str, Belief], ...]
-    """After one question, one day, one period."""
-    renewals: tuple[tuple[int, Belief], ...]
+    """After one question, one day, one period, and the stay."""
     examples: tuple[Example, ...]
-    affordable: tuple[Affordable, ...]
+    affordable: Mapping[Output, Mapping[NoiseLevel, Affordable]]
 
 
 def advise(wish: Wish) -> Advice:
-    """Divide the total of the rule among the questions of a period.
+    """Divide the total that keeps the promises among the periods of a stay, and a period's among its questions.
 
     Raises:
-        BadInput: a number out of range, or a risk that a blind guess exceeds.
+        BadInput: a number out of range, a risk that a blind guess exceeds, or a stay that never ends.
     """
-    total = total_epsilon(wish.people, wish.max_posterior, wish.membership)
-    per_query = down_to_digits(total / (wish.queries_per_day * wish.days), 3)
-    spans = (("one question", 1), ("one day", wish.queries_per_day), ("the period", wish.queries_per_day * wish.days))
+    plan = Plan.of(wish.promises, wish.period, wish.stay)
+    per_query = down_to_digits(plan.each / wish.questions, 3)
     return Advice(
         wish,
-        total,
+        plan,
         per_query,
-        beliefs=tuple((name, belief_after(min(per_query * count, total), wish.people)) for name, count in spans),
-        renewals=tuple(zip(PERIODS, renewals(total, wish.people, PERIODS), strict=True)),
-        examples=_examples(wish, per_query),
-        affordable=tuple(_affordable(wish, total, level) for level in NoiseLevel),
+        beliefs=_beliefs(wish, plan, per_query),
+        examples=_examples(wish.size, per_query),
+        affordable={
+            output: {level: affordable(output, level, wish.size, plan.each) for level in NoiseLevel}
+            for output in Output
+        },
     )
 
 
-def _examples(wish: Wish, epsilon: Fraction) -> tuple[Example, ...]:
-    everybody = Fraction(wish.rows)
-    group = rows_per_group(wish.rows, wish.groups)
-    asked = (
-        ("COUNT of all rows", Output.COUNT, everybody),
-        (f"COUNT in one of {wish.groups} groups", Output.COUNT, group),
-        ("AVG over all rows, of its range", Output.AVG, everybody),
-        (f"AVG in one of {wish.groups} groups, of its range", Output.AVG, group),
-        (f"VARIANCE in one of {wish.groups} groups", Output.VARIANCE, group),
-    )
-    scale = float(wish.max_rows / epsilon)
+def affordable(output: Output, level: NoiseLevel, size: Size, budget: Fraction) -> Affordable:
+    """Return what a question of a level costs, and how many the budget pays for."""
+    epsilon = level_epsilon(level, [output], contribution=size.max_rows, rows=size.in_group, cap=None)
+    error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
+    return Affordable(epsilon, int(budget / epsilon), error)
+
+
+def _beliefs(wish: Wish, plan: Plan, per_query: Fraction) -> tuple[tuple[str, Belief], ...]:
+    spans = (("one question", per_query), ("one day", min(per_query * wish.queries_per_day, plan.each)))
+    found = [(name, belief_after(epsilon, wish.promises.people)) for name, epsilon in spans]
+    return (*found, ("one period" if plan.periods > 1 else "the total", plan.after(1)))
+
+
+def _examples(size: Size, epsilon: Fraction) -> tuple[Example, ...]:
     return tuple(
-        Example(question, rows, scale, expected_error(output, epsilon, contribution=wish.max_rows, rows=rows))
-        for question, output, rows in asked
+        Example(output, groups, rows, expected_error(output, epsilon, contribution=size.max_rows, rows=rows))
+        for groups in dict.fromkeys((1, size.groups))
+        for output in Output
+        for rows in (rows_per_group(size.counted, groups),)
     )
-
-
-def _affordable(wish: Wish, total: Fraction, level: NoiseLevel) -> Affordable:
-    rows = rows_per_group(wish.rows, wish.groups)
-    epsilon = level_epsilon(level, [Output.COUNT], contribution=wish.max_rows, rows=rows, cap=total)
-    return Affordable(level, epsilon, int(total / epsilon))

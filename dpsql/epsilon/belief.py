@@ -1,4 +1,4 @@
-"""What a total ε means in words that need no theory: how far a belief can move, and what renewals add up to."""
+"""What a total ε means in words that need no theory: how far a belief can move."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +17,8 @@ class Belief:
     """Probability of naming one of n people, knowing all others."""
     membership: float
     """Answer to "is this person in the data?" for somebody who thought 50 to 50."""
+    value: float
+    """Answer to "which of two values has this member?" for somebody who thought 50 to 50."""
 
 
 def belief_after(epsilon: Fraction, population: int) -> Belief:
@@ -25,6 +27,7 @@ def belief_after(epsilon: Fraction, population: int) -> Belief:
         epsilon,
         singled_out=grown(Fraction(1, population), EXCHANGE * epsilon),
         membership=grown(Fraction(1, 2), epsilon),
+        value=grown(Fraction(1, 2), EXCHANGE * epsilon),
     )
 
 
@@ -33,8 +36,3 @@ def grown(prior: Fraction, epsilon: Fraction) -> float:
     if not 0 < prior < 1:
         raise BadInput(f"a prior of {float(prior):g} is not between 0 and 1")
     return inverse_logit(logit(prior) + float(epsilon))
-
-
-def renewals(epsilon: Fraction, population: int, periods: tuple[int, ...]) -> tuple[Belief, ...]:
-    """Return the beliefs after each number of periods, for a budget of ε that renews every period: budgets add up."""
-    return tuple(belief_after(epsilon * count, population) for count in periods)

@@ -2,15 +2,14 @@
 
 A level is a target for the expected error, relative to what a group is expected to hold. The owner declares how many
 rows a table is expected to have, so nothing is learnt from the data. Laplace noise of scale C/ε on a count of n rows
-has the expected relative error C/(ε·n); sums and averages share it, as shares of their declared range; a variance
-reads two statistics off squares and gets four times the ε.
+has the expected relative error C/(ε·n). `outputs` has the other statistics: what they pay, and what they err by.
 """
 
 import math
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from fractions import Fraction
 
+from dpsql.epsilon.outputs import Output, price
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import NoiseLevel
@@ -23,22 +22,11 @@ TARGETS = {
 """The expected relative error that a level asks for: the middles of 0–5 %, 5–10 % and 10–20 %."""
 
 
-class Output(StrEnum):
-    """The kinds of answers that a level's ε has a closed form for."""
-
-    COUNT = "count"
-    SUM = "sum"
-    AVG = "avg"
-    VARIANCE = "variance"
-
-
 LEAST = Fraction(1, 10**9)
 """The smallest ε that a search returns: below it an answer is nothing but noise."""
 
 _STEPS = 40
 """Each halves the logarithm of what is left: after 40 it is one part in 10^10."""
-
-_FACTORS = {Output.COUNT: 1, Output.SUM: 1, Output.AVG: 1, Output.VARIANCE: 4}
 
 
 def rows_per_group(expected_rows: int, groups: int) -> Fraction:
@@ -51,21 +39,15 @@ def rows_per_group(expected_rows: int, groups: int) -> Fraction:
 def level_epsilon(
     level: NoiseLevel, outputs: Iterable[Output], *, contribution: int, rows: Fraction, cap: Fraction | None
 ) -> Fraction:
-    """Return the ε of a statement: enough for its most demanding output, never more than `cap`.
+    """Return the ε of a statement: what the gateway charges for these outputs of one column, never more than `cap`.
 
     `contribution` is C, the most rows of one person that count; `rows` is what a group is expected to have; `cap` is
     the role's ε for one statement, or what is left of its budget if that is less (None only where nobody will pay).
     """
     if contribution < 1 or rows <= 0:
         raise BadInput(f"a contribution of {contribution} and {float(rows):g} expected rows: both must be positive")
-    factor = max((_FACTORS[output] for output in outputs), default=1)
-    wanted = factor * contribution / (TARGETS[level] * rows)
+    wanted = price(frozenset(outputs)) * contribution / (TARGETS[level] * rows)
     return wanted if cap is None else min(wanted, cap)
-
-
-def expected_error(output: Output, epsilon: Fraction, *, contribution: int, rows: Fraction) -> float:
-    """Return the expected relative error at this ε: the inverse of `level_epsilon`."""
-    return float(_FACTORS[output] * contribution / (epsilon * rows))
 
 
 def search_epsilon(error_at: Callable[[Fraction], float], target: Fraction, cap: Fraction) -> Fraction:

@@ -1,9 +1,15 @@
 """The rule for a role's total budget, which looks at no data: population size, acceptable risks, nothing else.
 
-ε ≤ min( ln((n − 1)ρ/(1 − ρ))/d, logit ρ₂ ). The first term: one of n people is singled out with probability at most ρ
-by an adversary who knows all the others (Lee & Clifton 2011; d = 2, because exchanging one person is one removal and
-one addition). The second: nobody who thought 50 to 50 whether a person is in the data can become surer than ρ₂. For a
-large n the first alone would allow an ε at which membership is nearly certain.
+ε ≤ min( ln((n − 1)ρ/(1 − ρ))/d, logit ρ₂, logit(ρ₃)/d ). The first term: one of n people is singled out with probability
+at most ρ by an adversary who knows all the others (Lee & Clifton 2011; d = 2, because exchanging one person is one removal
+and one addition). The second: nobody who thought 50 to 50 whether a person is in the data can become surer than ρ₂. The
+third: nobody who knows that a person is in the data, and thought 50 to 50 which of two values theirs is, can become surer
+than ρ₃. For a large n the first alone would allow an ε at which the other two are nearly certain.
+
+Proof of the third. Let D₁ and D₂ differ in that person's value only, and D₀ lack the person. Any event has P(D₁) ≤ e^ε·P(D₀)
+≤ e^2ε·P(D₂), so by Bayes' rule, from even odds, D₁ is believed with at most e^2ε/(1 + e^2ε). It is attained: of the sum of a
+column within [−1, 1], where the values are −1 and 1 and who is not there counts 0, Laplace noise of scale 1/ε makes just
+these odds. With v equally likely values it is the first term's formula, with v for n.
 
 What is returned is a budget: an exact fraction, never above the bound.
 """
@@ -17,6 +23,9 @@ from dpsql.epsilon.rounding import down_to_step
 MEMBERSHIP = Fraction(3, 4)
 """The largest acceptable answer to a 50/50 membership question, where the owner names none: ε ≤ ln 3."""
 
+VALUE = Fraction(9, 10)
+"""The largest acceptable answer to "which of two values has this member?", where the owner names none: ε ≤ ln 3 as well."""
+
 EXCHANGE = 2
 """How many steps between neighbours (add or remove one person) exchanging one person takes."""
 
@@ -24,13 +33,13 @@ _STEP = Fraction(1, 10_000)
 _EXACT = Context(prec=60, rounding=ROUND_FLOOR)
 
 
-def total_epsilon(population: int, risk: Fraction, membership: Fraction) -> Fraction:
+def total_epsilon(population: int, risk: Fraction, membership: Fraction, value: Fraction = VALUE) -> Fraction:
     """Return the largest total ε for a role, or for all roles together that may collude.
 
     Raises:
         BadInput: a probability out of range, or a risk that a blind guess already exceeds.
     """
-    return min(singling_out_epsilon(population, risk), membership_epsilon(membership))
+    return min(singling_out_epsilon(population, risk), membership_epsilon(membership), value_epsilon(value))
 
 
 def singling_out_epsilon(population: int, risk: Fraction, steps: int = EXCHANGE) -> Fraction:
@@ -45,10 +54,19 @@ def singling_out_epsilon(population: int, risk: Fraction, steps: int = EXCHANGE)
 
 def membership_epsilon(membership: Fraction) -> Fraction:
     """Return the largest ε at which a 50/50 membership question is answered with at most this certainty."""
-    _check_probability("membership", membership)
-    if membership * 2 <= 1:
-        raise BadInput(f"a membership risk of {float(membership):g} is not above 1/2: that is a blind guess")
-    return _log_below(membership / (1 - membership), 1)
+    return _even_odds("membership", membership, 1)
+
+
+def value_epsilon(value: Fraction, steps: int = EXCHANGE) -> Fraction:
+    """Return the largest ε at which a 50/50 guess between two values of a member gets at most this certainty."""
+    return _even_odds("value", value, steps)
+
+
+def _even_odds(name: str, probability: Fraction, steps: int) -> Fraction:
+    _check_probability(f"{name} risk", probability)
+    if probability * 2 <= 1:
+        raise BadInput(f"a {name} risk of {float(probability):g} is not above 1/2: that is a blind guess")
+    return _log_below(probability / (1 - probability), steps)
 
 
 def _log_below(number: Fraction, divisor: int) -> Fraction:

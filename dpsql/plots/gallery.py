@@ -16,7 +16,8 @@ import plotly.graph_objects as go
 import typer
 from plotly.subplots import make_subplots
 
-from dpsql.epsilon.levels import TARGETS, Output, level_epsilon, rows_per_group
+from dpsql.epsilon.levels import TARGETS, level_epsilon, rows_per_group
+from dpsql.epsilon.outputs import Output
 from dpsql.plots.answer import Answer
 from dpsql.plots.charts import box, dressed, histogram, versus
 from dpsql.plots.page import Picture, write

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dpsql.epsilon.belief import belief_after
+from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.study import Study, curve
 from dpsql.plots.charts import PRIVATE, RAW, SERIES, dressed
 
@@ -30,19 +31,25 @@ def study_figure(study: Study) -> go.Figure:
     )
 
 
-def rule_figure(people: int, total: Fraction, *, naming: Fraction, membership: Fraction) -> go.Figure:
-    """Return what can be believed at worst by total ε, the acceptable risks, and the total that meets both."""
+def rule_figure(promises: Promises) -> go.Figure:
+    """Return what can be believed at worst by total ε, the acceptable risks, and the total that meets all of them."""
+    total = promises.largest()
     epsilons = _grid(5 * float(total))
-    beliefs = [belief_after(Fraction(epsilon), people) for epsilon in epsilons]
+    beliefs = [belief_after(Fraction(epsilon), promises.people) for epsilon in epsilons]
     return risk_curves(
         epsilons,
         {
             "one person is named": [belief.singled_out for belief in beliefs],
-            "a 50/50 guess becomes": [belief.membership for belief in beliefs],
+            "a 50/50 guess of membership becomes": [belief.membership for belief in beliefs],
+            "a 50/50 guess of a value becomes": [belief.value for belief in beliefs],
         },
-        requirements={"naming": float(naming), "membership": float(membership)},
+        requirements={
+            "naming": float(promises.naming),
+            "membership": float(promises.membership),
+            "value": float(promises.value),
+        },
         marks={"total": float(total)},
-        title=f"Worst case for {people} people",
+        title=f"Worst case for {promises.people:,} people",
     )
 
 

@@ -17,6 +17,7 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.web import budget, choose, explore, login
 from dpsql.web.attempts import Attempts
 from dpsql.web.headers import SafeHeaders
+from dpsql.web.inputs import BadField
 from dpsql.web.rooms import HERE, Rooms
 from dpsql.web.sessions import LONGEST, Sessions, Visitor
 from dpsql.web.site import Gone, Refused, Site
@@ -115,6 +116,8 @@ def _data(rooms: Rooms, answer: Closed) -> Endpoint:
             return _error(401, "you are logged out; load the page again")
         try:
             return await answer(request, rooms, visitor)
+        except BadField as error:
+            return _error(400, str(error), field=error.field)
         except BadInput as error:
             return _error(400, str(error))
         except Refused as refusal:
@@ -126,8 +129,8 @@ def _data(rooms: Rooms, answer: Closed) -> Endpoint:
     return endpoint
 
 
-def _error(status: int, message: str, hint: str | None = None) -> Response:
-    return JSONResponse({"error": message, "hint": hint}, status)
+def _error(status: int, message: str, hint: str | None = None, field: str | None = None) -> Response:
+    return JSONResponse({"error": message, "hint": hint, "field": field}, status)
 
 
 async def _unhappy(_: Request, error: Exception) -> Response:

@@ -1,6 +1,6 @@
 """The page Budget: what was spent, by whom the visitor may see: their own role, or every role if theirs is an owner.
 
-The lines are read from the ledger's narrow side (`Books`). `visible` is the one place that decides whose.
+The lines are read from the ledger's narrow side (`Books`). `visible` decides whose.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_loss import show
 from dpsql.epsilon.rounding import down_to_digits
-from dpsql.policy.model import Policy, Privacy, Role
+from dpsql.policy.model import Privacy, Role
 from dpsql.web.curves import Json
 from dpsql.web.rooms import Rooms
 from dpsql.web.sessions import Visitor
 from dpsql.web.site import Site
+from dpsql.web.visible import visible
 
 _RECENT = 2_000
 """How many of a role's newest lines the page looks at."""
@@ -51,11 +52,6 @@ class Asked:
     times: int
     epsilon: str
     last: datetime
-
-
-def visible(policy: Policy, role: Role) -> tuple[Role, ...]:
-    """Return the roles whose charges a role may see."""
-    return tuple(policy.roles.values()) if role.owner else (role,)
 
 
 async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:

@@ -7,21 +7,26 @@ from dpsql.epsilon.refusal import BadInput
 
 _LONGEST = 24
 _MOST_VALUES = 200
+_LEAST_SHARE, _MOST_SHARE = Fraction(1, 1000), Fraction(999, 1000)
+
+
+class BadField(BadInput):
+    """A field of a form has no value that makes sense; `field` is its name, so that the page can show where."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 def number(given: Mapping[str, str], name: str, low: Fraction | int, high: Fraction | int) -> Fraction:
     """Return a number exactly as it was typed, `0.333` or `1/3`.
 
     Raises:
-        BadInput: it is none, or outside [low, high].
+        BadField: it is none, or outside [low, high].
     """
-    text = given.get(name, "").strip()
-    try:
-        value = Fraction(text) if len(text) <= _LONGEST and "e" not in text.lower() else None
-    except (ValueError, ZeroDivisionError):
-        value = None
+    value = _read(given.get(name, ""))
     if value is None or not low <= value <= high:
-        raise BadInput(f"{name} must be a number from {float(low):,.10g} to {float(high):,.10g}")
+        raise BadField(name, f"{_words(name)} must be a number from {float(low):,.10g} to {float(high):,.10g}")
     return value
 
 
@@ -29,15 +34,30 @@ def whole(given: Mapping[str, str], name: str, low: int, high: int) -> int:
     """Return a whole number; see `number`."""
     value = number(given, name, low, high)
     if value.denominator != 1:
-        raise BadInput(f"{name} must be a whole number")
+        raise BadField(name, f"{_words(name)} must be a whole number")
     return value.numerator
+
+
+def share(given: Mapping[str, str], name: str) -> Fraction:
+    """Return a probability: `33.3` and `33.3 %` are per cent, `1/3` is a third.
+
+    Raises:
+        BadField: it is neither, or not between 0.1 and 99.9 %.
+    """
+    text = given.get(name, "").strip()
+    value = _read(text.removesuffix("%"))
+    if value is not None and ("/" not in text or text.endswith("%")):
+        value /= 100
+    if value is None or not _LEAST_SHARE <= value <= _MOST_SHARE:
+        raise BadField(name, f"{_words(name)} must be from 0.1 to 99.9 %, or a fraction like 1/3")
+    return value
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
     """Return one of the allowed words."""
     word = given.get(name, "")
     if word not in allowed:
-        raise BadInput(f"{name} must be one of {', '.join(allowed)}")
+        raise BadField(name, f"{_words(name)} must be one of {', '.join(allowed)}")
     return word
 
 
@@ -45,5 +65,17 @@ def numbers(text: str) -> list[float]:
     """Return a list of numbers with commas or spaces between them."""
     parts = text.replace(",", " ").split()
     if not 0 < len(parts) <= _MOST_VALUES:
-        raise BadInput(f"values must be 1 to {_MOST_VALUES} numbers")
+        raise BadField("values", f"values must be 1 to {_MOST_VALUES} numbers")
     return [float(number({"each value": part}, "each value", -(10**9), 10**9)) for part in parts]
+
+
+def _read(text: str) -> Fraction | None:
+    """Return a number without an exponent, however it is padded; None for anything else."""
+    try:
+        return Fraction(text.strip()) if len(text) <= _LONGEST and "e" not in text.lower() else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("-", " ")

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -50,7 +50,7 @@ def visit(
     """Give a function that opens a page as a user."""
     contexts = []
 
-    def visit(user: str, path: str = "explore", **options: object) -> "Page":
+    def visit(user: str, path: str = "explore", **options: Any) -> "Page":
         context = chromium.new_context(base_url=running.url, **options)
         contexts.append(context)
         page = context.new_page()

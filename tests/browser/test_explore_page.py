@@ -32,7 +32,7 @@ def test_the_slider_changes_the_private_line_and_the_numbers(visit: Visit) -> No
     """And not the raw line; it is moved with the keyboard."""
     page = visit("ana")
     raw, private, numbers = _line(page, "raw"), _line(page, "private"), _numbers(page)
-    assert numbers == ["1", "± 0.851", "1", "73.1 %"]
+    assert numbers == ["1", "± 0.851", "1", "73.11 %"]
     slider = page.locator("#slider")
     _does(page, lambda: slider.press("PageDown"))
     assert float(page.locator("#epsilon").input_value()) < 1

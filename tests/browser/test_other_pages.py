@@ -1,4 +1,4 @@
-"""The pages Choose and Budget, and the policy, in a browser."""
+"""The page Budget, and the content security policy, in a browser."""
 
 from collections.abc import Callable
 
@@ -7,50 +7,6 @@ from playwright.sync_api import Page, expect
 from tests.support.fix_pages import Running
 
 Visit = Callable[..., Page]
-
-
-def test_the_largest_epsilon_that_fits(visit: Visit) -> None:
-    """The chosen ε is judged against both limits, and the button returns to the largest that meets them."""
-    page = visit("ana", "choose")
-    expect(page.locator("#chosen")).to_have_text("1.0986")
-    expect(page.locator("#verdict")).to_have_text("within both limits")
-    page.locator("#epsilon").fill("3")
-    expect(page.locator("#verdict")).to_have_text("too much: the largest that fits is 1.0986")
-    page.get_by_role("button", name="Use the largest that fits").click()
-    expect(page.locator("#verdict")).to_have_text("within both limits")
-
-
-def test_the_curves_and_the_chosen_epsilon_are_drawn(visit: Visit) -> None:
-    """Upper and tight bound, the requirement, and a line at ε that moves with the slider."""
-    page = visit("ana", "choose")
-    chart = page.locator("#study-chart")
-    for name in ("upper", "tight"):
-        expect(chart.locator(f"path[data-name={name}]")).to_have_count(1)
-    expect(chart.locator("path.need")).to_have_count(1)
-    before = chart.locator("path.chosen").get_attribute("d")
-    page.get_by_label("ε of the answer, slider").press("PageDown")
-    expect(chart.locator("path.chosen")).not_to_have_attribute("d", before or "")
-
-
-def test_yaml_is_copied(visit: Visit) -> None:
-    """What is on the clipboard is what is shown, with the level that was picked."""
-    page = visit("ana", "choose", permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_label("high").check()
-    expect(page.locator("#yaml")).to_contain_text("noise: high")
-    page.get_by_role("button", name="Copy as YAML").click()
-    expect(page.locator("#copied")).to_have_text("Copied.")
-    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#yaml").text_content()
-
-
-def test_a_mistake_is_explained_beside_the_fields(visit: Visit, complaints: list[str]) -> None:
-    """And goes away when it is corrected."""
-    page = visit("ana", "choose")
-    page.locator("#values").fill("1, 2, three")
-    expect(page.locator("#study-error")).to_contain_text("each value must be a number")
-    page.locator("#values").fill("1, 2, 3, 4")
-    expect(page.locator("#study-error")).to_be_hidden()
-    assert all("400" in complaint for complaint in complaints)
-    complaints.clear()
 
 
 def test_another_roles_data_never_appears(visit: Visit) -> None:

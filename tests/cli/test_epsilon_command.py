@@ -98,6 +98,11 @@ def test_infinite_epsilon_is_called_any() -> None:
         (["risk", "--risk", "1/3", "--people", "2"], "blind guess"),
         ([*ADVICE, "--membership", "0.4"], "blind guess"),
         ([*ADVICE, "--days", "0"], "days must be at least 1"),
+        ([*ADVICE, "--value", "0.5"], "blind guess"),
+        ([*ADVICE, "--period", "day"], "give a number of days or a period, not both"),
+        ([*ADVICE[:-2], "--period", "day"], "stay for good"),
+        (ADVICE[:-2], "give --days"),
+        ([*ADVICE, "--role", "a b"], "role must be a name"),
         ([*ADVICE, "--rows", "0"], "rows must be at least 1"),
         (["noise"], "give a statement with --role, or --level and --rows"),
         (["noise", "--level", "loud", "--rows", "9"], "loud"),
@@ -129,16 +134,27 @@ def test_bad_csv_is_refused_with_the_place(tmp_path: Path, text: str, message: s
 def test_advice_prints_budgets_errors_and_risks() -> None:
     """Total, per question, errors, levels, beliefs, renewals, and the lines for the configuration."""
     shown = run(*ADVICE)
-    assert "budget: {epsilon: 1.0986}, per_query: {epsilon: 0.000732}" in shown
+    assert "  person: {epsilon: 1.0986}\n" in shown
+    assert "    budget: {epsilon: 1.0986}\n    per_query: {epsilon: 0.000732}\n" in shown
     for text in (
         "13.7 %",
-        "more than the answer itself",
+        "only noise",
+        "mostly NULL",
         "164",
         "What can be believed",
-        "If the budget renews",
+        "of a member's value",
         "90 %",
+        "What binds: membership and value; naming alone would allow 4.251.",
     ):
         assert text in shown
+
+
+def test_advice_for_a_renewing_budget_shows_the_stay() -> None:
+    """The table says what a stay comes to, and what twice of it would."""
+    shown = run(*ADVICE[:-2], "--period", "day", "--stay", "30", "--rows", "50000")
+    assert "budget: {epsilon: 0.035438, period: day}" in shown
+    assert "31, all of a stay" in shown
+    assert "CHECK: 10,000 people with at most 1 row each have at most 10,000 rows that count, not 50,000" in shown
 
 
 @pytest.mark.parametrize(("level", "epsilon"), [("low", "0.0434"), ("medium", "0.0144"), ("high", "0.00724")])

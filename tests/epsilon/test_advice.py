@@ -5,53 +5,122 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.epsilon.advice import Wish, advise
+from dpsql.epsilon.advice import Size, Wish, advise
+from dpsql.epsilon.lines import Holder, decimal, policy_lines
+from dpsql.epsilon.outputs import Output
+from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.standing import standing
+from dpsql.policy.model import NoiseLevel, Period, Privacy, Role, RoleBudget
 
-WISH = Wish(
-    people=10_000,
-    max_posterior=Fraction("0.33"),
-    membership=Fraction("0.75"),
-    queries_per_day=50,
-    days=30,
-    rows=10_000,
-    max_rows=1,
-    groups=10,
-)
+PROMISES = Promises(10_000, Fraction("0.33"), Fraction("0.75"), Fraction("0.9"))
+SIZE = Size(people=10_000, rows=10_000, max_rows=1, groups=10)
+WISH = Wish(PROMISES, SIZE, Period.NEVER, stay=None, queries_per_day=50, days=30)
+DAILY = replace(WISH, period=Period.DAY, stay=30, days=1)
+ROLE = Role("analyst", "person", RoleBudget(Privacy(Fraction(1)), Period.WEEK), Privacy(Fraction(1, 10)))
 
 
 def test_total_is_divided_among_the_questions() -> None:
     """1,500 questions share 1.0986, rounded down, and together never cost more."""
     advice = advise(WISH)
-    assert (advice.total, advice.per_query) == (Fraction("1.0986"), Fraction("0.000732"))
-    assert advice.per_query * 1500 <= advice.total
+    assert (advice.plan.total, advice.per_query) == (Fraction("1.0986"), Fraction("0.000732"))
+    assert advice.per_query * 1500 <= advice.plan.total
+
+
+def test_a_renewing_budget_is_divided_among_the_periods_of_a_stay() -> None:
+    """30 days touch 31 calendar days, and what they all come to is within the total."""
+    plan = advise(DAILY).plan
+    assert (plan.periods, plan.each) == (31, Fraction("0.035438"))
+    assert plan.each * 31 <= plan.total
+    assert plan.keeps
 
 
 def test_beliefs_stay_within_the_wish() -> None:
-    """After the whole period, both probabilities are within what was asked for."""
-    name, belief = advise(WISH).beliefs[-1]
-    assert name == "the period"
-    assert belief.membership <= 0.75
-    assert belief.singled_out <= 0.33
+    """After the whole stay, all three probabilities are within what was asked for."""
+    for wish in (WISH, DAILY):
+        plan = advise(wish).plan
+        belief = plan.after(plan.periods)
+        assert belief.membership <= 0.75
+        assert belief.value <= 0.9
+        assert belief.singled_out <= 0.33
+
+
+def test_milestones_show_the_stay_and_twice_of_it() -> None:
+    """The stay's own line keeps the promise, that of twice the stay does not: 90 % of membership."""
+    milestones = dict(advise(DAILY).plan.milestones())
+    assert list(milestones) == [1, 2, 3, 6, 12, 31, 62]
+    assert milestones[31].membership <= 0.75
+    assert milestones[62].membership == pytest.approx(0.9, abs=1e-3)
 
 
 def test_errors_follow_from_the_query_epsilon() -> None:
     """A count's expected error is C/ε people."""
-    example = advise(replace(WISH, max_rows=3)).examples[0]
-    assert example.scale == pytest.approx(3 / 0.000732)
-    assert example.relative == pytest.approx(3 / 0.000732 / 10_000)
+    example = advise(replace(WISH, size=replace(SIZE, max_rows=3))).examples[0]
+    assert (example.output, example.groups) == (Output.COUNT, 1)
+    assert example.error == pytest.approx(3 / 0.000732 / 10_000)
 
 
-def test_levels_say_how_many_questions_the_total_pays_for() -> None:
-    """More noise a question, more questions."""
-    affordable = advise(WISH).affordable
-    assert [entry.questions for entry in affordable] == [27, 82, 164]
-    assert all(entry.epsilon * entry.questions <= advise(WISH).total for entry in affordable)
+def test_levels_say_how_many_questions_the_budget_pays_for() -> None:
+    """More noise a question, more questions; a mean costs √2 of a count."""
+    found = advise(WISH).affordable
+    assert [found[Output.COUNT][level].questions for level in NoiseLevel] == [27, 82, 164]
+    assert [found[Output.AVG][level].questions for level in NoiseLevel] == [19, 58, 116]
+    assert found[Output.VARIANCE][NoiseLevel.LOW].questions == 3
 
 
-def test_numbers_of_a_wish_are_positive() -> None:
+def test_more_rows_than_people_can_have_are_questioned() -> None:
+    """And do not make errors look smaller."""
+    size = replace(SIZE, rows=1_000_000)
+    assert size.doubt == (
+        "10,000 people with at most 1 row each have at most 10,000 rows that count, not 1,000,000: "
+        "errors are reckoned with 10,000"
+    )
+    assert advise(replace(WISH, size=size)).examples == advise(WISH).examples
+    assert SIZE.doubt is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"queries_per_day": 0}, "queries per day must be at least 1"),
+        ({"days": 0}, "days must be at least 1"),
+        ({"period": Period.WEEK, "stay": 30}, "give a number of days or a period"),
+    ],
+)
+def test_numbers_of_a_wish_make_sense(change: dict[str, object], message: str) -> None:
     """The message names the number."""
-    with pytest.raises(BadInput, match="queries per day"):
-        replace(WISH, queries_per_day=0)
+    with pytest.raises(BadInput, match=message):
+        replace(WISH, **change)  # type: ignore[arg-type]  # one field of a few types
+
+
+def test_sizes_are_positive() -> None:
+    """The message names the number."""
     with pytest.raises(BadInput, match="max rows"):
-        replace(WISH, max_rows=0)
+        replace(SIZE, max_rows=0)
+
+
+def test_a_broken_promise_has_no_lines() -> None:
+    """What is copied keeps them; and names are names."""
+    with pytest.raises(BadInput, match=r"at most 1\.0986 fits"):
+        policy_lines(Plan.of(PROMISES, Period.NEVER, None, Fraction(2)), Holder("a", "person", Fraction(1)))
+    with pytest.raises(BadInput, match="role must be a name"):
+        Holder("x: {epsilon: 9}", "person", Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"), [("1.09869", "1.09869"), ("1/3", "0.333333"), ("1/3000000", "0.000000333333")]
+)
+def test_amounts_are_cut_off(amount: str, shown: str) -> None:
+    """Never rounded up."""
+    assert decimal(Fraction(amount)) == shown
+
+
+def test_a_role_of_today_is_measured_by_the_longest_stay() -> None:
+    """A weekly 1 over 30 days is 6 times; the data set's own budget ends it, and a stay for good."""
+    assert standing(ROLE, Privacy(Fraction(100)), 30).total == 6
+    assert standing(ROLE, Privacy(Fraction(4)), 30).total == 4
+    assert standing(ROLE, Privacy(Fraction(4)), 30).by_dataset
+    endless = standing(ROLE, Privacy(Fraction(100)), None)
+    assert endless.total == 100
+    assert endless.periods is None

@@ -1,15 +1,14 @@
 """The data-independent rule, what beliefs can become, and renewals."""
 
-import math
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.epsilon.belief import belief_after, grown, renewals
+from dpsql.epsilon.belief import belief_after, grown
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rounding import down_to_digits, down_to_step
+from dpsql.epsilon.rounding import down_to_digits, down_to_step, percent
 from dpsql.epsilon.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
 from dpsql.policy.load.disclosure import epsilon_for
 
@@ -70,14 +69,6 @@ def test_impossible_wishes_are_refused(population: int, risk: Fraction, membersh
         total_epsilon(population, risk, membership)
 
 
-def test_renewed_budgets_add_up() -> None:
-    """After three periods of ln 3 a 50/50 guess can have become 27/28."""
-    after = renewals(Fraction("1.0986"), 10_000, (1, 3))
-    assert [float(belief.epsilon) for belief in after] == pytest.approx([1.0986, 3.2958])
-    assert [belief.membership for belief in after] == pytest.approx([3 / 4, 27 / 28], abs=1e-4)
-    assert after[1].singled_out == pytest.approx(1 / (1 + 9999 * math.exp(-2 * 3.2958)))
-
-
 @given(st.integers(4, 10**6), st.fractions(Fraction(1, 3), Fraction(99, 100)))
 def test_configuration_follows_the_same_rule(population: int, risk: Fraction) -> None:
     """`disclosure_risk` in a configuration gives the ε that the command line prints."""
@@ -90,3 +81,19 @@ def test_rounding_goes_down(value: Fraction, digits: int) -> None:
     kept = down_to_digits(value, digits)
     assert value * (1 - Fraction(10) ** (1 - digits)) < kept <= value
     assert down_to_step(value, Fraction(1, 7)) <= value
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.999955, "99.9955 %"),
+        (1.0, "> 99.9999 %"),
+        (0.75, "75 %"),
+        (1 / 3, "33.33 %"),
+        (9e-5, "0.009 %"),
+        (0.0, "0 %"),
+    ],
+)
+def test_no_probability_is_called_certain(share: float, shown: str) -> None:
+    """What is nearly sure is not said to be sure."""
+    assert percent(share) == shown

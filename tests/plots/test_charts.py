@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.statistic import Statistic
 from dpsql.epsilon.study import study
 from dpsql.epsilon.universe import Universe
@@ -81,7 +82,8 @@ def test_curves_of_a_count_have_no_mark() -> None:
 
 def test_rule_curves_cross_the_limit_at_the_total() -> None:
     """At the marked total, membership is what was asked for."""
-    figure = rule_figure(10_000, Fraction("1.0986"), naming=Fraction(1, 3), membership=Fraction(3, 4))
+    figure = rule_figure(Promises(10_000, Fraction(1, 3), Fraction(3, 4), Fraction(9, 10)))
+    assert len(figure.data) == 3
     membership = figure.data[1]
     place = min(range(len(membership.x)), key=lambda at: abs(membership.x[at] - 1.0986))
     assert membership.y[place] == pytest.approx(0.75, abs=0.01)

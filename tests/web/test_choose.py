@@ -1,76 +1,133 @@
 """The page Choose: the numbers of docs/choosing-epsilon.md, and YAML that loads."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from dpsql.web.inputs import share
 from tests.policy.fix_config import load_changed
 from tests.web.browsing import Browser
 
 Visit = Callable[..., Browser]
 RULE = {
     "people": "10000",
-    "risk": "1/3",
-    "membership": "0.75",
+    "naming": "1/3",
+    "membership": "75 %",
+    "value": "90",
+    "stay": "12",
+    "stay_unit": "good",
+    "period": "never",
     "rows": "920",
     "max_rows": "1",
     "groups": "1",
     "noise": "medium",
+    "statistics": "count,avg",
     "role": "owner",
     "protects": "passenger",
-    "period": "month",
 }
-STUDY = {"values": "1, 2, 3, 10", "query": "mean", "risk": "1/3", "epsilon": "0.5"}
+STUDY = {"values": "1, 2, 3, 10", "query": "mean", "study_risk": "1/3", "study_epsilon": "0.5"}
 
 
 def test_the_rule_for_ten_thousand_people(visit: Visit) -> None:
-    """Naming alone would allow 4.2585; membership allows 1.0986."""
+    """Naming alone would allow 4.2585; membership and value allow 1.0986, and bind."""
     answer = visit("ana").get("/choose/rule", **RULE).json()
-    assert (answer["naming_epsilon"], answer["membership_epsilon"]) == (4.2585, 1.0986)
+    assert answer["limits"] == {"naming": 4.2585, "membership": 1.0986, "value": 1.0986}
+    assert answer["binding"] == ["membership", "value"]
     assert answer["epsilon"] == answer["largest"] == 1.0986
-    assert answer["guess"] == pytest.approx(0.75, abs=1e-4)
+    assert (answer["guess"], answer["valued"]) == (pytest.approx(0.75, abs=1e-4), pytest.approx(0.9, abs=1e-4))
 
 
 def test_a_chosen_epsilon_is_judged(visit: Visit) -> None:
-    """What it means is told, also beyond what fits."""
+    """What it means is told, also beyond what fits; but then there is nothing to be copied."""
     answer = visit("ana").get("/choose/rule", **RULE, epsilon="4.2585").json()
     assert answer["named"] == pytest.approx(1 / 3, abs=1e-4)
     assert answer["guess"] == pytest.approx(0.9861, abs=1e-4)
+    assert (answer["keeps"], answer["yaml"]) == (False, None)
 
 
-def test_levels_of_the_registry(visit: Visit) -> None:
-    """920 rows, one each: .0435 / .0145 / .0072, and how many questions the total pays for."""
-    levels = visit("ana").get("/choose/rule", **RULE).json()["levels"]
-    assert [round(level["epsilon"], 4) for level in levels] == [0.0435, 0.0145, 0.0072]
-    assert [level["questions"] for level in levels] == [25, 75, 151]
+def test_what_statistics_cost(visit: Visit) -> None:
+    """920 rows, one each: a count .0145, a mean √2 times that; and how many questions the total pays for."""
+    found = {one["name"]: one for one in visit("ana").get("/choose/rule", **RULE).json()["statistics"]}
+    assert (round(found["count"]["epsilon"], 4), found["count"]["questions"]) == (0.0145, 75)
+    assert (round(found["avg"]["epsilon"], 4), found["avg"]["questions"]) == (0.0205, 53)
+    # A variance is not ticked, so it pays no more than what suffices for the others.
+    assert found["variance"]["epsilon"] == found["avg"]["epsilon"]
+    assert not found["median"]["answered"]
 
 
-def test_renewals_add_up(visit: Visit) -> None:
-    """Three periods cost three times as much."""
-    renewals = visit("ana").get("/choose/rule", **RULE).json()["renewals"]
-    assert [(r["periods"], round(r["epsilon"], 4)) for r in renewals][:3] == [(1, 1.0986), (2, 2.1972), (3, 3.2958)]
+def test_the_cap_suffices_for_what_is_ticked(visit: Visit) -> None:
+    """Also for a variance, which needs more, and a median, which would be NULL."""
+    browser = visit("ana")
+    caps = {
+        ticked: float(
+            browser.get("/choose/rule", **{**RULE, "statistics": ticked}).json()["yaml"].split("epsilon: ")[-1][:-2]
+        )
+        for ticked in ("count", "count,avg", "count,variance", "count,median")
+    }
+    assert caps == pytest.approx(
+        {"count": 0.014493, "count,avg": 0.020496, "count,variance": 0.10584, "count,median": 0.021582}, rel=1e-3
+    )
+
+
+def test_a_daily_budget_is_divided_among_the_days_of_a_stay(visit: Visit) -> None:
+    """30 days touch 31; the stay's line keeps the promise, that of twice the stay does not."""
+    given = {**RULE, "period": "day", "stay_unit": "days", "stay": "30"}
+    answer = visit("ana").get("/choose/rule", **given).json()
+    assert (answer["periods"], answer["each"], answer["keeps"]) == (31, "0.035438", True)
+    assert [(m["periods"], m["stay"], m["kept"]) for m in answer["milestones"]][-2:] == [
+        (31, True, True),
+        (62, False, False),
+    ]
+
+
+def test_nobody_who_stays_for_good_is_promised_anything_by_a_renewing_budget(visit: Visit) -> None:
+    """It says what to change, beside the field."""
+    reply = visit("ana").get("/choose/rule", **{**RULE, "period": "month"})
+    assert (reply.status_code, reply.json()["field"]) == (400, "period")
+    assert "let the budget never renew, or say how long" in reply.json()["error"]
+
+
+def test_more_rows_than_people_can_have_are_questioned(visit: Visit) -> None:
+    """And reckoned with as many as can count."""
+    answer = visit("ana").get("/choose/rule", **{**RULE, "rows": "1000000"}).json()
+    assert "10,000 people with at most 1 row each" in answer["doubt"]
+    assert visit("ana").get("/choose/rule", **RULE).json()["doubt"] is None
+
+
+def test_todays_roles_are_measured_by_the_same_promises(visit: Visit) -> None:
+    """A role sees itself; an owner sees all."""
+    (own,) = visit("ana").get("/choose/rule", **RULE).json()["roles"]
+    assert (own["name"], own["budget"], own["broken"]) == ("analyst", "10", ["naming", "membership", "value"])
+    everybody = visit("olga").get("/choose/rule", **RULE).json()["roles"]
+    assert [role["name"] for role in everybody] == ["owner", "analyst", "third_party"]
 
 
 def test_yaml_can_be_loaded(visit: Visit, tmp_path: Path) -> None:
-    """What is copied stands the loader's checks."""
-    yaml = visit("ana").get("/choose/rule", **RULE).json()["yaml"]
-    lines = yaml.splitlines(keepends=True)
-    assert lines[:2] == ["roles:\n", "  owner:\n"]
+    """What is copied stands the loader's checks: the data set's own budget, and a role within it."""
+    yaml = (
+        visit("ana")
+        .get("/choose/rule", **{**RULE, "period": "month", "stay_unit": "years", "stay": "1"})
+        .json()["yaml"]
+    )
+    budget, roles = yaml.split("roles:\n")
+    assert budget == "budget:\n  passenger: {epsilon: 1.0986}\n"
+    assert roles.startswith("  owner:\n")
     old = (
         "    protects: passenger\n    budget: {epsilon: 5, delta: 1e-6, period: week}\n"
         "    per_query: {noise: low, epsilon: 0.1}\n"
     )
-    role = load_changed(tmp_path, "config.yaml", old, "".join(lines[2:])).policy.roles["owner"]
-    assert (float(role.budget.total.epsilon), role.budget.period, role.noise) == (1.0986, "month", "medium")
-    assert float(role.per_query.epsilon) == 0.0144927
+    role = load_changed(tmp_path, "config.yaml", old, roles.removeprefix("  owner:\n")).policy.roles["owner"]
+    assert (float(role.budget.total.epsilon), role.budget.period, role.noise) == (0.078471, "month", "medium")
+    assert float(role.per_query.epsilon) == 0.0204958
 
 
 def test_the_study_of_four_pupils(visit: Visit) -> None:
     """The reference numbers: .3829 by the upper bound, .4317 by the tight one, .3477 at ε = 0.5."""
     answer = visit("ana").get("/choose/study", **STUDY).json()
-    assert answer["epsilon_upper"] == pytest.approx(0.38294, abs=1e-5)
-    assert answer["epsilon_tight"] == pytest.approx(0.43172, abs=1e-5)
+    assert answer["epsilon_upper"] == pytest.approx(0.382939, abs=1e-9)
+    assert answer["epsilon_tight"] == pytest.approx(0.43172, abs=1e-9)
     assert answer["tight_now"] == pytest.approx(0.3476971459619019)
     assert (round(answer["noise_sensitivity"], 4), answer["world_sensitivity"]) == (2.8333, 3)
     assert all(tight <= upper for tight, upper in zip(answer["tight"], answer["upper"], strict=True))
@@ -82,8 +139,14 @@ def test_the_study_of_four_pupils(visit: Visit) -> None:
         ("rule", {"people": "1"}),
         ("rule", {"people": "many"}),
         ("rule", {"people": "2.5"}),
-        ("rule", {"membership": "0.5"}),
-        ("rule", {"risk": "0.00001"}),
+        ("rule", {"membership": "50"}),
+        ("rule", {"membership": "0.05"}),
+        ("rule", {"naming": "0.001"}),
+        ("rule", {"value": "high"}),
+        ("rule", {"stay_unit": "days", "stay": "0"}),
+        ("rule", {"stay_unit": "years", "stay": "100"}),
+        ("rule", {"stay_unit": "ages"}),
+        ("rule", {"statistics": ""}),
         ("rule", {"protects": "nobody"}),
         ("rule", {"role": "x: {epsilon: 9}"}),
         ("rule", {"noise": "none"}),
@@ -92,7 +155,7 @@ def test_the_study_of_four_pupils(visit: Visit) -> None:
         ("study", {"values": "1 2"}),
         ("study", {"values": " ".join("1" * 201)}),
         ("study", {"query": "DROP"}),
-        ("study", {"risk": "0.01"}),
+        ("study", {"study_risk": "1"}),
     ],
 )
 def test_nonsense_is_explained(visit: Visit, path: str, wrong: dict[str, str]) -> None:
@@ -101,6 +164,25 @@ def test_nonsense_is_explained(visit: Visit, path: str, wrong: dict[str, str]) -
     reply = visit("ana").get(f"/choose/{path}", **given)
     assert reply.status_code == 400
     assert len(reply.json()["error"]) > 10
+
+
+def test_fields_that_make_no_sense_are_named(visit: Visit) -> None:
+    """So that the page can show the message where the mistake is."""
+    for field, value in (("membership", "0.01"), ("rows", "many"), ("statistics", "")):
+        reply = visit("ana").get("/choose/rule", **{**RULE, field: value})
+        assert reply.json()["field"] == field
+    assert (
+        "from 0.1 to 99.9 %, or a fraction like 1/3"
+        in visit("ana").get("/choose/rule", **{**RULE, "value": "1/0"}).text
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "limit"), [("1/3", "1/3"), ("33.3", "0.333"), ("33.3 %", "0.333"), ("200/3 %", "2/3")]
+)
+def test_per_cent_and_fractions_are_read_exactly(typed: str, limit: str) -> None:
+    """A third is a third."""
+    assert share({"risk": typed}, "risk") == Fraction(limit)
 
 
 def test_a_statistic_that_nothing_is_learnt_from(visit: Visit) -> None:

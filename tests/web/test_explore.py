@@ -122,7 +122,7 @@ def test_the_servers_refusal_is_told(visit: Visit, server: Server) -> None:
     browser = visit("ana")
     server.refusal = Refused("the budget is spent", "Wait.")
     reply = browser.post("/explore/ask", column="rides.fare", epsilon="0.1")
-    assert (reply.status_code, reply.json()) == (409, {"error": "the budget is spent", "hint": "Wait."})
+    assert (reply.status_code, reply.json()) == (409, {"error": "the budget is spent", "hint": "Wait.", "field": None})
 
 
 def test_a_lost_connection_ends_the_visit(visit: Visit, server: Server) -> None:

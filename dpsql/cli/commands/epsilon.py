@@ -6,30 +6,20 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from dpsql.cli.commands.epsilon_advise import advise_command
 from dpsql.cli.commands.epsilon_noise import Planner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
+from dpsql.cli.support.epsilon_options import Membership, Plot, Value
 from dpsql.cli.support.numbers import read_column, read_fraction, read_list
-from dpsql.cli.support.plot_output import draw_rule, draw_study, need_plots
-from dpsql.epsilon.advice import Wish, advise
-from dpsql.epsilon.belief import belief_after
+from dpsql.cli.support.plot_output import draw_rule, draw_study
+from dpsql.epsilon.belief import Belief, belief_after
+from dpsql.epsilon.lines import decimal
+from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
+from dpsql.epsilon.rule import MEMBERSHIP, VALUE
 from dpsql.epsilon.statistic import Statistic
 from dpsql.epsilon.study import study
 from dpsql.epsilon.universe import Universe
-
-
-def _plot_path(path: Path | None) -> Path | None:
-    if path is not None:
-        need_plots()
-    return path
-
-
-Plot = Annotated[Path | None, typer.Option(help="Draw the risk curves into this HTML file.", callback=_plot_path)]
-Membership = Annotated[
-    Fraction,
-    typer.Option(parser=read_fraction, help='Largest acceptable answer to "is this person in the data?", from 50/50.'),
-]
 
 OWNER_ONLY = "These numbers were computed from everybody's values: they are for the owner and must not be published."
 _SHOWN = (0.1, 0.5, 1.0, 2.0)
@@ -41,7 +31,7 @@ def make_app(planner: Planner | None = None) -> typer.Typer:
     made = typer.Typer(name="epsilon", help="Choose ε, and see what it does.", no_args_is_help=True)
     made.command()(risk)
     made.command()(noise_command(planner))
-    made.command(name="advise")(give_advice)
+    made.command(name="advise")(advise_command)
     return made
 
 
@@ -60,6 +50,7 @@ def risk(
         list[Fraction] | None, typer.Option(parser=read_fraction, help="Show the risk at this ε; may be repeated.")
     ] = None,
     membership: Membership = MEMBERSHIP,
+    value: Value = VALUE,
     plot: Plot = None,
 ) -> None:
     """Show what an adversary who knows everybody's value could find out from one answer.
@@ -70,7 +61,7 @@ def risk(
     try:
         match people, values, csv, column:
             case int(), None, None, None:
-                _rule(people, limit, membership, plot)
+                _rule(Promises(people, limit, membership, value), plot)
             case None, str(), None, None:
                 _study(Universe.of(read_list(values), missing), Statistic.named(query), limit, epsilon, plot)
             case None, None, Path(), str():
@@ -80,36 +71,6 @@ def risk(
                 _one_source()
     except BadInput as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def give_advice(
-    *,
-    people: Annotated[int, typer.Option(help="How many people the data are about.")],
-    max_posterior: Annotated[
-        Fraction, typer.Option(parser=read_fraction, help="Largest acceptable probability of naming one of them.")
-    ],
-    queries_per_day: Annotated[int, typer.Option(help="How many questions a role asks a day.")],
-    days: Annotated[int, typer.Option(help="How many days a period of the budget has.")],
-    membership: Membership = MEMBERSHIP,
-    max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
-    rows: Annotated[int | None, typer.Option(help="How many rows are expected; one a person unless given.")] = None,
-    groups: Annotated[int, typer.Option(help="How many groups a usual question has.")] = 10,
-    plot: Plot = None,
-) -> None:
-    """Recommend a total and a per-query ε, with the error and the risk that follow; no data are needed."""
-    try:
-        expected = people if rows is None else rows
-        advice = advise(Wish(people, max_posterior, membership, queries_per_day, days, expected, max_rows, groups))
-    except BadInput as error:
-        raise typer.BadParameter(str(error)) from None
-    total, per_query = tables.decimal(advice.total), tables.decimal(advice.per_query)
-    tables.show(
-        *tables.advice_tables(advice),
-        "The same question asked again within an epoch costs nothing. Roles that may collude share one total.",
-        f"budget: {{epsilon: {total}}}, per_query: {{epsilon: {per_query}}}",
-    )
-    if plot is not None:
-        draw_rule(people, advice.total, max_posterior, membership, plot)
 
 
 def _one_source() -> NoReturn:
@@ -126,20 +87,19 @@ def _study(
         draw_study(result, plot)
 
 
-def _rule(people: int, limit: Fraction, membership: Fraction, plot: Path | None) -> None:
-    total = total_epsilon(people, limit, membership)
-    limits = [
-        ("naming", belief_after(singling_out_epsilon(people, limit), people)),
-        ("membership", belief_after(membership_epsilon(membership), people)),
-        ("both", belief_after(total, people)),
-    ]
+def _rule(promises: Promises, plot: Path | None) -> None:
+    limits, people = promises.limits(), promises.people
+    total = promises.largest()
+    rows: list[tuple[object, Belief]] = [(promise, belief_after(limit, people)) for promise, limit in limits.items()]
+    rows.append(("all three", belief_after(total, people)))
     tables.show(
-        tables.belief_table(f"Largest total ε for {people} people", "limited by", limits),
-        "Of one role, or of all roles together that may collude.",
-        f"budget: {{epsilon: {tables.decimal(total)}}}",
+        tables.belief_table(f"Largest total ε for {people:,} people", "limited by", rows),
+        tables.binding_line(promises),
+        "Of one role, or of all roles together that may collude, for as long as a person stays in the data.",
+        f"budget: {{epsilon: {decimal(total)}}}",
     )
     if plot is not None:
-        draw_rule(people, total, limit, membership, plot)
+        draw_rule(promises, plot)
 
 
 app = make_app()

@@ -11,7 +11,8 @@ from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, noise_
 from dpsql.cli.support.exit_codes import told
 from dpsql.cli.support.numbers import read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.epsilon.levels import Output, expected_error, level_epsilon, rows_per_group
+from dpsql.epsilon.levels import level_epsilon, rows_per_group
+from dpsql.epsilon.outputs import Output, expected_error
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
 

@@ -9,8 +9,13 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.epsilon.advice import Advice
+from dpsql.epsilon.advice import Advice, Affordable, Example
 from dpsql.epsilon.belief import Belief
+from dpsql.epsilon.lines import decimal
+from dpsql.epsilon.outputs import Output, is_answered, share_of
+from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.promises import Promises
+from dpsql.epsilon.rounding import percent
 from dpsql.epsilon.study import Study, person_risk_at, risks_at
 from dpsql.policy.model import NoiseLevel
 
@@ -70,34 +75,65 @@ def study_tables(result: Study, epsilons: Iterable[float]) -> tuple[RenderableTy
 
 def belief_table(title: str, first: str, beliefs: Iterable[tuple[object, Belief]]) -> Table:
     """Return what can be believed after some ε."""
-    table = _table(title, first, "ε", "one person is named", "a 50/50 guess becomes")
+    headings = ("one person is named", "a 50/50 guess of membership becomes", "of a member's value")
+    table = _table(title, first, "ε", *headings)
     for name, belief in beliefs:
-        table.add_row(
-            str(name), decimal(belief.epsilon), f"{100 * belief.singled_out:.4g} %", f"{100 * belief.membership:.4g} %"
-        )
+        shares = (belief.singled_out, belief.membership, belief.value)
+        table.add_row(str(name), decimal(belief.epsilon), *map(percent, shares))
     return table
 
 
+def binding_line(promises: Promises) -> str:
+    """Return which promises decide, and what the others would allow."""
+    limits, binding = promises.limits(), promises.binding()
+    others = [
+        f"{promise} alone would allow {decimal(limit)}" for promise, limit in limits.items() if promise not in binding
+    ]
+    return "; ".join([f"What binds: {' and '.join(binding)}", *others]) + "."
+
+
 def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
-    """Return budgets, errors, beliefs, renewals and what else the total would pay for."""
-    wish = advice.wish
+    """Return budgets, errors, beliefs, renewals and what else the budget would pay for."""
+    wish, plan = advice.wish, advice.plan
     budget = _table("Budget", "", "ε")
-    budget.add_row(f"in {wish.days} days", decimal(advice.total))
-    budget.add_row(f"for each of {wish.queries_per_day * wish.days} questions", decimal(advice.per_query))
-    errors = _table("Expected error of a question", "question", "rows", "error")
+    stay = "for good" if wish.stay is None else f"{wish.stay:,} days"
+    budget.add_row(f"while a person is there, {stay}", decimal(plan.total))
+    if plan.periods > 1:
+        budget.add_row(f"each {plan.period}; they may be there in {plan.periods:,}", decimal(plan.each))
+    budget.add_row(f"for each of {wish.questions:,} questions", decimal(advice.per_query))
+    errors = _table("Expected error of one question", "question", "rows", "error", "")
     for example in advice.examples:
-        shown = f"{100 * example.relative:.3g} %" if example.relative < 1 else "more than the answer itself"
-        errors.add_row(example.question, f"{float(example.rows):g}", shown)
-    levels = _table("Or fewer, better answers", "noise", "ε a question", "questions")
-    for entry in advice.affordable:
-        levels.add_row(str(entry.level), decimal(entry.epsilon), str(entry.questions))
+        where = "all rows" if example.groups == 1 else f"one of {example.groups:,} groups"
+        errors.add_row(f"{example.output.upper()}, {where}", f"{float(example.rows):,.6g}", *error_cells(example))
+    levels = _table("Or fewer, better answers", "questions, and ε of each", *NoiseLevel)
+    for output, entries in advice.affordable.items():
+        levels.add_row(output.upper(), *(_affordable(output, entry) for entry in entries.values()))
+    blocks = [budget, errors, levels, belief_table("What can be believed at worst", "after", advice.beliefs)]
+    if plan.periods > 1:
+        counts = [(_stay_mark(plan, count), belief) for count, belief in plan.milestones()]
+        blocks.append(belief_table(f"As the budget renews each {plan.period}", "periods", counts))
+    return tuple(blocks)
+
+
+def _affordable(output: Output, entry: Affordable) -> str:
+    if not is_answered(output, entry.error):
+        return "mostly NULL"
+    return f"{entry.questions:,} at {decimal(entry.epsilon)}" if entry.questions else f"needs {decimal(entry.epsilon)}"
+
+
+def _stay_mark(plan: Plan, count: int) -> str:
     return (
-        budget,
-        errors,
-        levels,
-        belief_table("What can be believed at worst", "after", advice.beliefs),
-        belief_table("If the budget renews", "periods", advice.renewals),
+        f"{count:,}"
+        + (", all of a stay" if count == plan.periods else "")
+        + (", twice as long" if count > plan.periods else "")
     )
+
+
+def error_cells(example: Example) -> tuple[str, str]:
+    """Return an expected error and what it is a share of."""
+    if is_answered(example.output, example.error):
+        return f"{100 * example.error:.3g} %", share_of(example.output)
+    return ("mostly NULL", "too few rows") if example.output is Output.MEDIAN else ("only noise", "")
 
 
 def noise_table(noise: StatementNoise) -> Table:
@@ -109,12 +145,6 @@ def noise_table(noise: StatementNoise) -> Table:
         expected = "–" if line.expected is None else f"{100 * line.expected:.3g} %"
         table.add_row(Text(line.output), f"{line.scale:.4g}", expected)
     return table
-
-
-def decimal(value: Fraction) -> str:
-    """Return an ε with at most six significant digits, rounded down so that it can be copied into a configuration."""
-    digits = 5 - math.floor(math.log10(value)) if value < 1 else 5
-    return f"{math.floor(value * 10**digits) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def _epsilon(value: float) -> str:

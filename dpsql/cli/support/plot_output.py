@@ -1,11 +1,11 @@
 """Pictures from the command line; the drawing library is an extra, so it is imported when it is needed."""
 
-from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 
 import typer
 
+from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.study import Study
 
 
@@ -22,9 +22,8 @@ def draw_study(study: Study, path: Path) -> None:
     page.write([page.Picture(risk_chart.study_figure(study))], "Disclosure risk", path)
 
 
-def draw_rule(people: int, total: Fraction, naming: Fraction, membership: Fraction, path: Path) -> None:
+def draw_rule(promises: Promises, path: Path) -> None:
     """Write the curves of the rule for a total."""
     from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
 
-    figure = risk_chart.rule_figure(people, total, naming=naming, membership=membership)
-    page.write([page.Picture(figure)], "What ε allows", path)
+    page.write([page.Picture(risk_chart.rule_figure(promises))], "What ε allows", path)

@@ -68,6 +68,11 @@ export class Chart {
     this.cross = put(this.plane, "path", { class: "cross" });
   }
 
+  /** Show a text in the place of what was drawn. */
+  clear(text) {
+    if (this.spec) this.draw({ ...this.spec, label: text, lines: [], marks: [], empty: text });
+  }
+
   left = (x) => ((x - this.spec.x.low) / (this.spec.x.high - this.spec.x.low || 1)) * this.width;
 
   down = (y) => {

@@ -14,10 +14,34 @@ export function show(value, digits = 3) {
   return value.toLocaleString("en", { maximumFractionDigits: Math.min(places, 9) });
 }
 
-export const percent = (share) => {
-  const text = show(100 * share, Math.abs(share) > 0.99 && share < 1 ? 4 : 3);
-  return `${text} %`;
-};
+/** A probability: no answer makes anything certain, so none is called 100 %. */
+export function percent(share) {
+  if (share === 0) return "0 %";
+  if (share > 0.999999) return "> 99.9999 %";
+  const places = share > 0.99 ? 4 : Math.max(0, 3 - Math.floor(Math.log10(100 * share)));
+  return `${Number((100 * share).toFixed(Math.min(places, 12)))} %`;
+}
+
+/** A row of a table; the first `headings` cells name it. */
+export function cells(texts, headings = 0) {
+  const row = document.createElement("tr");
+  texts.forEach((text, place) => {
+    const cell = document.createElement(place < headings ? "th" : "td");
+    if (place < headings) cell.scope = "row";
+    cell.textContent = text;
+    row.append(cell);
+  });
+  return row;
+}
+
+/** Take back what was said: numbers become dashes, texts nothing. */
+export function blank(numbers, texts) {
+  for (const id of numbers) {
+    say(id, "–");
+    get(id).className = "";
+  }
+  for (const id of texts) say(id, "");
+}
 
 /** Ask the server for JSON; what it refuses is thrown with its own words. */
 export async function ask(path, fields, { post = false } = {}) {
@@ -27,14 +51,21 @@ export async function ask(path, fields, { post = false } = {}) {
     ? await fetch(path, { method: "POST", body: sent })
     : await fetch(`${path}?${sent}`);
   const answer = await reply.json();
-  if (!reply.ok) throw new Error(answer.hint ? `${answer.error}. ${answer.hint}` : answer.error);
+  if (!reply.ok) throw Object.assign(new Error(answer.hint ? `${answer.error}. ${answer.hint}` : answer.error), { field: answer.field });
   return answer;
 }
 
-export function complain(id, error) {
-  const place = get(id);
-  place.hidden = !error;
-  place.textContent = error ? error.message : "";
+/** Say what is wrong in the form that has the field, or in the first of these forms; null takes it back. */
+export function complain(forms, error) {
+  const wrong = error?.field ? get(error.field) ?? document.querySelector(`[name=${CSS.escape(error.field)}]`) : null;
+  const place = forms.includes(wrong?.form?.id) ? wrong.form.id : forms[0];
+  for (const form of forms) {
+    const alert = get(`${form}-error`);
+    alert.hidden = !error || form !== place;
+    alert.textContent = alert.hidden ? "" : error.message;
+    for (const field of get(form).querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  }
+  wrong?.setAttribute("aria-invalid", "true");
 }
 
 /** Run `work` now, or once more after the run that is under way: however fast a slider moves, the last value is drawn. */
@@ -54,31 +85,37 @@ export function latest(work) {
   };
 }
 
-/** Join a slider (0 to 1000) and a number box; `changed` is called for both. */
+/** What a box says as a number: `1/3` is a third, in a box of per cent 33.3. */
+function number(box, percents) {
+  const [over, under] = box.value.replace("%", "").split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
+  return under === undefined ? over : (over / under) * (percents ? 100 : 1);
+}
+
+/** Join a slider (0 to 1000) and a box; `changed` is called for both, also where the box makes no sense. */
 export function slide(slider, box, changed) {
   const low = () => Number(slider.dataset.low);
   const high = () => Number(slider.dataset.high);
-  const log = slider.dataset.scale !== "linear";
+  const percents = slider.dataset.scale === "percent";
   const round = (value) => Number(value.toPrecision(3));
   const value = () => {
     const share = slider.value / 1000;
-    return round(log ? low() * (high() / low()) ** share : low() + (high() - low()) * share);
+    return round(percents ? low() + (high() - low()) * share : low() * (high() / low()) ** share);
   };
   const place = () => {
-    const clamped = Math.min(Math.max(Number(box.value), low()), high());
-    slider.value = Math.round(1000 * (log ? Math.log(clamped / low()) / Math.log(high() / low()) : (clamped - low()) / (high() - low())));
+    const read = number(box, percents);
+    if (Number.isNaN(read)) return;
+    const clamped = Math.min(Math.max(read, low()), high());
+    slider.value = Math.round(1000 * (percents ? (clamped - low()) / (high() - low()) : Math.log(clamped / low()) / Math.log(high() / low())));
     slider.setAttribute("aria-valuetext", box.value);
   };
   slider.addEventListener("input", () => {
-    box.value = value();
+    box.value = `${value()}${slider.dataset.unit ?? ""}`;
     slider.setAttribute("aria-valuetext", box.value);
     changed();
   });
   box.addEventListener("input", () => {
-    if (box.value !== "" && Number(box.value) > 0) {
-      place();
-      changed();
-    }
+    place();
+    changed();
   });
   place();
   return place;

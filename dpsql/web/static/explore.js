@@ -78,9 +78,9 @@ async function buy() {
 const update = latest(async () => {
   try {
     await (real() ? price() : sample());
-    complain("error", null);
+    complain(["controls"], null);
   } catch (error) {
-    complain("error", error);
+    complain(["controls"], error);
   }
 });
 
@@ -111,9 +111,9 @@ get("controls").addEventListener("submit", async (event) => {
   get("refresh").disabled = true;
   try {
     await buy();
-    complain("error", null);
+    complain(["controls"], null);
   } catch (error) {
-    complain("error", error);
+    complain(["controls"], error);
   }
   get("refresh").disabled = false;
 });

@@ -1,0 +1,68 @@
+"""`dpsql epsilon advise`: budgets from people and habits."""
+
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from dpsql.cli.support import epsilon_tables as tables
+from dpsql.cli.support.epsilon_options import Membership, Plot, Value
+from dpsql.cli.support.numbers import read_fraction
+from dpsql.cli.support.plot_output import draw_rule
+from dpsql.epsilon.advice import Advice, Size, Wish, advise
+from dpsql.epsilon.lines import Holder, policy_lines
+from dpsql.epsilon.plan import DAYS
+from dpsql.epsilon.promises import Promises
+from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.rule import MEMBERSHIP, VALUE
+from dpsql.policy.model import Period
+
+
+def advise_command(
+    *,
+    people: Annotated[int, typer.Option(help="How many people the data are about.")],
+    max_posterior: Annotated[
+        Fraction, typer.Option(parser=read_fraction, help="Largest acceptable probability of naming one of them.")
+    ],
+    queries_per_day: Annotated[int, typer.Option(help="How many questions a role asks a day.")],
+    period: Annotated[Period, typer.Option(help="How often the budget renews.")] = Period.NEVER,
+    stay: Annotated[
+        int | None, typer.Option(help="How many days a person stays in the data; for good unless given.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(help="How many days a budget that never renews has to last.")] = None,
+    membership: Membership = MEMBERSHIP,
+    value: Value = VALUE,
+    max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
+    rows: Annotated[int | None, typer.Option(help="How many rows are expected; one a person unless given.")] = None,
+    groups: Annotated[int, typer.Option(help="How many groups a usual question has.")] = 10,
+    role: Annotated[str, typer.Option(help="The role's name, for the configuration.")] = "analyst",
+    protects: Annotated[str, typer.Option(help="The privacy unit's name, for the configuration.")] = "person",
+    plot: Plot = None,
+) -> None:
+    """Recommend a total and a per-query ε, with the error and the risk that follow; no data are needed."""
+    if period is Period.NEVER and days is None:
+        raise typer.BadParameter("give --days, for how long the budget has to last, or the --period that it renews in")
+    lasting = DAYS[period] if days is None else days
+    try:
+        promises = Promises(people, max_posterior, membership, value)
+        size = Size(people, people if rows is None else rows, max_rows, groups)
+        advice = advise(Wish(promises, size, period, stay, queries_per_day, lasting))
+        written = policy_lines(advice.plan, Holder(role, protects, advice.per_query))
+    except BadInput as error:
+        raise typer.BadParameter(str(error)) from None
+    tables.show(*tables.advice_tables(advice), *_notes(advice), written.rstrip())
+    if plot is not None:
+        draw_rule(promises, plot)
+
+
+def _notes(advice: Advice) -> list[str]:
+    """Return what stands under the tables."""
+    doubt = advice.wish.size.doubt
+    return [
+        *([f"CHECK: {doubt}."] if doubt else []),
+        tables.binding_line(advice.plan.promises),
+        (
+            "The same question asked again within an epoch costs nothing. Roles that may collude share one total: the data "
+            "set's own budget, which never renews."
+        ),
+    ]

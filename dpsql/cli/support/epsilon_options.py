@@ -1,0 +1,29 @@
+"""The options that `dpsql epsilon risk` and `advise` share."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpsql.cli.support.numbers import read_fraction
+from dpsql.cli.support.plot_output import need_plots
+
+
+def _plot_path(path: Path | None) -> Path | None:
+    if path is not None:
+        need_plots()
+    return path
+
+
+Plot = Annotated[Path | None, typer.Option(help="Draw the risk curves into this HTML file.", callback=_plot_path)]
+Membership = Annotated[
+    Fraction,
+    typer.Option(parser=read_fraction, help='Largest acceptable answer to "is this person in the data?", from 50/50.'),
+]
+Value = Annotated[
+    Fraction,
+    typer.Option(
+        parser=read_fraction, help='Largest acceptable answer to "which of two values has this member?", from 50/50.'
+    ),
+]

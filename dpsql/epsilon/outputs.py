@@ -1,0 +1,117 @@
+"""What the usual statistics of one column pay at a noise level, and how far off they are at an ε.
+
+The gateway measures a count, or a sum, by itself; a mean as a cube of two statistics; a variance as three cells. So, with
+b = C/ε, n rows, and u the place of a value within its bounds from −1 to 1:
+
+- alone: Laplace noise, E|z| = b.
+- cube of d = 2: the largest coordinate is Gamma(d) and each is as likely the largest, so E|z| = b·(d + 1)/2, and of the
+  difference of both E = 2b. A mean μ errs by (z₁ − μ·z₀)/n, whose expectation is convex in μ, so largest at μ = ±1: 2b/n of
+  half the declared range, b/n of all of it.
+- three cells, each with noise of its own, add up to the count: E|z₁ + z₂ + z₃| = 15b/8. The mean's error is largest at its
+  ends, E|2z₁ + z₂| = 7b/3, and so is the variance's: 4b/n of (U − L)²/4, the largest variance that there can be.
+- quantiles: one of k buckets is chosen by permute-and-flip. With 95 % the chosen one is at most b·ln(20·k) rows away in
+  rank, and with fewer than twice as many rows there is mostly no answer (McKenna & Sheldon 2020; union over k buckets).
+
+Errors of means and variances hold for groups of many more rows than the noise; in smaller ones the bounds limit them.
+"""
+
+import math
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.epsilon.refusal import BadInput
+
+
+class Output(StrEnum):
+    """The kinds of answers whose price and error have a closed form."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    VARIANCE = "variance"
+    MEDIAN = "median"
+
+
+BUCKETS = 1024
+"""How many buckets a quantile is chosen from, in few groups."""
+_ODDS = 20
+
+_OF_CUBE = Fraction(1_414_214, 10**6)
+_OF_CELLS = 4 * Fraction(1_825_742, 10**6)
+"""Prices that the gateway asks at a noise level, in units of a lone count's: √2, and 4·√(10/3)."""
+
+_ERRORS: Mapping[int, Mapping[Output, Fraction]] = {
+    1: {Output.COUNT: Fraction(1), Output.SUM: Fraction(1)},
+    2: {Output.COUNT: Fraction(3, 2), Output.SUM: Fraction(3, 2), Output.AVG: Fraction(1)},
+    3: {
+        Output.COUNT: Fraction(15, 8),
+        Output.SUM: Fraction(15, 8),
+        Output.AVG: Fraction(7, 6),
+        Output.VARIANCE: Fraction(4),
+    },
+}
+"""By the number of statistics that are measured: expected errors in units of b/n, of what `share_of` says."""
+
+
+def price(outputs: frozenset[Output]) -> Fraction:
+    """Return what a statement pays in units of a lone count, `SELECT` of these outputs of one column."""
+    factors = {0: Fraction(0), 1: Fraction(1), 2: _OF_CUBE, 3: _OF_CELLS}
+    sums = factors[_measured(outputs)]
+    chosen = Fraction(Output.MEDIAN in outputs)
+    # Both parts get the same share, enough for the more demanding one.
+    return max(sums, chosen) * ((sums > 0) + chosen)
+
+
+def expected_error(
+    output: Output, epsilon: Fraction, *, contribution: int, rows: Fraction, beside: frozenset[Output] = frozenset()
+) -> float:
+    """Return the expected error at this ε as the share that `share_of` names; `beside` are the statement's other outputs.
+
+    For a median it is what 95 % of the answers do not exceed, in rank.
+    """
+    if contribution < 1 or rows <= 0 or epsilon <= 0:
+        raise BadInput("the contribution, the expected rows and ε must be positive")
+    together = beside | {output}
+    parts = (1 if together - {Output.MEDIAN} else 0) + (Output.MEDIAN in together)
+    scale = contribution * parts / (epsilon * rows)
+    if output is Output.MEDIAN:
+        return float(scale) * math.log(_ODDS * BUCKETS)
+    return float(scale * _ERRORS[_measured(together)][output])
+
+
+def share_of(output: Output) -> str:
+    """Return what an expected error is a share of."""
+    match output:
+        case Output.COUNT:
+            return "of the rows"
+        case Output.SUM:
+            return "of the largest possible sum"
+        case Output.AVG:
+            return "of the declared range"
+        case Output.VARIANCE:
+            return "of the largest possible variance"
+        case Output.MEDIAN:
+            return "of the rows, in rank, with 95 %"
+        case _:
+            assert_never(output)
+
+
+def median_epsilon(*, contribution: int, rows: Fraction) -> Fraction:
+    """Return the ε from which on a median of so many rows is answered, and not mostly NULL, rounded up."""
+    return Fraction(math.ceil(2 * contribution * math.log(_ODDS * BUCKETS) / float(rows) * 10**6), 10**6)
+
+
+def is_answered(output: Output, error: float) -> bool:
+    """Return whether an answer with this expected error says anything: a median is mostly NULL in too small groups."""
+    return error <= (0.5 if output is Output.MEDIAN else 1)
+
+
+def _measured(outputs: frozenset[Output]) -> int:
+    """Return how many statistics are measured together."""
+    if Output.VARIANCE in outputs:
+        return 3
+    if Output.AVG in outputs or {Output.COUNT, Output.SUM} <= outputs:
+        return 2
+    return 1 if outputs & {Output.COUNT, Output.SUM} else 0

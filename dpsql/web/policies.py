@@ -1,0 +1,188 @@
+"""The rule behind the page Choose: limits, beliefs, levels, lines for the configuration, and today's roles beside it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpsql.epsilon.advice import Size
+from dpsql.epsilon.belief import Belief, belief_after
+from dpsql.epsilon.levels import TARGETS, level_epsilon
+from dpsql.epsilon.lines import Holder, decimal, policy_lines
+from dpsql.epsilon.outputs import Output, expected_error, is_answered, median_epsilon, share_of
+from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.promises import Promise, Promises
+from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.standing import standing
+from dpsql.policy.model import NoiseLevel, Period, Policy, Role
+from dpsql.web.curves import Json, short
+from dpsql.web.inputs import BadField, number, one_of, share, whole
+from dpsql.web.visible import visible
+
+LEAST, MOST = Fraction(1, 10_000), Fraction(100)
+"""The ε that may be chosen."""
+POINTS = 160
+STAYS = {"days": 1, "weeks": 7, "months": 31, "years": 366, "good": None}
+"""The most days that a unit of a stay has; None is for good."""
+_LONGEST = {"days": 36_525, "weeks": 5_217, "months": 1_178, "years": 99}
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a role may ask: how noisy, and which statistics its `per_query` is to suffice for."""
+
+    level: NoiseLevel
+    outputs: frozenset[Output]
+    size: Size
+
+    def price(self, output: Output, cap: Fraction) -> Fraction:
+        """Return what a question for one statistic costs; a median what it takes not to be mostly NULL, if it is wanted."""
+        size = self.size
+        wanted = level_epsilon(self.level, [output], contribution=size.max_rows, rows=size.in_group, cap=cap)
+        if output is not Output.MEDIAN or output not in self.outputs:
+            return wanted
+        return min(max(wanted, median_epsilon(contribution=size.max_rows, rows=size.in_group)), cap)
+
+    def cap(self, each: Fraction) -> Fraction:
+        """Return the `per_query` that suffices for all of them, never more than a period's budget."""
+        return max(self.price(output, each) for output in self.outputs)
+
+
+def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
+    """Return everything that the page shows but the study.
+
+    Raises:
+        BadInput: a field makes no sense, or all of them together do not.
+    """
+    plan, question, lines = _policy(given, policy)
+    promises, now = plan.promises, plan.after(plan.periods)
+    return {
+        "limits": {promise: float(limit) for promise, limit in promises.limits().items()},
+        "binding": promises.binding(),
+        "needs": {p: float(getattr(promises, p)) for p in Promise},
+        "largest": float(promises.largest()),
+        "epsilon": float(plan.total),
+        "keeps": plan.keeps,
+        "periods": plan.periods,
+        "each": decimal(plan.each),
+        **_beliefs(now),
+        **_curves(plan),
+        "milestones": [
+            {"periods": count, "stay": count == plan.periods, "kept": _kept(promises, b), **_beliefs(b)}
+            for count, b in plan.milestones()
+        ],
+        "statistics": [_statistic(output, question, plan.each) for output in Output],
+        "targets": {level: float(TARGETS[level]) for level in NoiseLevel},
+        "doubt": question.size.doubt,
+        "yaml": lines,
+        "roles": [_standing(policy, one, plan) for one in visible(policy, role)],
+    }
+
+
+def written(given: Mapping[str, str], policy: Policy) -> str | None:
+    """Return the lines to be copied; None where the chosen ε breaks a promise. Errors are those of `rule_of`."""
+    return _policy(given, policy)[2]
+
+
+def _policy(given: Mapping[str, str], policy: Policy) -> tuple[Plan, _Question, str | None]:
+    plan = _plan(given)
+    question = _question(given, plan.promises.people)
+    holder = _holder(given, policy, question, plan)
+    return plan, question, policy_lines(plan, holder) if plan.keeps else None
+
+
+def _plan(given: Mapping[str, str]) -> Plan:
+    promises = Promises(
+        whole(given, "people", 2, 10**9), share(given, "naming"), share(given, "membership"), share(given, "value")
+    )
+    period, unit = Period(one_of(given, "period", tuple(Period))), one_of(given, "stay_unit", tuple(STAYS))
+    length = STAYS[unit]
+    days = None if length is None else length * whole(given, "stay", 1, _LONGEST[unit])
+    if days is None and period is not Period.NEVER:
+        raise BadField(
+            "period", f"who stays for good is there every {period}: let the budget never renew, or say how long"
+        )
+    return Plan.of(promises, period, days, number(given, "epsilon", LEAST, MOST) if given.get("epsilon") else None)
+
+
+def _question(given: Mapping[str, str], people: int) -> _Question:
+    level = NoiseLevel(one_of(given, "noise", tuple(NoiseLevel)))
+    outputs = frozenset(Output(word) for word in given.get("statistics", "").split(",") if word in set(Output))
+    if not outputs:
+        raise BadField("statistics", "a role must be able to ask for something: pick a statistic")
+    rows, max_rows = whole(given, "rows", 1, 10**12), whole(given, "max_rows", 1, 10**6)
+    return _Question(level, outputs, Size(people, rows, max_rows, whole(given, "groups", 1, 10**6)))
+
+
+def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan: Plan) -> Holder:
+    kind = one_of(given, "protects", tuple(sorted(policy.budgets)))
+    try:
+        return Holder(given.get("role", ""), kind, question.cap(plan.each), question.level)
+    except BadInput as error:
+        raise BadField("role", str(error)) from None
+
+
+def _statistic(output: Output, question: _Question, each: Fraction) -> Json:
+    """Return what a role with the lines below can ask of one statistic, at which error and how often."""
+    size, epsilon = question.size, question.price(output, question.cap(each))
+    error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
+    return {
+        "name": output,
+        "epsilon": float(epsilon),
+        "error": error,
+        "of": share_of(output),
+        "answered": is_answered(output, error),
+        "questions": int(each / epsilon),
+        "above_level": epsilon
+        > level_epsilon(question.level, [output], contribution=size.max_rows, rows=size.in_group, cap=None),
+    }
+
+
+def _beliefs(belief: Belief) -> Json:
+    return {
+        "spent": float(belief.epsilon),
+        "named": belief.singled_out,
+        "guess": belief.membership,
+        "valued": belief.value,
+    }
+
+
+def _kept(promises: Promises, belief: Belief) -> bool:
+    return belief.epsilon <= promises.largest()
+
+
+def _curves(plan: Plan) -> Json:
+    """Return what can be believed by total ε."""
+    limits = plan.promises.limits()
+    end = 1.15 * float(
+        max(plan.total, min(limits[Promise.NAMING], 4 * plan.promises.largest()), plan.promises.largest())
+    )
+    grid = [float(epsilon) for epsilon in np.linspace(0, end, POINTS)]
+    beliefs = [belief_after(Fraction(epsilon), plan.promises.people) for epsilon in grid]
+    return {
+        "x": short(grid),
+        "naming": short([belief.singled_out for belief in beliefs]),
+        "membership": short([belief.membership for belief in beliefs]),
+        "value": short([belief.value for belief in beliefs]),
+    }
+
+
+def _standing(policy: Policy, role: Role, plan: Plan) -> Json:
+    """Return what a role of today could cost a person, by the rule that the visitor has set."""
+    found = standing(role, policy.budgets[role.protects], plan.days)
+    belief = belief_after(found.total, plan.promises.people)
+    renewing = "" if role.budget.period is Period.NEVER else f" a {role.budget.period}"
+    return {
+        "name": role.name,
+        "budget": decimal(role.budget.total.epsilon) + renewing,
+        "periods": found.periods,
+        "by_dataset": found.by_dataset,
+        "kept": _kept(plan.promises, belief),
+        "broken": _broken(plan.promises, belief),
+        **_beliefs(belief),
+    }
+
+
+def _broken(promises: Promises, belief: Belief) -> Iterable[str]:
+    return [promise for promise, limit in promises.limits().items() if belief.epsilon > limit]

@@ -1,0 +1,179 @@
+"""The page Choose in a browser."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+Visit = Callable[..., Page]
+
+
+def test_the_largest_epsilon_that_fits(visit: Visit) -> None:
+    """The chosen ε is judged against all promises, and the button returns to the largest that keeps them."""
+    page = visit("ana", "choose")
+    expect(page.locator("#epsilon")).to_have_value("1.0986")
+    expect(page.locator("#verdict")).to_contain_text("Keeps all three promises to somebody who is there for good")
+    page.locator("#epsilon").fill("3")
+    expect(page.locator("#verdict")).to_contain_text("Too much: it breaks membership and value")
+    expect(page.locator("#verdict")).to_contain_text("The largest that fits is 1.0986")
+    page.get_by_role("button", name="Use the largest that fits").click()
+    expect(page.locator("#verdict")).to_contain_text("Keeps all three promises")
+
+
+def test_a_daily_renewal_is_judged_after_the_whole_stay(visit: Visit) -> None:
+    """30 days touch 31: the budget is divided, the table is open, and twice the stay is marked as too much."""
+    page = visit("ana", "choose")
+    page.locator("#stay_unit").select_option("days")
+    page.locator("#stay").fill("30")
+    page.locator("#period").select_option("day")
+    expect(page.locator("#each")).to_have_text("0.035438")
+    expect(page.locator("#verdict")).to_contain_text("Keeps all three promises to somebody who is there for 30 days")
+    stay = page.locator("#milestones tr", has_text="31 days: the stay")
+    expect(stay).to_be_visible()
+    expect(stay).to_contain_text("90 %")
+    expect(page.locator("#milestones tr.bad")).to_contain_text("62: twice the stay")
+    expect(page.locator("#yaml")).to_contain_text("budget: {epsilon: 0.035438, period: day}")
+
+
+def test_who_stays_for_good_gets_no_renewing_budget(visit: Visit, complaints: list[str]) -> None:
+    """And the page says what to do, beside the field."""
+    page = visit("ana", "choose")
+    page.locator("#period").select_option("day")
+    expect(page.locator("#promises-error")).to_contain_text("say how long")
+    assert page.locator("#period").get_attribute("aria-invalid") == "true"
+    expect(page.locator("#yaml")).to_be_empty()
+    complaints.clear()
+
+
+def test_a_guess_of_a_value_is_a_promise_of_its_own(visit: Visit) -> None:
+    """90 % at the usual total; a stricter promise binds and halves the ε."""
+    page = visit("ana", "choose")
+    expect(page.locator("#valued")).to_have_text("90 %")
+    expect(page.locator("#valued-note")).to_contain_text("this one binds")
+    page.locator("#value").fill("3/4")
+    expect(page.locator("#verdict")).to_contain_text("breaks value")
+    page.get_by_role("button", name="Use the largest that fits").click()
+    expect(page.locator("#epsilon")).to_have_value("0.5493")
+
+
+def test_the_promise_that_binds_is_named(visit: Visit) -> None:
+    """With ten thousand people naming does not; with ten it does."""
+    page = visit("ana", "choose")
+    expect(page.locator("#verdict")).to_contain_text("What binds: membership and value. People do not decide here")
+    page.locator("#people").fill("10")
+    page.get_by_role("button", name="Use the largest that fits").click()
+    expect(page.locator("#verdict")).to_contain_text("What binds: naming.")
+
+
+def test_what_each_statistic_costs_is_shown(visit: Visit) -> None:
+    """A variance costs more than a count, errors say of what they are a share, and a tick raises `per_query`."""
+    page = visit("ana", "choose")
+    cell = page.locator
+    expect(cell("[data-output=avg] [data-cell=error]")).to_contain_text("of the declared range")
+    expect(cell("[data-output=count] [data-cell=questions]")).to_have_text("82")
+    expect(cell("[data-output=variance] [data-cell=questions]")).to_have_text("11")
+    expect(cell("[data-output=median] [data-cell=error]")).to_contain_text("mostly NULL")
+    page.get_by_label("VARIANCE").uncheck()
+    expect(page.locator("#yaml")).to_contain_text("per_query: {noise: medium, epsilon: 0.0188561}")
+    page.get_by_label("MEDIAN").check()
+    expect(cell("[data-output=median] [data-cell=error]")).to_contain_text("SET dpsql.epsilon")
+
+
+def test_the_copied_lines_have_the_data_sets_own_budget(visit: Visit) -> None:
+    """What is on the clipboard is what is shown, with the level that was picked."""
+    page = visit("ana", "choose", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_text("high", exact=False).first.click()
+    expect(page.locator("#yaml")).to_contain_text("noise: high")
+    expect(page.locator("#yaml")).to_contain_text("budget:\n  passenger: {epsilon: 1.0986}")
+    page.get_by_role("button", name="Copy as YAML").click()
+    expect(page.locator("#copied")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#yaml").text_content()
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "form", "message"),
+    [
+        ("membership", "0.01", "promises", "membership must be from 0.1 to 99.9 %, or a fraction like 1/3"),
+        ("naming", "many", "promises", "naming must be"),
+        ("people", "", "promises", "people must be a number"),
+        ("rows", "0", "quality", "rows must be a number from 1"),
+        ("role", "x y", "writing", "role must be a name"),
+    ],
+)
+def test_nothing_green_stands_beside_an_error(
+    visit: Visit, complaints: list[str], field: str, typed: str, form: str, message: str
+) -> None:
+    """The message is in the form of the field; verdict, numbers and lines are gone until it is mended."""
+    page = visit("ana", "choose")
+    before = page.locator(f"#{field}").input_value()
+    page.locator(f"#{field}").fill(typed)
+    expect(page.locator(f"#{form}-error")).to_contain_text(message)
+    for name in ("verdict", "yaml", "named-note"):
+        expect(page.locator(f"#{name}")).to_be_empty()
+    for name in ("each", "named", "guess", "valued"):
+        expect(page.locator(f"#{name}")).to_have_text("–")
+        expect(page.locator(f"#{name}")).to_have_class("")
+    expect(page.get_by_role("button", name="Copy as YAML")).to_be_disabled()
+    assert page.locator("#milestones tbody tr, #roles tbody tr, #rule-chart path[data-name]").count() == 0
+    page.locator(f"#{field}").fill(before)
+    expect(page.locator(f"#{form}-error")).to_be_hidden()
+    expect(page.locator("#verdict")).to_contain_text("Keeps all three promises")
+    assert all("400" in complaint for complaint in complaints)
+    complaints.clear()
+
+
+def test_more_rows_than_people_can_have_are_questioned(visit: Visit) -> None:
+    """With the numbers that do not go together."""
+    page = visit("ana", "choose")
+    expect(page.locator("#doubt")).to_be_hidden()
+    page.locator("#rows").fill("1000000")
+    expect(page.locator("#doubt")).to_contain_text("10,000 people with at most 2 rows each have at most 20,000 rows")
+
+
+def test_nearly_certain_is_not_called_certain(visit: Visit) -> None:
+    """ε = 5 makes a guess of a value 99.9955 %."""
+    page = visit("ana", "choose")
+    page.locator("#epsilon").fill("5")
+    expect(page.locator("#valued")).to_have_text("99.9955 %")
+    page.locator("#epsilon").fill("50")
+    expect(page.locator("#valued")).to_have_text("> 99.9999 %")
+
+
+def test_a_third_is_a_third(visit: Visit) -> None:
+    """The study's ε is .43172, which a requirement of 33.3 % would not give."""
+    page = visit("ana", "choose")
+    expect(page.locator("#tight-note")).to_have_text("requirement met for ε ≤ 0.43172")
+    page.locator("#study_risk").fill("33.3 %")
+    expect(page.locator("#tight-note")).to_have_text("requirement met for ε ≤ 0.430119")
+
+
+def test_todays_roles_are_shown_by_the_same_promises(visit: Visit) -> None:
+    """An owner sees all, and a role itself."""
+    page = visit("olga", "choose")
+    expect(page.locator("#roles tbody tr")).to_have_count(3)
+    expect(page.locator("#roles tbody tr", has_text="analyst")).to_contain_text("broken: naming, membership, value")
+    expect(visit("tess", "choose").locator("#roles tbody tr")).to_have_count(1)
+
+
+def test_the_curves_and_the_chosen_epsilon_are_drawn(visit: Visit) -> None:
+    """Upper and tight bound, the requirement, and a line at ε that moves with the slider."""
+    page = visit("ana", "choose")
+    chart = page.locator("#study-chart")
+    for name in ("upper", "tight"):
+        expect(chart.locator(f"path[data-name={name}]")).to_have_count(1)
+    expect(chart.locator("path.need")).to_have_count(1)
+    before = chart.locator("path.chosen").get_attribute("d")
+    page.get_by_label("ε of the answer, slider").press("PageDown")
+    expect(chart.locator("path.chosen")).not_to_have_attribute("d", before or "")
+
+
+def test_a_mistake_of_the_study_is_explained_beside_its_fields(visit: Visit, complaints: list[str]) -> None:
+    """And its numbers go away until it is corrected."""
+    page = visit("ana", "choose")
+    page.locator("#values").fill("1, 2, three")
+    expect(page.locator("#study-error")).to_contain_text("each value must be a number")
+    expect(page.locator("#tight")).to_have_text("–")
+    page.locator("#values").fill("1, 2, 3, 4")
+    expect(page.locator("#study-error")).to_be_hidden()
+    assert all("400" in complaint for complaint in complaints)
+    complaints.clear()
