@@ -15,7 +15,7 @@
     ├── UndefinedParameter 42P02 a parameter in a statement that takes none
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
-    ├── ShuttingDown      57P01  dpsql stops
+    ├── ShuttingDown      57P01  dpsql stops, or reads another configuration
     ├── EngineAway        08001  the engine can't be reached: fixed text, nothing is charged
     ├── EngineNotReady    57P03  it does not take the measurement: fixed text, nothing is charged
     ├── LedgerFull        53100  the ledger's disk is full: fixed text
@@ -120,7 +120,7 @@ class TooManyClients(DpsqlError, sqlstate="53300"):
 
 
 class ShuttingDown(DpsqlError, sqlstate="57P01"):
-    """dpsql stops, and this connection with it."""
+    """dpsql stops, or what it serves or whom has changed, and this connection ends."""
 
 
 class _FixedError(DpsqlError, sqlstate="XX000"):

@@ -5,7 +5,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,8 +13,11 @@ from functools import partial
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
+import psycopg
+
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.assembly import entries_of, roles_of, rows_of, start_shadow
 from dpsql.books import open_ledger
 from dpsql.descriptors import Shares, most
 from dpsql.engines.base import Engine
@@ -23,12 +26,10 @@ from dpsql.errors import ConfigError
 from dpsql.gateway.gateway import Deps, Gateway
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.readiness import Readiness
-from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
+from dpsql.policy.config import Config
 from dpsql.policy.load import load
-from dpsql.policy.model import Table
 from dpsql.question import Settings
 from dpsql.rewrite.ir.evaluator import Oracle
-from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
@@ -40,8 +41,8 @@ from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
 from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.server import farewell
 from dpsql.wire.server.listener import Listener
-from dpsql.wire.server.registry import UserEntry
 from dpsql.wire.server.tls import context_of
 
 _LOG = logging.getLogger("dpsql.server")
@@ -114,13 +115,13 @@ class Server:
     async def reload(self) -> None:
         """Read the configuration's file again: its policy, roles and users count from now on.
 
-        Sessions end only where tables, rights or users changed; who is logged in and has asked nothing stays. Data that
-        were replaced are opened as they are now.
+        Sessions end only where tables changed, and those of users who are no more, or have another role or password; who is
+        logged in and has asked nothing stays. Data that were replaced are opened as they are now.
 
         Raises:
             ConfigError: it can't be used, or something else in it changed; everything stays as it was.
         """
-        new, old = load(self._config.file), self._config
+        new, old = await self._apart(load, self._config.file), self._config
         kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
@@ -137,19 +138,22 @@ class Server:
         if old_engine is not engine:
             # What runs on it may end.
             old_engine.close()
+        await self._listener.dismiss()
+        await self._apart(self._drop_roles)
         if self._pages is not None:
-            await self._pages.stop()
-            await self._open_pages()
+            await self._pages.change(self._site())
 
     async def _move(self, new: Config, engine: Engine) -> None:
         """Serve what the new configuration says; where that fails, the shadow is made again as the old one says."""
         public = await self._apart(read_public, new.policy, engine)
-        if await self._apart(self._must_build, new, public):
+        contents = self._contents(new, public)
+        needed = await self._apart(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
+        if needed is build.Change.ANEW:
             self._whole = False
-            await self._listener.begin_move()
+            await self._listener.begin_move(farewell.reconfigured())
         gateway = await self._apart(self._furnished, new, public, engine)
         self._config, self._public, self._engine = new, public, engine
-        self._listener.end_move(gateway, _entries(new))
+        self._listener.end_move(gateway, entries_of(new))
         self._whole = True
 
     async def _start(self) -> None:
@@ -160,7 +164,7 @@ class Server:
         self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)
         self._stack.callback(self._keeper.shutdown)
-        self._shadow = await self._apart(_start_shadow, config)
+        self._shadow = await self._apart(start_shadow, config)
         self._stack.callback(self._shadow.stop)
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
@@ -171,8 +175,12 @@ class Server:
         self._stack.push_async_callback(self._close_pages)
         await self._open_pages()
 
-    def _must_build(self, config: Config, public: Public) -> bool:
-        return not build.is_current(self._shadow, config.policy, _roles(config), epoch=self._contents(config, public))
+    def _drop_roles(self) -> None:
+        """Forget users that are no more; if that fails they can't log in all the same, and the next time will do."""
+        try:
+            build.dismiss(self._shadow, self._config.policy, roles_of(self._config))
+        except psycopg.Error:
+            _LOG.exception("the shadow still has roles of users that are no more")
 
     def _contents(self, config: Config, public: Public) -> str:
         """Return what the shadow's tables are made of beside the policy: the epoch, and the public rows as they are now."""
@@ -183,7 +191,7 @@ class Server:
         """Make the shadow's database, if it is not there, and a gateway beside it."""
         policy, session = config.policy, self._oracle
         epoch = self._contents(config, public)
-        build.ensure(self._shadow, policy, _roles(config), _rows(public), epoch=epoch)
+        build.ensure(self._shadow, policy, roles_of(config), rows_of(public), epoch=epoch)
 
         def oracle(settings: Settings) -> Oracle:
             return ShadowOracle(session, settings)
@@ -196,7 +204,7 @@ class Server:
         listener = Listener(
             gateway,
             self._shadow.address,
-            _entries(config),
+            entries_of(config),
             config.policy.dataset,
             config.listen.host,
             config.listen.port,
@@ -226,12 +234,12 @@ class Server:
             return
         _LOG.error("the shadow died or was left half made, and is made again")
         self._whole = False
-        await self._listener.begin_move(0)
+        await self._listener.begin_move(farewell.shadow_ended(), 0)
         if not self._shadow.alive:
             await self._apart(self._shadow.revive)
         # Of the public rows as they were read: the engine may be away.
         gateway = await self._apart(self._furnished, self._config, self._public, self._engine)
-        self._listener.end_move(gateway, _entries(self._config))
+        self._listener.end_move(gateway, entries_of(self._config))
         self._whole = True
         _LOG.warning("the shadow serves again")
 
@@ -240,16 +248,20 @@ class Server:
         return await asyncio.get_running_loop().run_in_executor(self._keeper, partial(work, *args, **kwargs))
 
     async def _open_pages(self) -> None:
-        config = self._config
-        if config.web is None:
+        web = self._config.web
+        if web is None:
             return
+        pages = Pages(web, self._site(), most=self._shares.pages, tls=context_of(web.tls))
+        await pages.start()
+        self._pages = pages
+
+    def _site(self) -> Site:
+        """Return what the pages are made from now."""
+        config = self._config
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None)
         clock = time.monotonic
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
-        site = Site(config.policy, _roles(config), server.connect, self._ledger, os.urandom, clock, trouble)
-        pages = Pages(config.web, site, most=self._shares.pages, tls=context_of(config.web.tls))
-        await pages.start()
-        self._pages = pages
+        return Site(config.policy, roles_of(config), server.connect, self._ledger, os.urandom, clock, trouble)
 
     def _close_engine(self) -> None:
         self._engine.close()
@@ -257,33 +269,3 @@ class Server:
     async def _close_pages(self) -> None:
         if self._pages is not None:
             await self._pages.stop()
-
-
-def _roles(config: Config) -> Mapping[str, str]:
-    return {user.name: user.role for user in config.users.values()}
-
-
-def _entries(config: Config) -> Mapping[str, UserEntry]:
-    return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
-
-
-def _start_shadow(config: Config) -> Postgres:
-    match config.shadow:
-        case EmbeddedShadow(directory=directory, account=account, sandbox=need):
-            sandbox = Sandbox.as_needed(need)
-            if not sandbox.is_whole:
-                _LOG.warning("the sandbox is not whole: %s", sandbox)
-            return Postgres.start(directory, account=account, sandbox=sandbox)
-        case PostgresServer():
-            raise ConfigError("a shadow on another server is not supported yet; use shadow: {directory: …}")
-
-
-def _rows(public: Public) -> build.Rows:
-    def rows(table: Table) -> Iterable[tuple[str | None, ...]]:
-        columns: Mapping[str, Iterable[str | None]] = {
-            name: [None if v is None else format_value(v, table.columns[name].type) for v in values]
-            for name, values in public.rows[table.name].items()
-        }
-        return zip(*columns.values(), strict=True)
-
-    return rows

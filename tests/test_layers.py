@@ -14,6 +14,7 @@ ORDER = (
     frozenset({"dpsql"}),
     frozenset({"local"}),
     frozenset({"server"}),
+    frozenset({"assembly"}),
     frozenset({"web"}),
     frozenset({"plots"}),
     frozenset({"wire"}),

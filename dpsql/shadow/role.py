@@ -4,7 +4,7 @@ PostgreSQL grants much to PUBLIC. What could sleep, lock, notify, read files or 
 away by name; `tests/shadow/test_role.py` tries each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from psycopg import Connection
 from psycopg.sql import SQL, Identifier
@@ -44,6 +44,11 @@ _ALLOWED_NAMES = (
     "pg_terminate_backend",
 )
 
+_PATIENCE = 10_000  # milliseconds for a session to end
+_END = """
+SELECT pg_catalog.pg_terminate_backend(pid, %s) FROM pg_catalog.pg_stat_get_activity(NULL)
+ WHERE usesysid = (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = %s)
+"""
 _REVOKE = """
 DO $$ DECLARE found regprocedure; BEGIN
   FOR found IN SELECT oid::regprocedure FROM pg_catalog.pg_proc
@@ -57,24 +62,60 @@ END $$
 def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
     """Make the cluster's roles exactly these users', whoever was there before; connected to any of its databases.
 
-    All log in with the owner's secret, which only dpsql knows.
+    Raises:
+        ConfigError: for a user's name that can't be a role.
+    """
+    _check(users)
+    for name in _names(connection):
+        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+    connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(CLIENTS)))
+    connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(CLIENTS)))
+    _add(connection, (ORACLE, *users))
+
+
+def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
+    """Make the roles of users that are new, and grant each what their role may read now; in the data set's database.
+
+    Those of others stay, until `drop_others`.
 
     Raises:
         ConfigError: for a user's name that can't be a role.
     """
-    for (name,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper").fetchall():
+    _check(users)
+    known = _names(connection)
+    _add(connection, [user for user in users if user not in known])
+    for user in users:
+        connection.execute(SQL("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {}").format(Identifier(user)))
+    _grant(connection, policy, users)
+
+
+def drop_others(connection: Connection, users: Mapping[str, str]) -> None:
+    """End the sessions and the roles of whoever is not among these users; in the data set's database, in autocommit."""
+    for name in _names(connection) - {ORACLE, *users}:
+        connection.execute(_END, (_PATIENCE, name))
+        connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
         connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
-    connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(CLIENTS)))
-    connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(CLIENTS)))
+
+
+def _check(users: Iterable[str]) -> None:
     for user in users:
         if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, "public", "none", ""):
             raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
+
+
+def _names(connection: Connection) -> set[str]:
+    found = connection.execute("SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper").fetchall()
+    return {name for (name,) in found}
+
+
+def _add(connection: Connection, names: Iterable[str]) -> None:
+    """Make roles that all log in with the owner's secret, which only dpsql knows."""
     ((verifier,),) = connection.execute("SELECT rolpassword FROM pg_authid WHERE rolname = %s", (OWNER,)).fetchall()
-    for user in (ORACLE, *users):
+    for name in names:
         made = SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
-        connection.execute(made.format(Identifier(user), verifier))
-        if user != ORACLE:
-            connection.execute(SQL("GRANT {} TO {}").format(Identifier(CLIENTS), Identifier(user)))
+        connection.execute(made.format(Identifier(name), verifier))
+        if name != ORACLE:
+            connection.execute(SQL("GRANT {} TO {}").format(Identifier(CLIENTS), Identifier(name)))
 
 
 def close_databases(connection: Connection, database: str) -> None:
@@ -105,6 +146,12 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     for table in policy.tables.values():
         if table.public:
             connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), both))
+    _grant(connection, policy, users)
+
+
+def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
+    """Grant each user the protected tables of their role."""
+    for table in policy.tables.values():
         for user, role in users.items():
             if not table.public and _may_use(policy.roles[role], table.name):
                 name = Identifier("public", table.name)

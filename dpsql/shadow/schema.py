@@ -38,7 +38,6 @@ def create_tables(connection: Connection, policy: Policy, rows: Rows) -> None:
     public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
     for table in public_first:
         connection.execute(_create(table, policy))
-        _comment(connection, table)
     # Replica mode skips the triggers of foreign keys: the dummy row points nowhere.
     connection.execute("SET session_replication_role = replica")
     for table in public_first:
@@ -49,12 +48,32 @@ def create_tables(connection: Connection, policy: Policy, rows: Rows) -> None:
     connection.execute("RESET session_replication_role")
 
 
-def describe_columns(connection: Connection, policy: Policy) -> None:
-    """Fill `dpsql.declared`, behind the view `dpsql.columns`, from the policy."""
+def refill(connection: Connection, policy: Policy, rows: Rows) -> None:
+    """Put other rows into the public tables; whoever reads them meanwhile sees the old ones."""
+    connection.execute("SET LOCAL session_replication_role = replica")
+    for table in policy.tables.values():
+        if table.public:
+            connection.execute(SQL("DELETE FROM {}").format(Identifier("public", table.name)))
+            _fill(connection, table, rows(table))
+
+
+def describe(connection: Connection, policy: Policy) -> None:
+    """Write the comments, and `dpsql.declared` behind the view `dpsql.columns`, from the policy."""
+    for table in policy.tables.values():
+        _comment(connection, table)
+    connection.execute("DELETE FROM dpsql.declared")
     with connection.cursor().copy("COPY dpsql.declared FROM STDIN") as copy:
         for table in policy.tables.values():
             for place, column in enumerate(table.columns.values(), start=1):
                 copy.write_row(_declared(table, place, column))
+
+
+def words(policy: Policy) -> list[object]:
+    """Return what `describe` writes."""
+    return [
+        (table.description, [_declared(table, 0, column) for column in table.columns.values()])
+        for _, table in sorted(policy.tables.items())
+    ]
 
 
 def _create(table: Table, policy: Policy) -> Composed:
@@ -79,13 +98,12 @@ def _definitions(table: Table, policy: Policy) -> Iterator[Composable]:
 
 
 def _comment(connection: Connection, table: Table) -> None:
+    """Write a table's comments; one without a description has none."""
     name = Identifier("public", table.name)
-    if table.description:
-        connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(table.description)))
+    connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(table.description or None)))
     for column in table.columns.values():
-        if column.description:
-            where = Identifier("public", table.name, column.name)
-            connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description)))
+        where = Identifier("public", table.name, column.name)
+        connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description or None)))
 
 
 def _fill(connection: Connection, table: Table, rows: Iterable[Row]) -> None:

@@ -27,8 +27,8 @@ Closed = Callable[[Request, Rooms, Visitor], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(site: Site) -> tuple[ASGIApp, Sessions]:
-    """Return the application, and who is logged in to it."""
+def make_app(site: Site) -> tuple[ASGIApp, Rooms]:
+    """Return the application, and what its pages share."""
     sessions = Sessions(site.clock)
     rooms = Rooms(site, sessions, Attempts(site.clock))
     cookie = Middleware(
@@ -45,7 +45,7 @@ def make_app(site: Site) -> tuple[ASGIApp, Sessions]:
         exception_handlers={HTTPException: _unhappy, ClientDisconnect: _unheard, 500: _broken},
     )
     # Around everything, also around what Starlette answers when an endpoint breaks.
-    return SafeHeaders(app, secure=site.secure), sessions
+    return SafeHeaders(app, secure=site.secure), rooms
 
 
 def _routes(rooms: Rooms) -> list[Route | Mount]:

@@ -17,11 +17,12 @@ HERE = Path(__file__).parent
 _TEMPLATES = Jinja2Templates(HERE / "templates")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rooms:
     """The shared state of all pages of one server."""
 
     site: Site
+    """Another one after the configuration was read again."""
     sessions: Sessions
     attempts: Attempts
 

@@ -77,6 +77,14 @@ class Sessions:
             return False
         return bool(key) and secrets.compare_digest(str(key), str(request.session.get(_KEY, "")))
 
+    async def change(self, site: Site) -> None:
+        """Give every visitor the role that they have now, and log out whoever is no user any more."""
+        for key, visitor in tuple(self._visitors.items()):
+            if visitor.user in site.roles:
+                visitor.role = site.role(visitor.user)
+            else:
+                await self._end(key)
+
     async def close(self) -> None:
         """Log everybody out."""
         while self._visitors:
@@ -87,13 +95,19 @@ class Sessions:
         """Each visit holds a connection, and the server allows a user only so many."""
         theirs = sorted((v.seen, key) for key, v in self._visitors.items() if v.user == user)
         for _, key in theirs[: max(len(theirs) - MOST + 1, 0)]:
-            await self._visitors.pop(key).client.close()
+            await self._end(key)
 
     async def _sweep(self) -> None:
         now = self.clock()
         late = [key for key, v in self._visitors.items() if v.seen + IDLE < now or v.began + LONGEST < now]
         for key in late:
-            await self._visitors.pop(key).client.close()
+            await self._end(key)
+
+    async def _end(self, key: str) -> None:
+        """Log a visitor out, unless somebody was faster."""
+        visitor = self._visitors.pop(key, None)
+        if visitor is not None:
+            await visitor.client.close()
 
     def _signer(self) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self.secret, salt="dpsql.form")

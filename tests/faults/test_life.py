@@ -1,46 +1,23 @@
 """dpsql in a process of its own: stopped, killed, told to read its configuration again, and left without its shadow."""
 
 import os
-import shutil
 import signal
 import socket
 import sqlite3
-import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from dpsql.wire.protocol.scram import Verifier
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
-from tests.clients.site import Site, configure, serving
+from tests.clients.site import Site, serving
+from tests.faults.controls import line, signal_to
 from tests.support.processes import children
 
 linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
-
-
-@pytest.fixture
-def config() -> Iterator[Path]:
-    """Give a configuration in a directory that the shadow's account can enter."""
-    directory = Path(tempfile.mkdtemp(prefix="dpsql-faults-"))
-    directory.chmod(0o711)
-    yield configure(directory)
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def _signal(site: Site, number: signal.Signals) -> None:
-    assert site.process is not None
-    site.process.send_signal(number)
-
-
-def _line(site: Site) -> str:
-    assert site.process is not None
-    assert site.process.stdout is not None
-    return site.process.stdout.readline()
 
 
 def _shadow(site: Site) -> int:
@@ -58,7 +35,7 @@ def test_stop_is_told_to_idle_clients(config: Path) -> None:
     """At SIGTERM an idle client hears why it is hung up on, and the server exits as it should."""
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
         connection.execute("SELECT 1")
-        _signal(site, signal.SIGTERM)
+        signal_to(site, signal.SIGTERM)
         assert site.process is not None
         assert site.process.wait(30) == 0
         with socket.socket(fileno=os.dup(connection.fileno())) as raw:
@@ -70,7 +47,7 @@ def test_kill_loses_nothing_that_was_paid(config: Path) -> None:
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
         answer = connection.execute(GROUPED.encode()).fetchall()
         spent = _spent(connection)
-        _signal(site, signal.SIGKILL)
+        signal_to(site, signal.SIGKILL)
         with pytest.raises(psycopg.OperationalError):
             connection.execute("SELECT 1")
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
@@ -92,53 +69,13 @@ def test_dead_shadow_is_replaced(config: Path) -> None:
                 busy.execute("SELECT 1")
 
 
-def _write(config: Path, old: str, new: str) -> None:
-    text = config.read_text()
-    assert old in text
-    config.write_text(text.replace(old, new))
-
-
-def test_hangup_reloads_users_and_policy(config: Path) -> None:
-    """New users come in, removed ones do not, an idle client stays, and the policy's new bounds count."""
-    schemas = config.parent / "schemas"
-    shutil.copytree(Path(__file__).parent.parent.parent / "schemas", schemas)
-    _write(config, str(Path(__file__).parent.parent.parent / "schemas"), "schemas/")
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
-        asked.execute("SELECT 1")
-        with psycopg.connect(site.dsn, autocommit=True) as idle:
-            _write(config, "users:\n", f'users:\n  bob: {{role: analyst, password: "{Verifier.of("new")}"}}\n')
-            _write(schemas / "trips.yaml", "metered fare in dollars", "what the meter said")
-            _signal(site, signal.SIGHUP)
-            assert _line(site) == "reloaded\n"
-            assert "what the meter said" in str(idle.execute("SELECT description FROM dpsql.columns").fetchall())
-            assert idle.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-        with pytest.raises(psycopg.OperationalError):
-            asked.execute("SELECT 1")
-        with psycopg.connect(site.dsn.replace("ana", "bob").replace("a pass:word", "new")) as bob:
-            assert bob.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-
-
-def test_new_password_counts_without_an_interruption(config: Path) -> None:
-    """Where nothing in the shadow changes no session ends."""
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
-        asked.execute("CREATE TEMP TABLE kept AS SELECT 1")
-        written = next(line for line in config.read_text().splitlines() if "ana:" in line)
-        _write(config, written, f'  ana: {{role: analyst, password: "{Verifier.of("new")}"}}')
-        _signal(site, signal.SIGHUP)
-        assert _line(site) == "reloaded\n"
-        assert asked.execute("TABLE kept").fetchall() == [(1,)]
-        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-            psycopg.connect(site.dsn)
-        psycopg.connect(site.dsn.replace("a pass:word", "new")).close()
-
-
 def test_mistake_in_a_reload_changes_nothing(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The operator reads what is wrong, and the old configuration goes on."""
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
         asked.execute("SELECT 1")
         good = config.read_text()
         config.write_text(good.replace("role: analyst", "role: nobody"))
-        _signal(site, signal.SIGHUP)
+        signal_to(site, signal.SIGHUP)
         while not (said := capfd.readouterr().err):
             assert asked.execute("SELECT 1").fetchone() == (1,)
         assert "not reloaded" in said
@@ -191,17 +128,17 @@ def test_a_hangup_that_fails_is_not_the_last_that_is_heard(config: Path, capfd: 
         connection.execute("SELECT 1")
         good = config.read_text()
         config.unlink()
-        _signal(site, signal.SIGHUP)
+        signal_to(site, signal.SIGHUP)
         _said(capfd, "not reloaded")
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
         config.write_text(good)
-        _signal(site, signal.SIGHUP)
-        assert _line(site) == "reloaded\n"
+        signal_to(site, signal.SIGHUP)
+        assert line(site) == "reloaded\n"
 
 
 def test_a_hangup_while_it_starts_ends_nothing(config: Path) -> None:
     """It is heard as soon as there is something to read again."""
     with serving(config, at_once=signal.SIGHUP) as site:
-        assert _line(site) == "reloaded\n"
+        assert line(site) == "reloaded\n"
         with psycopg.connect(site.dsn, autocommit=True) as connection:
             assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT

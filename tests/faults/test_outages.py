@@ -1,8 +1,6 @@
 """The engine stopped, permissions revoked, tables altered, files replaced: nothing is charged, and all comes back."""
 
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +17,6 @@ from tests.clients.site import Site, configure, serving
 TRIES = 10
 ANOTHER = "SELECT count(*) FROM trips WHERE fare > 20"
 FILE = "engine: {kind: duckdb, database: taxi.duckdb}"
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """Give a directory that the shadow's account can enter."""
-    made = Path(tempfile.mkdtemp(prefix="dpsql-outage-"))
-    made.chmod(0o711)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 import http.client
 import resource
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -15,7 +13,7 @@ import pytest
 
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
-from tests.clients.site import Site, configure, serving
+from tests.clients.site import Site, serving
 from tests.support.processes import descriptors, seconds_worked
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="reads /proc")
@@ -28,14 +26,10 @@ WATCHED = 3.0
 
 
 @pytest.fixture
-def config() -> Iterator[Path]:
-    """Give a configuration with pages, in a directory that the shadow's account can enter."""
-    directory = Path(tempfile.mkdtemp(prefix="dpsql-strangers-"))
-    directory.chmod(0o711)
-    written = configure(directory)
-    written.write_text(written.read_text() + "web: {host: 127.0.0.1, port: 0}\n")
-    yield written
-    shutil.rmtree(directory, ignore_errors=True)
+def with_pages(config: Path) -> Path:
+    """Give a configuration with pages."""
+    config.write_text(config.read_text() + "web: {host: 127.0.0.1, port: 0}\n")
+    return config
 
 
 def _pages(site: Site) -> int:
@@ -71,9 +65,9 @@ def _shown(site: Site) -> int:
         return connection.getresponse().status
 
 
-def test_silent_strangers_keep_nobody_out(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_silent_strangers_keep_nobody_out(with_pages: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Users come in by both doors, and have all their seats; the server hardly works, and says little."""
-    with serving(config, before=LIMIT) as site, psycopg.connect(site.dsn, autocommit=True) as before:
+    with serving(with_pages, before=LIMIT) as site, psycopg.connect(site.dsn, autocommit=True) as before:
         before.execute("SELECT 1")
         with _silent(site.port, _pages(site)), ExitStack() as sessions:
             worked = seconds_worked(_pid(site))
@@ -91,9 +85,9 @@ def test_silent_strangers_keep_nobody_out(config: Path, capfd: pytest.CaptureFix
     assert len(capfd.readouterr().err.splitlines()) < 10
 
 
-def test_no_descriptor_left_is_waited_for(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_descriptor_left_is_waited_for(with_pages: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """While there is none the server pauses and says so once; when there are some whoever waited is served."""
-    with serving(config, before=LIMIT) as site:
+    with serving(with_pages, before=LIMIT) as site:
         pid = _pid(site)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid), 1024))
         with _silent(site.port, _pages(site), count=BACKLOG):
@@ -109,9 +103,9 @@ def test_no_descriptor_left_is_waited_for(config: Path, capfd: pytest.CaptureFix
     assert len(said.splitlines()) < 10
 
 
-def test_too_few_descriptors_are_told(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_too_few_descriptors_are_told(with_pages: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Whoever starts dpsql hears which limit to raise, and nothing has been started."""
     few = LIMIT.replace("1024", "200")
-    with pytest.raises(AssertionError, match="did not start"), serving(config, before=few):
+    with pytest.raises(AssertionError, match="did not start"), serving(with_pages, before=few):
         pass
     assert "may have 200 files and connections open, and needs 256" in capfd.readouterr().err

@@ -2,8 +2,6 @@
 
 import asyncio
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -20,15 +18,6 @@ pytestmark = [
 ]
 USERS, CLIENTS = 20, 1_000
 CERTIFICATES = Path(__file__).parent.parent / "wire"
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """Give a directory that the shadow's account can enter."""
-    directory = Path(tempfile.mkdtemp(prefix="dpsql-thousand-"))
-    directory.chmod(0o711)
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _many_users(config: Path) -> None:

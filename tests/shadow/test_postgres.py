@@ -6,15 +6,19 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, Role, Table
 from dpsql.shadow import binaries
 from dpsql.shadow.account import Account
-from dpsql.shadow.build import ensure
+from dpsql.shadow.build import Change, change, ensure
 from dpsql.shadow.postgres import Postgres
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
@@ -94,8 +98,32 @@ def test_long_path_gets_a_short_socket(shadow_directory: Path) -> None:
 
 
 def test_same_policy_is_built_once(shadow: Postgres) -> None:
-    """The stamp tells that nothing is to do, and that something is."""
-    assert not ensure(shadow, POLICY, USERS, zone_rows)
+    """The stamps tell that nothing is to do."""
+    assert ensure(shadow, POLICY, USERS, zone_rows) is Change.NONE
+
+
+def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> None:
+    """Others make the database anew; so does another order of columns."""
+    trips = POLICY.tables["trips"]
+
+    def needed(table: Table = trips, users: Mapping[str, str] = USERS, epoch: str = "", **roles: Role) -> Change:
+        policy = replace(POLICY, tables={**POLICY.tables, "trips": table}, roles={**POLICY.roles, **roles})
+        return change(shadow, policy, users, epoch=epoch)
+
+    def with_column(column: Column) -> Table:
+        return replace(trips, columns={**trips.columns, column.name: column})
+
+    fare, guest = trips.columns["fare"], POLICY.roles["guest"]
+    assert needed(replace(trips, description="other words")) is Change.IN_PLACE
+    assert needed(with_column(replace(fare, description="other words"))) is Change.IN_PLACE
+    assert needed(with_column(replace(fare, bounds=Interval.of(0, 7)))) is Change.IN_PLACE
+    assert needed(users={**USERS, "new": "guest"}) is Change.IN_PLACE
+    assert needed(guest=replace(guest, tables=frozenset())) is Change.IN_PLACE
+    assert needed(epoch="another") is Change.IN_PLACE
+    assert needed(with_column(replace(fare, declared="numeric(12,2)"))) is Change.ANEW
+    assert needed(with_column(replace(fare, nullable=not fare.nullable))) is Change.ANEW
+    assert needed(with_column(replace(fare, name="more"))) is Change.ANEW
+    assert needed(replace(trips, columns=dict(reversed(list(trips.columns.items()))))) is Change.ANEW
 
 
 def test_copied_programs_start(tmp_path: Path) -> None:

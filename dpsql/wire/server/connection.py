@@ -17,7 +17,8 @@ from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.startup import Cancel, Start
 from dpsql.wire.protocol.transport import Pipe
-from dpsql.wire.server.registry import House, Key
+from dpsql.wire.server import farewell
+from dpsql.wire.server.registry import House, Key, UserEntry
 
 _LOG = logging.getLogger("dpsql.wire")
 _SELDOM = Seldom(_LOG)
@@ -37,7 +38,9 @@ class Connection:
         self._backend: Backend | None = None
         self._session: Session | None = None
         self._desk: Desk | None = None
-        self._leaving = False
+        self._user: str | None = None
+        self._entry: UserEntry | None = None
+        self._leaving: ShuttingDown | None = None
         self._over = False
         self._stopped_at = 0.0
         self._signals: set[asyncio.Task[None]] = set()
@@ -99,9 +102,14 @@ class Connection:
         self._stopped_at = replies.since
         return True
 
-    def leave(self) -> None:
+    @property
+    def is_outdated(self) -> bool:
+        """Return whether the user who logged in is no more, or has another role or password now."""
+        return self._user is not None and self._house.users.get(self._user) != self._entry
+
+    def leave(self, reason: ShuttingDown) -> None:
         """End the connection as soon as nothing runs in it."""
-        self._leaving = True
+        self._leaving = reason
         self._leave_if_idle()
 
     def abort(self) -> None:
@@ -142,6 +150,7 @@ class Connection:
     async def _check_password(self, user: str) -> None:
         house, address = self._house, self._pipe.address
         barred = partial(house.attempts.barred, user, address)
+        entry = house.users.get(user)
         if barred():
             _SELDOM.warning("too many failed log-ins as %r from %s", user, address)
             raise AuthFailed
@@ -151,6 +160,7 @@ class Connection:
             house.attempts.failed(user, address)
             raise
         house.attempts.succeeded(user, address)
+        self._user, self._entry = user, entry
 
     def _options(self, start: Start, user: str) -> dict[str, str]:
         """Return the start options for the shadow."""
@@ -178,8 +188,8 @@ class Connection:
         backend = self._backend = await self._open_backend(options)
         self._pipe.on_full, self._pipe.on_free = backend.pause, backend.resume
         house = self._house
-        if user not in house.users:  # any more
-            raise AuthFailed
+        if self.is_outdated:
+            raise farewell.user_changed()
         asker = house.asker(user)
         asking = Asking(house.answers, asker, house.workers, house.types)
         desk = self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
@@ -205,7 +215,7 @@ class Connection:
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
             self._session.ready(in_transaction)
-        if self._leaving:
+        if self._leaving is not None:
             # The client gets this ReadyForQuery first.
             asyncio.get_running_loop().call_soon(self._leave_if_idle)
 
@@ -230,12 +240,12 @@ class Connection:
         if self._backend is None or self._over:
             return
         if not self._backend.replies.ended:
-            self._tell(ShuttingDown("terminating connection because its session in the shadow ended"))
+            self._tell(farewell.shadow_ended())
         self._pipe.close()
 
     def _leave_if_idle(self) -> None:
-        if self.working is None and not self.in_shadow:
-            self._tell(ShuttingDown("terminating connection because dpsql stops"))
+        if self._leaving is not None and self.working is None and not self.in_shadow:
+            self._tell(self._leaving)
             self._pipe.close()
 
     def _tell(self, failed: DpsqlError) -> None:

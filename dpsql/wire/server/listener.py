@@ -6,12 +6,13 @@ import ssl
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from dpsql.errors import TooManyClients
+from dpsql.errors import ShuttingDown, TooManyClients
 from dpsql.question import Answers
 from dpsql.shadow.postgres import ShadowAddress
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.server import farewell
 from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.registry import House, UserEntry
@@ -77,16 +78,16 @@ class Listener:
     async def stop(self, grace: float = 10.0) -> None:
         """Accept nobody more, let running statements end within `grace` seconds, then cancel them and hang up."""
         self._acceptor.close()
-        await self._see_off(tuple(self._open.values()), grace)
+        await self._see_off(tuple(self._open.values()), farewell.stopping(), grace)
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.sleep(_LAST_TURNS)  # in which what was hung up on is closed
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    async def begin_move(self, grace: float = 10.0) -> None:
+    async def begin_move(self, reason: ShuttingDown, grace: float = 10.0) -> None:
         """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
         self._house.close_shadow()
-        await self._see_off([guest for guest in self._open.values() if guest.has_shadow], grace)
+        await self._see_off([guest for guest in self._open.values() if guest.has_shadow], reason, grace)
 
     def end_move(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
         """Let sessions begin again, with this gateway and these users.
@@ -96,9 +97,14 @@ class Listener:
         """
         self._house.furnish(answers, users)
 
-    async def _see_off(self, guests: Collection[Connection], grace: float) -> None:
+    async def dismiss(self, grace: float = 10.0) -> None:
+        """Let the sessions of those end as `stop` does who are no users any more, or have another role or password."""
+        gone = [guest for guest in self._open.values() if guest.is_outdated]
+        await self._see_off(gone, farewell.user_changed(), grace)
+
+    async def _see_off(self, guests: Collection[Connection], reason: ShuttingDown, grace: float) -> None:
         for guest in guests:
-            guest.leave()
+            guest.leave(reason)
         await self._wait(guests, grace)
         for guest in self._still(guests):
             await self._house.interrupt(guest)
@@ -108,10 +114,12 @@ class Listener:
         await self._wait(guests, _LAST_WORDS)
 
     def _still(self, guests: Collection[Connection]) -> list[Connection]:
-        return [guest for guest in guests if guest in self._open.values()]
+        there = set(self._open.values())
+        return [guest for guest in guests if guest in there]
 
     async def _wait(self, guests: Collection[Connection], seconds: float) -> None:
-        tasks = [task for task, guest in self._open.items() if guest in guests]
+        awaited = set(guests)
+        tasks = [task for task, guest in self._open.items() if guest in awaited]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
 

@@ -1,0 +1,55 @@
+"""What a server is put together from, as its configuration says."""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from dpsql.errors import ConfigError
+from dpsql.gateway.public_tables import Public
+from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
+from dpsql.policy.model import Table
+from dpsql.rewrite.ir.literal import format_value
+from dpsql.shadow import build
+from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.sandbox import Sandbox
+from dpsql.wire.server.registry import UserEntry
+
+_LOG = logging.getLogger("dpsql.server")
+
+
+def roles_of(config: Config) -> Mapping[str, str]:
+    """Return each user's role."""
+    return {user.name: user.role for user in config.users.values()}
+
+
+def entries_of(config: Config) -> Mapping[str, UserEntry]:
+    """Return what the log-in has to know of each user."""
+    return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
+
+
+def start_shadow(config: Config) -> Postgres:
+    """Start the shadow's server.
+
+    Raises:
+        ConfigError: it can't be.
+    """
+    match config.shadow:
+        case EmbeddedShadow(directory=directory, account=account, sandbox=need):
+            sandbox = Sandbox.as_needed(need)
+            if not sandbox.is_whole:
+                _LOG.warning("the sandbox is not whole: %s", sandbox)
+            return Postgres.start(directory, account=account, sandbox=sandbox)
+        case PostgresServer():
+            raise ConfigError("a shadow on another server is not supported yet; use shadow: {directory: …}")
+
+
+def rows_of(public: Public) -> build.Rows:
+    """Return what gives the rows of a public table as PostgreSQL reads them."""
+
+    def rows(table: Table) -> Iterable[tuple[str | None, ...]]:
+        columns: Mapping[str, Iterable[str | None]] = {
+            name: [None if v is None else format_value(v, table.columns[name].type) for v in values]
+            for name, values in public.rows[table.name].items()
+        }
+        return zip(*columns.values(), strict=True)
+
+    return rows

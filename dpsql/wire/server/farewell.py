@@ -1,0 +1,27 @@
+"""Why a session ends that did not want to: what its client is told."""
+
+from dpsql.errors import ShuttingDown
+
+_AGAIN = "Connect again."
+
+
+def stopping() -> ShuttingDown:
+    """Return what everybody hears when the server stops."""
+    return ShuttingDown("terminating connection because dpsql stops")
+
+
+def shadow_ended() -> ShuttingDown:
+    """Return what clients hear whose session in the shadow is gone."""
+    return ShuttingDown("terminating connection because its session in the shadow ended", hint=_AGAIN)
+
+
+def reconfigured() -> ShuttingDown:
+    """Return what clients hear when the declared tables are other ones."""
+    return ShuttingDown("terminating connection because the declared tables have changed", hint=_AGAIN)
+
+
+def user_changed() -> ShuttingDown:
+    """Return what clients hear whose user is no more, or has another role or password."""
+    return ShuttingDown(
+        "terminating connection because its user was removed or changed", hint="Connect again with what is valid now."
+    )

@@ -1,0 +1,27 @@
+"""The configuration read again while visitors are logged in."""
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+
+from starlette.testclient import TestClient
+
+from dpsql.web.app import make_app
+from dpsql.web.site import Site
+from tests.web.browsing import Browser
+from tests.web.conftest import POLICY, USERS, Server
+
+
+def test_visitors_stay_unless_they_are_no_users(server: Server) -> None:
+    """They have the role that they have now; who is no user any more is logged out, and the connection closed."""
+    site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, lambda: None)
+    app, rooms = make_app(site)
+    browsers = [Browser(TestClient(app, follow_redirects=False)) for _ in range(2)]
+    for browser, user in zip(browsers, ("olga", "ana"), strict=True):
+        assert browser.log_in(user, f"pw-{user}").status_code == 303
+    rooms.site = replace(site, roles={"olga": "analyst"})
+    asyncio.run(rooms.sessions.change(rooms.site))
+    assert [browser.client.get("/budget").status_code for browser in browsers] == [200, 303]
+    (visitor,) = rooms.sessions._visitors.values()
+    assert (visitor.role.name, server.open) == ("analyst", 1)
