@@ -31,6 +31,16 @@ class Interval:
         return self.high - self.low
 
     @property
+    def middle(self) -> Fraction:
+        """Return the number halfway from low to high."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> Fraction:
+        """Return half the width."""
+        return self.width / 2
+
+    @property
     def magnitude(self) -> Fraction:
         """Return the largest absolute value in the interval."""
         return max(abs(self.low), abs(self.high))

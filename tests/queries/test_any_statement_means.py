@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.features.feature import Feature, Shape
-from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.features.readout import Part, Readout
 from dpsql.privacy.measurement.plan import Counted, Output, Statistic
 from tests.support.dialects import DIALECTS
 from tests.support.exactness import plans
@@ -92,9 +92,9 @@ def _number(value: object) -> float:
 def _alike_rows(outputs: Sequence[Output], row: Sequence[object], wanted: Sequence[object]) -> bool:
     """Compare the aggregates of a group, each knowing how many rows it is about."""
     numbers = {
-        output.reading.count: _number(right)
+        output.readout.count: _number(right)
         for output, right in zip(outputs, wanted, strict=True)
-        if isinstance(output, Statistic) and output.reading.moment.name == "count"
+        if isinstance(output, Statistic) and output.readout.moment.name == "count"
     }
     triples = zip(outputs, row, wanted, strict=True)
     return all(_alike(output, value, right, numbers) for output, value, right in triples)
@@ -102,21 +102,22 @@ def _alike_rows(outputs: Sequence[Output], row: Sequence[object], wanted: Sequen
 
 def _alike(output: Output, value: object, right: object, numbers: Mapping[Feature | None, float]) -> bool:
     """Say whether a value is the right one, as nearly as it can be; what is about no rows may have the sum 0."""
-    if isinstance(output, Counted) or (isinstance(output, Statistic) and output.reading.moment.name == "count"):
+    if isinstance(output, Counted) or (isinstance(output, Statistic) and output.readout.moment.name == "count"):
         return _number(value) == _number(right)
     assert isinstance(output, Statistic)
-    if (value is None or right is None) and output.reading.moment.name != "sum":
+    if (value is None or right is None) and output.readout.moment.name != "sum":
         # The least noise makes one row less than one, which has no mean.
-        return right is value or (value is None and numbers[output.reading.count] == 1)
+        return right is value or (value is None and numbers[output.readout.count] == 1)
     whole = 0.5 if isinstance(value, int) else 0.0
-    allowed = _allowed(output.reading, max(numbers.values())) + whole + 1e-6
+    allowed = _allowed(output.readout, max(numbers.values())) + whole + 1e-6
     return math.isclose(_number(value), _number(right), rel_tol=1e-9, abs_tol=allowed)
 
 
-def _allowed(reading: Reading, rows: float) -> float:
+def _allowed(readout: Readout, rows: float) -> float:
     """Return how far a statistic may be from its value: half a step for each row, and what noise there is."""
-    x, y = _reach(reading.x), _reach(reading.y)
-    match reading.moment.name:
+    sums = dict(readout.sums)
+    x, y = _reach(sums.get(Part.U)), _reach(sums.get(Part.V))
+    match readout.moment.name:
         case "sum":
             return x * (rows / LATTICE + NOISE)
         case "avg":

@@ -10,7 +10,7 @@ from dpsql.engines.base import Engine
 from dpsql.gateway.planner import Planner
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.features.blocks import Norm
-from dpsql.privacy.features.readout import read
+from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.plan import Counted, Measurement, Plan, Statistic
 from dpsql.privacy.measurement.planner import World as Facts
@@ -73,7 +73,7 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
             part, numbers = plan.parts[output.part or 0], exact[output.part or 0][key]
             assert isinstance(part, Sums)
             yield (
-                read(output.reading, estimates(part)(numbers))
+                statistic(output.readout.moment.name).estimate(output.readout, estimates(part)(numbers))
                 if isinstance(output, Statistic)
                 else numbers[0] / part.unit
             )

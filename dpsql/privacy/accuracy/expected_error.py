@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from dpsql.privacy.accuracy.margin import half_width
 from dpsql.privacy.features.feature import ONE, Shape
-from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.plan import Counted, Output, Plan, Statistic
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.ir.expr import describe
@@ -31,43 +32,36 @@ def expected(plan: Plan) -> list[Expected]:
 
 def _of(plan: Plan, output: Output) -> Expected | None:
     match output:
-        case Statistic(part=part, reading=reading, margin=False) if part is not None and plan.parts:
+        case Statistic(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
-            return _statistic(sums, reading) if isinstance(sums, Sums) else None
+            return _statistic(sums, readout) if isinstance(sums, Sums) else None
         case Counted(part=part) if part is not None and plan.parts:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
                 return None
-            margin = half_width(sums, Reading(_COUNT, ONE), {ONE: 0.0})
+            margin = half_width(sums, Readout(_COUNT, ONE), {ONE: 0.0})
             return Expected(f"distinct {sums.distinct.value}", margin or 0.0, None)
     return None
 
 
-def _statistic(sums: Sums, reading: Reading) -> Expected | None:
-    rows = _rows(sums, reading)
-    found = dict.fromkeys(reading.features, 0.0) | {f: rows or 0.0 for f in reading.features if f.shape is Shape.ONE}
-    margin = half_width(sums, reading, found)
+def _statistic(sums: Sums, readout: Readout) -> Expected | None:
+    rows = _rows(sums, readout)
+    found = dict.fromkeys(readout.features, 0.0) | {f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE}
+    margin = half_width(sums, readout, found)
     if margin is None:
         return None
-    name = f"{reading.moment.name}({', '.join(describe(arg) for arg in reading.moment.args) or '*'})"
-    return Expected(name, margin, _relative(reading, margin, rows))
+    name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"
+    return Expected(name, margin, _relative(readout, margin, rows))
 
 
-def _rows(sums: Sums, reading: Reading) -> float | None:
+def _rows(sums: Sums, readout: Readout) -> float | None:
     """Return how many rows a group is expected to have, or one of its blocks."""
     whole = sums.relation.protected.expected_rows
-    blocks = len(sums.blocks) if any(feature.block is not None for feature in reading.features) else 1
+    blocks = len(sums.blocks) if any(feature.block is not None for feature in readout.features) else 1
     return None if whole is None else whole / max(len(sums.groups.grouped), 1) / blocks
 
 
-def _relative(reading: Reading, margin: float, rows: float | None) -> float | None:
-    """Compare a margin with the count, or with a sum or mean of values in the middle of their interval."""
-    if rows is None:
-        return None
-    if reading.moment.name == "count":
-        return margin / rows
-    scaled = reading.x.x if reading.x is not None else None
-    if scaled is None or reading.moment.name not in {"sum", "avg"}:
-        return None
-    typical = float(max(abs(scaled.interval.low + scaled.interval.high) / 2, scaled.interval.width / 4))
-    return margin / (typical * (rows if reading.moment.name == "sum" else 1)) if typical else None
+def _relative(readout: Readout, margin: float, rows: float | None) -> float | None:
+    """Compare a margin with the size that the statistic is expected to have."""
+    typical = None if rows is None else statistic(readout.moment.name).typical(readout, rows)
+    return margin / typical if typical else None

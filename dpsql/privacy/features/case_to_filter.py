@@ -3,21 +3,22 @@
 from dataclasses import replace
 
 from dpsql.errors import MissingBounds
-from dpsql.privacy.features.statistic import Known
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.placement import Known
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, both
 from dpsql.rewrite.translate.aggregates import Moment
 
 
-def opened(moment: Moment, known: Known) -> Moment:
+def case_to_filter(moment: Moment, known: Known) -> Moment:
     """Return the statistic with the condition of a CASE, and of CASEs in it, among those on its rows.
 
     A sum may also have `ELSE 0`. What then counts or adds up ones is a count of rows.
     """
     if len(moment.args) == 1:
-        found = _case(moment.args[0], zero=moment.name == "sum")
-        if found is not None and _alike(moment, found[1], known):
+        found = _case(moment.args[0], zero=statistic(moment.name).adds_up)
+        if found is not None and _no_wider(moment, found[1], known):
             condition, value = found
-            return opened(replace(moment, args=(value,), where=both(moment.where, condition)), known)
+            return case_to_filter(replace(moment, args=(value,), where=both(moment.where, condition)), known)
         if _counts_rows(moment):
             return Moment("count", (), moment.where)
     return moment
@@ -32,13 +33,13 @@ def _case(arg: Expr, *, zero: bool) -> tuple[Expr, Expr] | None:
     return (condition, value) if nothing and not _is_null(value) else None
 
 
-def _alike(moment: Moment, value: Expr, known: Known) -> bool:
-    """Say whether a value is as tame by itself as in its CASE, whose condition may keep it from growing."""
+def _no_wider(moment: Moment, value: Expr, known: Known) -> bool:
+    """Return whether a value by itself has no wider interval than in its CASE, whose condition may narrow it."""
     try:
         alone = known(value)
     except MissingBounds:
         return False
-    if moment.name == "count":
+    if statistic(moment.name).counts:
         return True
     inside = known(moment.args[0]).interval
     return alone.interval is not None and inside is not None and alone.interval.meet(inside) == alone.interval
@@ -48,7 +49,8 @@ def _counts_rows(moment: Moment) -> bool:
     (arg,) = moment.args
     if not isinstance(arg, Const) or _is_null(arg):
         return False
-    return moment.name == "count" or (moment.name == "sum" and arg.value == 1)
+    found = statistic(moment.name)
+    return found.counts or (found.adds_up and arg.value == 1)
 
 
 def _is_null(expr: Expr) -> bool:

@@ -11,25 +11,26 @@ from dataclasses import dataclass, replace
 
 from dpsql.policy.model import Mechanism
 from dpsql.privacy.features.blocks import cells, readable
-from dpsql.privacy.features.case_to_filter import opened
-from dpsql.privacy.features.feature import ONE, Feature, Scaled
-from dpsql.privacy.features.predict import predicted
-from dpsql.privacy.features.statistic import Known, Reading, reading
+from dpsql.privacy.features.case_to_filter import case_to_filter
+from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.placement import Known, readout
+from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.features.variance import predicted
 from dpsql.rewrite.analysis.exclusion import exclusion
 from dpsql.rewrite.ir.expr import TRUE, Expr, both
 from dpsql.rewrite.translate.aggregates import Moment, condition_of
 
-_SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
-_OF_CELLS = _SPREADS | {"count", "sum", "avg"}
+_OF_CELLS = frozenset({Shape.ONE, Shape.VALUE, Shape.SQUARE})
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The features to measure, the rows they are measured on, and the readings in the order of the statistics."""
+    """The features to measure, the rows they are measured on, and the readouts in the order of the statistics."""
 
     features: tuple[Feature, ...]
     where: Expr
-    readings: tuple[Reading, ...]
+    readouts: tuple[Readout, ...]
     parted: tuple[Expr, ...] = ()
     """The conditions of the blocks, if there are any; rows that satisfy none are one more block."""
 
@@ -43,7 +44,7 @@ def design(moments: Sequence[Moment], known: Known, mechanism: Mechanism, *, thr
     Raises:
         MissingBounds: a sum of something unbounded.
     """
-    asked = [opened(moment, known) for moment in moments]
+    asked = [case_to_filter(moment, known) for moment in moments]
     present = [replace(m, where=both(m.where, _present(m, known))) for m in asked]
     if thresholded:
         options = [_counted(option) for option in _together(present, known, celled=False)]
@@ -62,7 +63,7 @@ def _best(options: Sequence[Design], mechanism: Mechanism) -> Design:
     different = [option for i, option in enumerate(options) if option not in options[:i]]
     if len(different) == 1:
         return different[0]
-    return min(different, key=lambda option: predicted(option.features, option.readings, mechanism))
+    return min(different, key=lambda option: predicted(option.features, option.readouts, mechanism))
 
 
 def _present(moment: Moment, known: Known) -> Expr:
@@ -80,16 +81,19 @@ def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, c
     if shared != TRUE:
         moments = [replace(moment, where=TRUE) for moment in moments]
     options = [_cube(moments, shared, known, signed=signed) for signed in (True, False)]
-    x = _spread_of(moments, options[-1].readings) if celled else None
+    x = _only_value(options[-1].features) if celled else None
     return options if x is None else [*options, replace(options[-1], features=cells(x))]
 
 
-def _spread_of(moments: Sequence[Moment], readings: Sequence[Reading]) -> Scaled | None:
-    """Return the only value that the statistics are about, if all rows count and its variance is among them."""
-    if not all(m.name in _OF_CELLS and m.where == TRUE for m in moments):
+def _only_value(features: Sequence[Feature]) -> Scaled | None:
+    """Return the only value that features are of, if all rows count and its square is among them."""
+    shapes, values = (
+        {feature.shape for feature in features},
+        {feature.x for feature in features if feature.x is not None},
+    )
+    if not shapes <= _OF_CELLS or Shape.SQUARE not in shapes or any(feature.where != TRUE for feature in features):
         return None
-    values = {found.x.x for found in readings if found.x is not None}
-    return values.pop() if len(values) == 1 and any(m.name in _SPREADS for m in moments) else None
+    return values.pop() if len(values) == 1 else None
 
 
 def _shared(conditions: Sequence[Expr]) -> Expr:
@@ -98,13 +102,13 @@ def _shared(conditions: Sequence[Expr]) -> Expr:
 
 
 def _cube(moments: Sequence[Moment], where: Expr, known: Known, *, signed: bool) -> Design:
-    counted = {m.where for m in moments if m.name != "sum"}
-    readings = tuple(reading(m, known, signed=signed, counted=counted) for m in moments)
-    return Design(_features(readings), where, readings)
+    counted = {m.where for m in moments if not statistic(m.name).adds_up}
+    readouts = tuple(readout(m, known, signed=signed, counted=counted) for m in moments)
+    return Design(_features(readouts), where, readouts)
 
 
-def _features(readings: Sequence[Reading]) -> tuple[Feature, ...]:
-    return tuple(dict.fromkeys(feature for reading in readings for feature in reading.features))
+def _features(readouts: Sequence[Readout]) -> tuple[Feature, ...]:
+    return tuple(dict.fromkeys(feature for one in readouts for feature in one.features))
 
 
 def _apart(moments: Sequence[Moment], known: Known, mechanism: Mechanism) -> list[Design]:
@@ -127,7 +131,7 @@ def _apart(moments: Sequence[Moment], known: Known, mechanism: Mechanism) -> lis
     alike = list(zip(*ways, strict=False))
     best = [tuple(_best(options, mechanism) for options in ways)]
     joined = [_joined(one, common, conditions, members) for one in (*alike, *best)]
-    return [option for option in joined if set(_features(option.readings)) <= readable(option.features).keys()]
+    return [option for option in joined if set(_features(option.readouts)) <= readable(option.features).keys()]
 
 
 def _joined(
@@ -135,8 +139,8 @@ def _joined(
 ) -> Design:
     """Return one design of several, one for each block; statistics of all rows are read as if there were none."""
     features = tuple(f.within(b) for b, block in enumerate(blocks) for f in block.features)
-    places = [(i, b, found) for b, at in enumerate(members) for i, found in zip(at, blocks[b].readings, strict=True)]
+    places = [(i, b, found) for b, at in enumerate(members) for i, found in zip(at, blocks[b].readouts, strict=True)]
     several = {i for i, b, _ in places if b and any(i in at for at in members[:b])}
-    readings = {i: found if i in several else found.within(b) for i, b, found in places}
+    readouts = {i: found if i in several else found.within(b) for i, b, found in places}
     parted = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
-    return Design(features, where, tuple(readings[i] for i in range(len(readings))), parted)
+    return Design(features, where, tuple(readouts[i] for i in range(len(readouts))), parted)

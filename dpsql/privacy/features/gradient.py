@@ -1,91 +1,90 @@
-"""How a statistic answers to small changes of its features' sums: the weights of their noise in its own.
+"""How statistics answer to small changes of their features' sums: the weights of the sums' noise in theirs.
 
-With N rows, U = Σ u, V = Σ v, Q = Σ (2u² − 1), P = Σ u·v, of means μ = U/N and ν = V/N, and the variance s of u:
+With N rows, U = Σ u, V = Σ v, Q = Σ (2u² − 1), P = Σ u·v, of means μ = U/N and ν = V/N, the variance s of u and the
+covariance c:
 
     AVG       d(U/N)                 = (dU − μ·dN) / N
     VARIANCE  d((Q/N + 1)/2 − U²/N²) = (½·dQ − 2μ·dU + (μ² − s + ½)·dN) / N
-    COVAR     d(P/N − U·V/N²)        = (dP − ν·dU − μ·dV + (2μν − P/N)·dN) / N
+    COVAR     d(P/N − U·V/N²)        = (dP − ν·dU − μ·dV + (μν − c)·dN) / N
+
+Weights here are N times these.
 """
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.policy.interval import Interval
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.statistic import Reading
+from dpsql.errors import InternalError
+from dpsql.privacy.features.feature import ONE, Feature, Shape
+from dpsql.privacy.features.readout import FIRST, SECOND, Argument, Part, Readout
 
 Number = Fraction | float
 Weights = Mapping[Feature, Number]
 _HALF = Fraction(1, 2)
 
 
-def weights(reading: Reading, mean: Number, variance: Number) -> Weights:
-    """Return the weights of the features where u has this mean and variance.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the values of one argument lie in [−1, 1]."""
 
-    Counts and sums are in units of their own; means, in u's units, and variances, in those of u², are times the count.
-    Two columns are taken for alike and independent, and correlations for covariances.
-    """
-    name = reading.moment.name
-    if name == "count":
-        return count_weights(reading)
-    x = _there(reading.x)
-    interval = scaled(x).interval
-    if x.shape is Shape.SIGNED:
-        return {x: interval.magnitude}
-    if name == "sum":
-        return _added(_times(count_weights(reading), middle(interval)), {x: half(interval)})
-    if name == "avg":
-        return mean_weights(reading, mean)
-    if reading.y is not None:
-        ends = {_there(reading.xy): 1, reading.y: -mean}
-        return _added(_times(count_weights(reading), mean**2), {x: -mean}, ends)
-    count = _times(count_weights(reading), mean**2 - variance + _HALF)
-    return _added(count, {x: -2 * mean}, {_there(reading.xx): _HALF})
+    mean: Number
+    variance: Number
 
 
-def count_weights(reading: Reading) -> Weights:
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Where the values of a statistic's arguments lie."""
+
+    first: Place
+    second: Place
+    covariance: Number = 0
+
+    @classmethod
+    def alike(cls, place: Place) -> "Values":
+        """Build for arguments that are alike and independent."""
+        return cls(place, place)
+
+    def of(self, argument: Argument) -> Place:
+        """Return where the values of one argument lie."""
+        return self.first if argument == FIRST else self.second
+
+
+def count_weights(readout: Readout) -> Weights:
     """Return the weights of the features in the number of rows that a statistic counts."""
-    feature = _there(reading.count)
+    feature = readout.count
+    if feature is None:
+        raise InternalError
     if feature.shape is Shape.ONE:
         return {feature: Fraction(1)}
     return {ONE.within(feature.block): _HALF, feature: _HALF}
 
 
-def mean_weights(reading: Reading, mean: Number) -> Weights:
-    """Return the weights of the features in the mean of u."""
-    return _added(_times(count_weights(reading), -mean), {_there(reading.x): 1})
+def mean_weights(readout: Readout, mean: Number, argument: Argument = FIRST) -> Weights:
+    """Return the weights of the features in the mean of u, or of v."""
+    return added(times(count_weights(readout), -mean), {readout.at(argument.value): 1})
 
 
-def scaled(feature: Feature) -> Scaled:
-    """Return what a feature is about."""
-    if feature.x is None:
-        raise LookupError(feature)
-    return feature.x
+def variance_weights(readout: Readout, at: Place, argument: Argument = FIRST) -> Weights:
+    """Return the weights of the features in the variance of u, or of v."""
+    count = times(count_weights(readout), at.mean**2 - at.variance + _HALF)
+    return added(count, {readout.at(argument.value): -2 * at.mean}, {readout.at(argument.square): _HALF})
 
 
-def middle(interval: Interval) -> Fraction:
-    """Return the middle of an interval."""
-    return (interval.low + interval.high) / 2
+def covariance_weights(readout: Readout, at: Values) -> Weights:
+    """Return the weights of the features in the covariance of u and v."""
+    mu, nu = at.of(FIRST).mean, at.of(SECOND).mean
+    ends = {readout.at(Part.UV): 1, readout.at(Part.V): -mu}
+    return added(times(count_weights(readout), mu * nu - at.covariance), {readout.at(Part.U): -nu}, ends)
 
 
-def half(interval: Interval) -> Fraction:
-    """Return half the width of an interval."""
-    return interval.width / 2
-
-
-def _there(feature: Feature | None) -> Feature:
-    if feature is None:
-        raise LookupError(feature)
-    return feature
-
-
-def _times(weights: Weights, factor: Number) -> Weights:
+def times(weights: Weights, factor: Number) -> Weights:
+    """Return the weights multiplied by a number."""
     return {feature: weight * factor for feature, weight in weights.items()}
 
 
-def _added(*several: Mapping[Feature, Number]) -> Weights:
-    """Return the sum; two columns may be one."""
+def added(*several: Weights) -> Weights:
+    """Return the sum of weights; two arguments may be one."""
     total: Counter[Feature] = Counter()
     for one in several:
         for feature, weight in one.items():

@@ -1,81 +1,62 @@
-"""Which features of a row a statistic is read off."""
+"""What dpsql knows of a statistic that is read off noisy sums: the one place that has all of it.
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+A new statistic is a name in `rewrite/syntax/aggregate_names.py`, one of the classes here or in the files beside it
+(`counts`, `means`, `variances`, `pairs`), and its line in `known_statistics.py`, without which nothing type-checks.
+"""
 
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.rewrite.analysis.bounds import bounded
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
-from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.translate.aggregates import Moment
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
 
-Known = Callable[[Expr], Facts]
-_TWO_COLUMNS = frozenset({"covar_pop", "covar_samp", "corr"})
+from dpsql.privacy.features.gradient import Values, Weights
+from dpsql.privacy.features.readout import Estimates, Part, Readout
+
+Reach = Callable[[Weights], float]
+"""Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Where a statistic's parts stand among the features; None where it has no such part."""
+class Statistic(ABC):
+    """One statistic, or several that differ by little."""
 
-    moment: Moment
-    count: Feature | None = None
-    x: Feature | None = None
-    y: Feature | None = None
-    xx: Feature | None = None
-    yy: Feature | None = None
-    xy: Feature | None = None
+    counts: ClassVar[bool] = False
+    """Whether it is a number of rows: 0 of none, never negative, and the same wherever the values lie."""
+    adds_up: ClassVar[bool] = False
+    """Whether it is a sum of its argument: a row of 0 is as good as none, and the noise is the same wherever values lie."""
 
     @property
-    def features(self) -> tuple[Feature, ...]:
-        """Return the features that it is read from."""
-        parts = (self.count, self.x, self.y, self.xx, self.yy, self.xy)
-        own = tuple(part for part in parts if part is not None)
-        signs = [ONE.within(part.block) for part in own if part.shape is Shape.SIGN]
-        return (*signs, *own)
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """Return the sums that it is read off, besides the count of its rows."""
 
-    def within(self, block: int) -> "Reading":
-        """Return the same reading of one block's rows."""
-        parts = ("count", "x", "y", "xx", "yy", "xy")
-        own = {name: part.within(block) for name in parts if (part := getattr(self, name)) is not None}
-        return replace(self, **own)
+    @abstractmethod
+    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+        """Return the statistic, None for NULL: ratios have no value where the noisy count is below one row."""
 
+    @abstractmethod
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the features' noise in its own, as means and variances times the count.
 
-def reading(moment: Moment, known: Known, *, signed: bool, counted: Collection[Expr]) -> Reading:
-    """Return how a statistic is read off.
+        Units do not matter, as long as they are the same for all ways to measure it.
+        """
 
-    `signed` asks for sums by themselves, from 0 and not from the middle; `counted` are the conditions whose rows are
-    counted anyway.
+    @abstractmethod
+    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
+        """Return half the width of the interval in which it lies with 95 %; None where nothing can be said.
 
-    Raises:
-        MissingBounds: a sum of something unbounded.
-    """
-    if moment.name == "sum" and (signed or moment.where not in counted) and moment.where != TRUE:
-        moment = _zero_filled(moment)
-    where = moment.where
-    count = ONE if where == TRUE else Feature(Shape.SIGN, where)
-    if moment.name == "count":
-        return Reading(moment, count)
-    x, *rest = [_scaled(arg, known) for arg in moment.args]
-    if moment.name == "sum" and signed:
-        return Reading(moment, x=Feature(Shape.SIGNED, where, x))
-    found = Reading(moment, count, Feature(Shape.VALUE, where, x))
-    if moment.name in {"sum", "avg"}:
-        return found
-    if moment.name in _TWO_COLUMNS:
-        (y,) = rest
-        found = replace(found, y=Feature(Shape.VALUE, where, y), xy=Feature(Shape.PRODUCT, where, x, y))
-        if moment.name != "corr":
-            return found
-        return replace(found, xx=Feature(Shape.SQUARE, where, x), yy=Feature(Shape.SQUARE, where, y))
-    return replace(found, xx=Feature(Shape.SQUARE, where, x))
+        It covers the clamped, bounded relation, not the bias of clamping.
+        """
 
+    def typical(self, readout: Readout, rows: float) -> float | None:
+        """Return the size that it would have for values in the middle of their interval; None where none can be said."""
+        _ = readout, rows
+        return None
 
-def _zero_filled(moment: Moment) -> Moment:
-    """Return a sum over some rows as a sum over all, with 0 for the others."""
-    (arg,) = moment.args
-    zero = Const(0, arg.type)
-    return Moment("sum", (Apply("case", (moment.where, arg, zero), arg.type),), TRUE)
+    def clamped(self, readout: Readout, value: float) -> float:
+        """Return a value inside what is possible, for roles that want no negative counts and accept the bias."""
+        _ = readout
+        return value
 
-
-def _scaled(arg: Expr, known: Known) -> Scaled:
-    return Scaled(arg, bounded(arg, known(arg)))
+    @property
+    def located(self) -> bool:
+        """Return whether its noise depends on where the values lie."""
+        return not (self.counts or self.adds_up)

@@ -8,7 +8,8 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.features.design import design
 from dpsql.privacy.features.feature import ONE, Scaled
-from dpsql.privacy.features.statistic import Known, Reading
+from dpsql.privacy.features.placement import Known
+from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
@@ -57,8 +58,8 @@ class Builder:
         check_features(chosen.features)
         sums = replace(self._counting(chosen.where), features=chosen.features, parted=chosen.parted)
         self._parts.append(sums)
-        readings = iter(chosen.readings)
-        return [self._read(a, [next(readings) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
+        readouts = iter(chosen.readouts)
+        return [self._read(a, [next(readouts) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
 
     def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
         """Return the statistics that an aggregate is read off."""
@@ -70,12 +71,12 @@ class Builder:
             case asked.Vote(arg=arg, where=where):
                 return [asked.Moment("count", (), both(where, _is(arg, value))) for value in self._choices(arg)]
 
-    def _read(self, aggregate: asked.Moment | asked.Margin | asked.Vote, readings: Sequence[Reading]) -> Output:
+    def _read(self, aggregate: asked.Moment | asked.Margin | asked.Vote, readouts: Sequence[Readout]) -> Output:
         match aggregate:
             case asked.Vote(name=name, arg=arg):
-                return Voted(0, name, self._choices(arg), tuple(readings))
+                return Voted(0, name, self._choices(arg), tuple(readouts))
             case _:
-                return Statistic(0, readings[0], isinstance(aggregate, asked.Margin))
+                return Statistic(0, readouts[0], isinstance(aggregate, asked.Margin))
 
     def _choices(self, arg: Expr) -> tuple[Value, ...]:
         """Return the values that a vote can be for.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpsql.policy.model import Value
-from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
@@ -19,7 +19,7 @@ class Statistic:
 
     part: int | None
     """Which measurement has them; None: nothing is measured, everything is publicly zero."""
-    reading: Reading
+    readout: Readout
     margin: bool
 
 
@@ -53,7 +53,7 @@ class Voted:
     part: int | None
     name: Literal["bool_and", "bool_or", "mode"]
     values: tuple[Value, ...]
-    readings: tuple[Reading, ...]
+    readouts: tuple[Readout, ...]
 
 
 Output = Statistic | Chosen | Counted | Ungrouped | Voted

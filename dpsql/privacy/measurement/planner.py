@@ -7,7 +7,7 @@ from functools import cache
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Role
-from dpsql.privacy.features.statistic import Known
+from dpsql.privacy.features.placement import Known
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Buckets

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.accounting.privacy_loss import show, show_up
 from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel, Privacy, Role
-from dpsql.privacy.features.predict import cube_variance, ratio
+from dpsql.privacy.features.variance import cube_variance, ratio
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.partition_rule import Rule, rule_of
 from dpsql.privacy.measurement.plan import Measurement, Plan, Statistic
@@ -158,8 +158,8 @@ def _wider(plan: Plan, sums: Sums) -> Fraction:
     noise of all of them.
     """
     of_each = [cube_variance(len(block.places)) for block in sums.blocks]
-    readings = [output.reading for output in plan.outputs if isinstance(output, Statistic)]
-    added_up = any(feature.block is None for reading in readings for feature in reading.features)
+    readouts = [output.readout for output in plan.outputs if isinstance(output, Statistic)]
+    added_up = any(feature.block is None for readout in readouts for feature in readout.features)
     noise = ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
     return max(noise, Fraction(1)) * (4 if sums.size > sums.lattice else 1)
 

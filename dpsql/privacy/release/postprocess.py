@@ -9,7 +9,8 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.privacy.accuracy.margin import half_width
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.readout import read
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.plan import Chosen, Counted, Output, Plan, Statistic, Ungrouped, Voted
 from dpsql.privacy.measurement.sums import Sums
@@ -104,12 +105,12 @@ def _value(
         case Ungrouped(keys=keys):
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
             return str(int("".join(bits), 2))
-        case Statistic(part=part, reading=reading):
+        case Statistic(part=part, readout=readout):
             if part is None or not plan.parts:
                 return _of_no_rows(output)
             if output.margin:
-                return number(half_width(_sums(plan, part), reading, found[part]), type_)
-            return number(_clamped(output, read(reading, found[part]), clamp=clamp), type_)
+                return number(half_width(_sums(plan, part), readout, found[part]), type_)
+            return number(_estimate(readout, found[part], clamp=clamp), type_)
         case Voted():
             return _voted(plan, output, found, type_)
         case Counted(part=part):
@@ -124,7 +125,7 @@ def _value(
 
 def _of_no_rows(output: Statistic) -> Text:
     """Return a statistic of publicly no row, which PostgreSQL knows: a count is 0 and anything else NULL."""
-    return "0" if output.margin or output.reading.moment.name == "count" else None
+    return "0" if output.margin or statistic(output.readout.moment.name).counts else None
 
 
 def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:
@@ -134,7 +135,7 @@ def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], 
     """
     if output.part is None or not plan.parts:
         return None
-    counts = [read(reading, found[output.part]) or 0.0 for reading in output.readings]
+    counts = [_estimate(readout, found[output.part], clamp=False) or 0.0 for readout in output.readouts]
     if max(counts, default=0.0) < _HALF:
         return None
     votes = dict(zip(output.values, counts, strict=True))
@@ -166,17 +167,11 @@ def _point(part: object, bucket: int, type_: str) -> Text:
     return number(float(value), type_.removesuffix("[]"))
 
 
-def _clamped(output: Statistic, value: float | None, *, clamp: bool) -> float | None:
-    """Return a count or sum inside what is possible, for roles that want no negative counts and accept the bias."""
-    if not clamp or value is None:
-        return value
-    moment, x = output.reading.moment, output.reading.x
-    if moment.name == "count":
-        return max(value, 0.0)
-    if moment.name == "sum" and x is not None and x.x is not None:
-        low, high = x.x.interval.low, x.x.interval.high
-        return max(value, 0.0) if low >= 0 else min(value, 0.0) if high <= 0 else value
-    return value
+def _estimate(readout: Readout, found: Mapping[Feature, float], *, clamp: bool) -> float | None:
+    """Return a statistic, inside what is possible for roles that want no negative counts and accept the bias."""
+    known = statistic(readout.moment.name)
+    value = known.estimate(readout, found)
+    return known.clamped(readout, value) if clamp and value is not None else value
 
 
 def number(value: float | None, type_: str) -> Text:

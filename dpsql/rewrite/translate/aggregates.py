@@ -9,20 +9,11 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, both
-from dpsql.rewrite.syntax.aggregate_names import LOGICAL, REFUSED, function_name
+from dpsql.rewrite.syntax.aggregate_names import LOGICAL, OF_TWO, REFUSED, STATISTICS, StatisticName, function_name
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Translator
 
-Statistic = Literal[
-    "count", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "covar_pop", "covar_samp", "corr"
-]
-_STATISTICS: dict[str, Statistic] = {
-    "count": "count", "sum": "sum", "avg": "avg", "var_pop": "var_pop", "var_samp": "var_samp", "variance": "var_samp",
-    "stddev_pop": "stddev_pop", "stddev_samp": "stddev_samp", "stddev": "stddev_samp", "covar_pop": "covar_pop",
-    "covar_samp": "covar_samp", "corr": "corr",
-}  # fmt: skip
-_TWO = frozenset({"covar_pop", "covar_samp", "corr"})
 _QUANTILE_LIMIT = 1000
 
 
@@ -30,7 +21,7 @@ _QUANTILE_LIMIT = 1000
 class Moment:
     """A statistic that is read off noisy sums; COUNT(*) has no arguments."""
 
-    name: Statistic
+    name: StatisticName
     args: tuple[Expr, ...]
     where: Expr = TRUE
 
@@ -121,7 +112,7 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     exprs = tuple(t.expression(arg) for arg in args)
     if name == "grouping":
         return GroupingCall(exprs)
-    if len(exprs) != (2 if name in _TWO else 1):
+    if len(exprs) != (2 if name in OF_TWO else 1):
         raise _refused(node)
     return _of_values(name, exprs, node)
 
@@ -137,7 +128,7 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
         raise Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
     if name == "median":
         return Quantile(exprs[0], (Fraction(1, 2),), discrete=False)
-    return Moment(_STATISTICS[name], exprs)
+    return Moment(STATISTICS[name], exprs)
 
 
 def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:

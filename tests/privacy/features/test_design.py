@@ -9,9 +9,9 @@ import pytest
 from dpsql.policy.model import Mechanism, Policy
 from dpsql.privacy.features.blocks import readable
 from dpsql.privacy.features.feature import CELLS, Feature, Shape
-from dpsql.privacy.features.gradient import weights
-from dpsql.privacy.features.predict import coordinate_variances, cube_variance, spread
-from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.features.gradient import Place, variance_weights
+from dpsql.privacy.features.readout import Part, Readout
+from dpsql.privacy.features.variance import coordinate_variances, cube_variance, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.translate.aggregates import Moment
 from tests.support.exactness import measurements
@@ -110,11 +110,11 @@ def test_prediction_of_a_variance(n: int, policy: Policy, world: World) -> None:
     """By the closed forms, for means in eighths of the bounds: cells are better in the outer quarters, cubes between."""
     cells, cube = _sums("variance(fare)", policy, world).features, (ONE_, VALUE_, SQUARE_)
     x = cells[0].x
-    reading = Reading(Moment("var_pop", ()), ONE_, replace(VALUE_, x=x), xx=replace(SQUARE_, x=x))
+    sums = ((Part.U, replace(VALUE_, x=x)), (Part.UU, replace(SQUARE_, x=x)))
     t, v = Fraction(n, 8), Fraction(n * (8 - n), 8**3)
+    weighted = variance_weights(Readout(Moment("var_pop", ()), ONE_, sums), Place(2 * t - 1, 4 * v))
     found = [
-        spread(weights(reading, 2 * t - 1, 4 * v), readable(features), coordinate_variances(features, Mechanism.CUBE))
-        / 16
+        spread(weighted, readable(features), coordinate_variances(features, Mechanism.CUBE)) / 16
         for features in (cells, [replace(f, x=x if f != ONE_ else None) for f in cube])
     ]
     assert found == [_of_cells(t, v), _of_cube(t, v)]

@@ -11,11 +11,12 @@ from fractions import Fraction
 from dpsql.policy.model import Mechanism
 from dpsql.privacy.features.blocks import Block, Combination, Norm, blocks, parts, readable
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.gradient import Number, Weights, weights
-from dpsql.privacy.features.statistic import Reading
+from dpsql.privacy.features.gradient import Number, Place, Values, Weights
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import Readout
 
 _MEANS = (Fraction(12, 13), Fraction(5, 13))
-_CASES = tuple((sign * mean, (1 - mean**2) / 8) for mean in _MEANS for sign in (-1, 1))
+_CASES = tuple(Values.alike(Place(sign * mean, (1 - mean**2) / 8)) for mean in _MEANS for sign in (-1, 1))
 """Means of u in [−1, 1], each equally likely, and the variance beside it.
 
 Nothing is known of the mean's place t in the bounds, so it has Jeffreys' prior for a share, the arcsine law: four equally
@@ -29,16 +30,15 @@ a = 2t² − E t², in units of b²·(U − L)⁴/N²: in the outer quarters of 
 _LEAST = Fraction(1, 10**12)
 
 
-def predicted(features: Sequence[Feature], readings: Sequence[Reading], mechanism: Mechanism) -> tuple[Fraction, int]:
+def predicted(features: Sequence[Feature], readouts: Sequence[Readout], mechanism: Mechanism) -> tuple[Fraction, int]:
     """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features."""
     variances, read = coordinate_variances(features, mechanism), readable(features)
     product = Fraction(1)
-    for reading in readings:
-        if reading.moment.name in {"count", "sum"}:  # wherever the values lie
-            product *= max(spread(weights(reading, 0, 0), read, variances), _LEAST) ** len(_CASES)
-            continue
-        for mean, variance in _CASES:
-            product *= max(spread(weights(reading, mean, variance), read, variances), _LEAST)
+    for readout in readouts:
+        found = statistic(readout.moment.name)
+        cases, times = (_CASES, 1) if found.located else (_CASES[:1], len(_CASES))
+        for case in cases:
+            product *= max(spread(found.gradient(readout, case), read, variances), _LEAST) ** times
     return product, len(features)
 
 

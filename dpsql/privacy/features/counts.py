@@ -1,0 +1,95 @@
+"""COUNT and SUM: weighted sums of the features themselves."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpsql.privacy.features.estimate import count, scale
+from dpsql.privacy.features.feature import Scaled, Shape
+from dpsql.privacy.features.gradient import Place, Values, Weights, added, count_weights, times
+from dpsql.privacy.features.readout import FIRST, Estimates, Part, Readout
+from dpsql.privacy.features.statistic import Reach, Statistic
+
+_ANYWHERE = Values.alike(Place(0.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Statistic):
+    """The number of rows that a statistic is about."""
+
+    counts: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return none."""
+        return ()
+
+    def estimate(self, readout: Readout, found: Estimates) -> float:
+        """Return the noisy number of rows."""
+        return count(readout, found)
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the count."""
+        _ = at
+        return count_weights(readout)
+
+    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return how far the count's noise reaches."""
+        _ = found
+        return reach(count_weights(readout))
+
+    def typical(self, readout: Readout, rows: float) -> float:
+        """Return the rows."""
+        _ = readout
+        return rows
+
+    def clamped(self, readout: Readout, value: float) -> float:
+        """Return no less than no rows."""
+        _ = readout
+        return max(value, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Statistic):
+    """The sum of one argument, from the middle of its interval or, by itself, from 0."""
+
+    adds_up: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the sum of the argument."""
+        return (Part.U,)
+
+    def estimate(self, readout: Readout, found: Estimates) -> float:
+        """Return the noisy sum."""
+        x = readout.at(Part.U)
+        if x.shape is Shape.SIGNED:
+            return float(readout.scaled(FIRST).interval.magnitude) * found[x]
+        by = scale(readout)
+        return by.middle * count(readout, found) + by.half * found[x]
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the sum."""
+        _ = at
+        x, interval = readout.at(Part.U), readout.scaled(FIRST).interval
+        if x.shape is Shape.SIGNED:
+            return {x: interval.magnitude}
+        return added(times(count_weights(readout), interval.middle), {x: interval.half})
+
+    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return how far the sum's noise reaches."""
+        _ = found
+        return reach(self.gradient(readout, _ANYWHERE))
+
+    def typical(self, readout: Readout, rows: float) -> float:
+        """Return the sum of so many values in the middle of their interval."""
+        return typical_value(readout.scaled(FIRST)) * rows
+
+    def clamped(self, readout: Readout, value: float) -> float:
+        """Return a sum of the sign that values have, where they have one."""
+        interval = readout.scaled(FIRST).interval
+        return max(value, 0.0) if interval.low >= 0 else min(value, 0.0) if interval.high <= 0 else value
+
+
+def typical_value(scaled: Scaled) -> float:
+    """Return the size of a value in the middle of its interval, or a quarter of its width, if that is more."""
+    return float(max(abs(scaled.interval.middle), scaled.interval.width / 4))

@@ -1,0 +1,54 @@
+"""Counts, means, variances and covariances from noisy features: formulas only, no data and no randomness.
+
+With N rows, U = Σ u and Q = Σ (2u² − 1), x = m + h·u: Σ x = m·N + h·U, and Σ (x − x̄)² = h²·((Q + N)/2 − U²/N).
+"""
+
+from dataclasses import dataclass
+
+from dpsql.policy.interval import Interval
+from dpsql.privacy.features.gradient import count_weights
+from dpsql.privacy.features.readout import FIRST, Argument, Estimates, Part, Readout
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How an argument's values come from u: x = middle + half·u."""
+
+    middle: float
+    half: float
+
+    @classmethod
+    def of(cls, interval: Interval) -> "Scale":
+        """Build from the interval that values are clamped to."""
+        return cls(float(interval.middle), float(interval.half))
+
+
+def scale(readout: Readout, argument: Argument = FIRST) -> Scale:
+    """Return how the values of an argument come from u."""
+    return Scale.of(readout.scaled(argument).interval)
+
+
+def count(readout: Readout, found: Estimates) -> float:
+    """Return the noisy number of rows that a statistic counts."""
+    return sum(float(weight) * found[feature] for feature, weight in count_weights(readout).items())
+
+
+def mean(readout: Readout, found: Estimates, n: float, argument: Argument = FIRST) -> float:
+    """Return the mean of u, clamped to what is possible."""
+    return _clamped(found[readout.at(argument.value)] / n, -1.0)
+
+
+def variance(readout: Readout, found: Estimates, n: float, argument: Argument = FIRST) -> float:
+    """Return the variance of u in the population, clamped to what is possible."""
+    unclamped = found[readout.at(argument.value)] / n
+    return _clamped((found[readout.at(argument.square)] / n + 1) / 2 - unclamped**2, 0.0)
+
+
+def covariance(readout: Readout, found: Estimates, n: float) -> float:
+    """Return the covariance of u and v in the population, clamped to what is possible."""
+    u, v, uv = (found[readout.at(part)] / n for part in (Part.U, Part.V, Part.UV))
+    return _clamped(uv - u * v, -1.0)
+
+
+def _clamped(value: float, least: float) -> float:
+    return min(max(value, least), 1.0)

@@ -1,0 +1,43 @@
+"""AVG: the mean of one argument."""
+
+from dataclasses import dataclass
+
+from dpsql.privacy.features.counts import typical_value
+from dpsql.privacy.features.estimate import count, mean, scale
+from dpsql.privacy.features.gradient import Values, Weights, mean_weights
+from dpsql.privacy.features.readout import Argument, Estimates, Part, Readout
+from dpsql.privacy.features.statistic import Reach, Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Statistic):
+    """The mean of one of the arguments over the rows that have all of them."""
+
+    of: Argument
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the sum of the argument."""
+        return (self.of.value,)
+
+    def estimate(self, readout: Readout, found: Estimates) -> float | None:
+        """Return the noisy mean, inside the argument's interval."""
+        n, by = count(readout, found), scale(readout, self.of)
+        return None if n < 1 else by.middle + by.half * mean(readout, found, n, self.of)
+
+    def gradient(self, readout: Readout, at: Values) -> Weights:
+        """Return the weights of the mean."""
+        return mean_weights(readout, at.of(self.of).mean, self.of)
+
+    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return the half-width by Fieller: off U − θ·N at the reported θ."""
+        n, by = count(readout, found), scale(readout, self.of)
+        if n < 1:
+            return by.half
+        width = reach(mean_weights(readout, mean(readout, found, n, self.of), self.of)) / n
+        return min(width, 2.0) * by.half
+
+    def typical(self, readout: Readout, rows: float) -> float:
+        """Return a value in the middle of the interval."""
+        _ = rows
+        return typical_value(readout.scaled(self.of))

@@ -1,0 +1,62 @@
+"""Which features of a row a statistic that was asked is read off."""
+
+from collections.abc import Callable, Collection
+from typing import assert_never
+
+from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import Part, Readout
+from dpsql.rewrite.analysis.bounds import bounded
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.translate.aggregates import Moment
+
+Known = Callable[[Expr], Facts]
+
+
+def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[Expr]) -> Readout:
+    """Return how a statistic is read off.
+
+    `signed` asks for sums by themselves, from 0 and not from the middle; `counted` are the conditions whose rows are
+    counted anyway.
+
+    Raises:
+        MissingBounds: a sum of something unbounded.
+    """
+    found = statistic(moment.name)
+    if found.adds_up and (signed or moment.where not in counted) and moment.where != TRUE:
+        moment = _zero_filled(moment)
+    if found.adds_up and signed:
+        return Readout(moment, sums=((Part.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], known))),))
+    count = ONE if moment.where == TRUE else Feature(Shape.SIGN, moment.where)
+    return Readout(moment, count, tuple((part, _feature(part, moment, known)) for part in found.parts))
+
+
+def _feature(part: Part, moment: Moment, known: Known) -> Feature:
+    def argument(place: int) -> Scaled:
+        return _scaled(moment.args[place], known)
+
+    match part:
+        case Part.U:
+            return Feature(Shape.VALUE, moment.where, argument(0))
+        case Part.V:
+            return Feature(Shape.VALUE, moment.where, argument(1))
+        case Part.UU:
+            return Feature(Shape.SQUARE, moment.where, argument(0))
+        case Part.VV:
+            return Feature(Shape.SQUARE, moment.where, argument(1))
+        case Part.UV:
+            return Feature(Shape.PRODUCT, moment.where, argument(0), argument(1))
+        case _:
+            assert_never(part)
+
+
+def _zero_filled(moment: Moment) -> Moment:
+    """Return a sum over some rows as a sum over all, with 0 for the others."""
+    (arg,) = moment.args
+    zero = Const(0, arg.type)
+    return Moment("sum", (Apply("case", (moment.where, arg, zero), arg.type),), TRUE)
+
+
+def _scaled(arg: Expr, known: Known) -> Scaled:
+    return Scaled(arg, bounded(arg, known(arg)))

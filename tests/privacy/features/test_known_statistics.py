@@ -1,0 +1,127 @@
+"""What is known of every statistic, held against the numbers of rows that can be counted."""
+
+from collections.abc import Mapping, Sequence
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
+from dpsql.privacy.features.gradient import Place, Values
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.readout import FIRST, SECOND, Part, Readout
+from dpsql.rewrite.ir.expr import Const
+from dpsql.rewrite.syntax.aggregate_names import OF_TWO, STATISTICS, StatisticName
+from dpsql.rewrite.translate.aggregates import Moment
+
+NAMES: Sequence[StatisticName] = get_args(StatisticName)
+X = Scaled(Const(1, SqlType.INTEGER), Interval.of(-2, 6))
+Y = Scaled(Const(2, SqlType.INTEGER), Interval.of(0, 10))
+FEATURES = {
+    Part.U: Feature(Shape.VALUE, x=X),
+    Part.V: Feature(Shape.VALUE, x=Y),
+    Part.UU: Feature(Shape.SQUARE, x=X),
+    Part.VV: Feature(Shape.SQUARE, x=Y),
+    Part.UV: Feature(Shape.PRODUCT, x=X, y=Y),
+}
+RNG = np.random.default_rng(3)
+XS, YS = RNG.uniform(-2, 6, 40), RNG.uniform(0, 10, 40)
+STEP = 1e-6
+
+
+def _readout(name: StatisticName) -> Readout:
+    args = (X.expr, Y.expr)[: 2 if name in OF_TWO else 1]
+    return Readout(Moment(name, args), ONE, tuple((part, FEATURES[part]) for part in statistic(name).parts))
+
+
+def _sums() -> Mapping[Feature, float]:
+    u, v = (XS - 2) / 4, (YS - 5) / 5
+    return {
+        ONE: float(len(u)),
+        FEATURES[Part.U]: float(u.sum()),
+        FEATURES[Part.V]: float(v.sum()),
+        FEATURES[Part.UU]: float((2 * u**2 - 1).sum()),
+        FEATURES[Part.VV]: float((2 * v**2 - 1).sum()),
+        FEATURES[Part.UV]: float((u * v).sum()),
+    }
+
+
+def _values() -> Values:
+    u, v = (XS - 2) / 4, (YS - 5) / 5
+    first, second = (Place(float(z.mean()), float(z.var())) for z in (u, v))
+    return Values(first, second, float(((u - u.mean()) * (v - v.mean())).mean()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_statistic_needs_no_argument_that_it_lacks(name: StatisticName) -> None:
+    """Its parts are of the first argument alone unless it has two."""
+    of_second = {SECOND.value, SECOND.square, Part.UV}
+    assert name in OF_TWO or not of_second & set(statistic(name).parts)
+    assert set(STATISTICS.values()) == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("count", 40.0),
+        ("sum", XS.sum()),
+        ("avg", XS.mean()),
+        ("var_pop", XS.var()),
+        ("var_samp", XS.var(ddof=1)),
+        ("stddev_pop", XS.std()),
+        ("stddev_samp", XS.std(ddof=1)),
+        ("covar_pop", np.cov(XS, YS, ddof=0)[0, 1]),
+        ("covar_samp", np.cov(XS, YS)[0, 1]),
+        ("corr", np.corrcoef(XS, YS)[0, 1]),
+    ],
+)
+def test_estimate_of_exact_sums(name: StatisticName, expected: float) -> None:
+    """Without noise a statistic is what it is called."""
+    assert statistic(name).estimate(_readout(name), _sums()) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "corr" and not name.endswith("_samp")])
+def test_gradient_is_the_derivative(name: StatisticName) -> None:
+    """A little more of a feature's sum changes the statistic by its weight, in one unit for all features.
+
+    Correlations are predicted as covariances, to which they are proportional where there is none; and those by a sample
+    as the population's, from which they differ by a factor that the count alone decides.
+    """
+    known, readout, sums = statistic(name), _readout(name), _sums()
+    weights = known.gradient(readout, _values())
+    before = known.estimate(readout, sums)
+    assert before is not None
+    changes = {}
+    for feature in (ONE, *(feature for _, feature in readout.sums)):
+        after = known.estimate(readout, {**sums, feature: sums[feature] + STEP})
+        assert after is not None
+        changes[feature] = (after - before) / STEP
+    scale = sum(changes.values()) / sum(float(weights.get(feature, 0)) for feature in changes)
+    for feature, change in changes.items():
+        assert float(weights.get(feature, 0)) * scale == pytest.approx(change, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_of_no_rows(name: StatisticName) -> None:
+    """A noisy count below one row has no mean, no variance and no covariance; counts and sums are numbers as they are."""
+    known, readout = statistic(name), _readout(name)
+    found = known.estimate(readout, dict.fromkeys(_sums(), 0.0))
+    assert (found is None) == known.located
+
+
+def test_typical_sizes() -> None:
+    """A count is compared with the rows, a sum and a mean with values in the middle, and others with nothing."""
+    sizes = {name: statistic(name).typical(_readout(name), 10.0) for name in NAMES}
+    assert {name: size for name, size in sizes.items() if size is not None} == {"count": 10.0, "sum": 20.0, "avg": 2.0}
+
+
+def test_clamping() -> None:
+    """Only what can't be negative, or positive, is cut off."""
+    positive = Readout(Moment("sum", (Y.expr,)), ONE, ((Part.U, Feature(Shape.VALUE, x=Y)),))
+    assert statistic("count").clamped(_readout("count"), -3.0) == 0
+    assert statistic("sum").clamped(positive, -3.0) == 0
+    assert statistic("sum").clamped(_readout("sum"), -3.0) == -3
+    assert statistic("avg").clamped(_readout("avg"), -3.0) == -3
+    assert positive.scaled(FIRST) == Y
