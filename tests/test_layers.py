@@ -36,7 +36,8 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"release"}),
         frozenset({"accuracy"}),
         frozenset({"measurement"}),
-        frozenset({"features", "mechanisms"}),
+        frozenset({"features"}),
+        frozenset({"mechanisms"}),
     ),
     "rewrite": (
         frozenset({"emit", "translate"}),

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from dpsql.accounting.privacy_loss import left_of, show, total
+from dpsql.accounting.composition import compose, left_of
+from dpsql.accounting.privacy_loss import show
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.policy.model import Privacy, Role
 
@@ -55,7 +56,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
         BudgetExhausted: with what is left, what is asked and when the budget renews.
         AccountClosed: until the owner opens it.
     """
-    role, role_cost = balance.account.role, total(costs)
+    role, role_cost = balance.account.role, compose(costs)
     if balance.closed and costs:
         raise AccountClosed(
             f'the account of role "{role.name}" is closed, because measurements have failed',

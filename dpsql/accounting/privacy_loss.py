@@ -1,6 +1,5 @@
 """What a statement pays: amounts of ε and δ, the periods they renew in, and the proof that they were paid."""
 
-from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -36,23 +35,6 @@ class Charge:
 def issue(keys: frozenset[str], cost: Privacy) -> Charge:
     """Attest that `cost` is committed; for ledgers alone."""
     return Charge(keys, cost, _SEAL)
-
-
-def total(amounts: Iterable[Privacy]) -> Privacy:
-    """Add up ε and δ: the cost of asking all of it (basic composition, valid for adaptive questions).
-
-    Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters" (2016).
-    """
-    epsilon = delta = Fraction(0)
-    for amount in amounts:
-        epsilon += amount.epsilon
-        delta += amount.delta
-    return Privacy(epsilon, delta)
-
-
-def left_of(budget: Privacy, spent: Privacy) -> Privacy:
-    """Return what may still be spent; never less than nothing, though a budget may have been lowered."""
-    return Privacy(max(budget.epsilon - spent.epsilon, Fraction(0)), max(budget.delta - spent.delta, Fraction(0)))
 
 
 def first_day(period: Period, now: datetime) -> date:

@@ -3,11 +3,11 @@
 from collections import Counter, defaultdict
 from datetime import date
 
+from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.privacy_loss import total
 from dpsql.policy.model import Privacy
 
-_NOTHING = total(())
+_NOTHING = compose(())
 
 
 class Book:
@@ -24,17 +24,17 @@ class Book:
         """Add the next line."""
         self.last = number
         days, day = self._days[entry.role], entry.time.date()
-        days[day] = total((days.get(day, _NOTHING), entry.cost))
+        days[day] = compose((days.get(day, _NOTHING), entry.cost))
         self._lines[entry.role, day] += 1
         if entry.measured:
-            self._kinds[entry.kind] = total((self.on_kind(entry.kind), entry.cost))
+            self._kinds[entry.kind] = compose((self.on_kind(entry.kind), entry.cost))
 
     def by_role(self, role: str, since: date) -> Privacy:
         """Return what the role spent since a day, on whatever unit kind.
 
         Days to come count too, so that a clock that was set back frees nothing.
         """
-        return total(cost for day, cost in self._days[role].items() if day >= since)
+        return compose(cost for day, cost in self._days[role].items() if day >= since)
 
     def lines(self, role: str, since: date) -> int:
         """Return how many measurements the role has paid for since a day, with those of days to come."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from dpsql.accounting.privacy_loss import show, total
+from dpsql.accounting.composition import compose
+from dpsql.accounting.privacy_loss import show
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.features.feature import Shape
@@ -22,7 +23,7 @@ _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 def explain(scopes: Sequence[tuple[Plan, tuple[Part, ...]]], *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
     parts = {part.identity: part for _, scope in scopes for part in scope}
-    cost = total(part.cost for part in parts.values())
+    cost = compose(part.cost for part in parts.values())
     lines = [
         f"Private answer: ε = {show(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
     ]

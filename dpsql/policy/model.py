@@ -134,7 +134,7 @@ class NoiseLevel(StrEnum):
     HIGH = "high"
 
 
-class Mechanism(StrEnum):
+class MechanismName(StrEnum):
     """Which noise a role's statistics get."""
 
     CUBE = "cube"
@@ -163,7 +163,7 @@ class Role:
     """The protected tables that it may use; None means all."""
     clamp: bool = False
     """Whether its answers are clamped to their possible range."""
-    mechanism: Mechanism = Mechanism.CUBE
+    mechanism: MechanismName = MechanismName.CUBE
     max_groups: int = 100_000
     noise: NoiseLevel | None = None
     owner: bool = False

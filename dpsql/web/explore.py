@@ -7,7 +7,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.privacy_loss import left_of, show, total
+from dpsql.accounting.composition import compose, left_of
+from dpsql.accounting.privacy_loss import show
 from dpsql.epsilon.refusal import BadInput
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Privacy
@@ -93,7 +94,7 @@ def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> 
 def _paid(site: Site, visitor: Visitor, statement: str) -> Privacy:
     """Return what this visitor has paid for a statement lately."""
     lines = site.books.entries(visitor.role.name, _RECENT)
-    return total(line.cost for line in lines if (line.user, line.statement) == (visitor.user, statement))
+    return compose(line.cost for line in lines if (line.user, line.statement) == (visitor.user, statement))
 
 
 def _left(site: Site, visitor: Visitor) -> Privacy:

@@ -8,8 +8,7 @@ import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement import partition_rule
-from dpsql.privacy.mechanisms import partition_selection, threshold
+from dpsql.privacy.mechanisms import independent_laplace, k_norm, partition_selection, threshold
 from dpsql.question import Settings
 from tests.gateway.engines import Rows, Watched
 from tests.support.fix_policy import with_rows
@@ -26,7 +25,8 @@ HEAVY = (
     (threshold, "_least_excess"),
     (threshold, "per_key"),
     (partition_selection, "_chances"),
-    (partition_rule, "threshold"),
+    (k_norm, "threshold"),
+    (independent_laplace, "threshold"),
 )
 SECONDS = 5.0
 """Far more than planning needs, on a busy machine too; tables for so little ε took as long as a minute, and gigabytes."""

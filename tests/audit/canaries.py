@@ -17,11 +17,11 @@ from scipy.stats import binom
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Beside, Item, Ready, Statement, without_engine
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.policy.model import Mechanism, Policy
-from dpsql.privacy.features.blocks import Norm
+from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.release.release import Release
 from tests.support.exactness import Exact, Measured, measurements
 from tests.support.fix_policy import with_epsilon, with_rows
@@ -153,7 +153,7 @@ class Audit:
         assert isinstance(self.measurement, Sums)
         ratio = np.zeros(len(seen))
         for block in self.measurement.blocks:
-            together = block.norm is Norm.LARGEST and self.measurement.mechanism is Mechanism.CUBE
+            together = block.norm is Norm.LARGEST and self.measurement.mechanism is MechanismName.CUBE
             norm, at = (np.max if together else np.sum), list(block.places)
             ratio += norm(np.abs(seen - out)[:, at], axis=1) - norm(np.abs(seen - in_)[:, at], axis=1)
         return ratio / self.measurement.scale

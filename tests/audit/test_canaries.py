@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.features.blocks import Block, Norm
 from dpsql.privacy.measurement import sums
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms import quantile
+from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release import release

@@ -9,12 +9,12 @@ from dpsql.accounting.privacy_loss import issue
 from dpsql.engines.base import Engine
 from dpsql.gateway.planner import Planner
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy.features.blocks import Norm
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.plan import Counted, Measurement, Plan, Statistic
 from dpsql.privacy.measurement.planner import World as Facts
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.release.exact import KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.release.exact import Row as EngineRow
 from dpsql.privacy.release.release import estimates

@@ -10,11 +10,12 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
-from dpsql.privacy.features.blocks import Block, Norm, blocks
+from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.lattice import Column
 from dpsql.privacy.measurement import contribution, engine_sql, sums
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.release import exact
 from dpsql.rewrite.analysis.exclusion import Exclusion
 from dpsql.rewrite.dialects.base import Dialect

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from dpsql.accounting.balance import Account, Balance
+from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.privacy_loss import total
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Period, Policy, Privacy, Role, RoleBudget, SqlType, Table, UnitBound
 from dpsql.web.app import make_app
@@ -86,9 +86,9 @@ class Server:
 
     def balance(self, account: Account) -> Balance:
         """Add up."""
-        role = total(line.cost for line in self.lines if line.role == account.role.name)
+        role = compose(line.cost for line in self.lines if line.role == account.role.name)
         return Balance(
-            account, role, total(line.cost for line in self.lines if line.kind == account.role.protects), None
+            account, role, compose(line.cost for line in self.lines if line.kind == account.role.protects), None
         )
 
 

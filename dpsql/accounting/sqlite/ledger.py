@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from dpsql.accounting.balance import Account, Balance, afford
+from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import Beside, Clock, DataSet, Entry, Item, Ready, Statement, presentable, without_engine
-from dpsql.accounting.privacy_loss import first_day, issue, renewal, total
+from dpsql.accounting.privacy_loss import first_day, issue, renewal
 from dpsql.accounting.running_totals import Book
 from dpsql.accounting.single_flight import Flights
 from dpsql.accounting.sqlite import events, lines
@@ -173,7 +174,9 @@ class SqliteLedger:
         failed = any(each.failed and each.paid for each in found)
         due = [] if failed else [each for each in found if not each.paid]
         costs = [each.item.cost for each in due]
-        afford(self._balance(connection, account, now), costs, total(each.item.cost for each in due if not each.stored))
+        afford(
+            self._balance(connection, account, now), costs, compose(each.item.cost for each in due if not each.stored)
+        )
         return due
 
     def _pay(self, account: Account, text: str, items: Sequence[Item], ready: frozenset[str]) -> Statement | None:
@@ -190,7 +193,7 @@ class SqliteLedger:
         if last is not None:
             self._file.note(last)
         return Statement(
-            issue(frozenset(each.item.key for each in due if not each.stored), total(each.item.cost for each in due)),
+            issue(frozenset(each.item.key for each in due if not each.stored), compose(each.item.cost for each in due)),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
             partial(self._keep, account),

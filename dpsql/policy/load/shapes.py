@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 
 from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
-from dpsql.policy.model import Mechanism, NoiseLevel, Period, SqlType
+from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
 
 
 def _text(read: Callable[[str], object]) -> PlainValidator:
@@ -121,7 +121,7 @@ class RoleShape(Shape):
     """The protected tables that the role may use; all unless given."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
-    mechanism: Mechanism = Mechanism.CUBE
+    mechanism: MechanismName = MechanismName.CUBE
     """Which noise the role's statistics get."""
     max_groups: Count = 100_000
     """The most groups that one statement may have."""

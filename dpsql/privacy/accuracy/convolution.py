@@ -1,6 +1,6 @@
-"""How far noise reaches that was drawn in several independent pieces, each a cube's: by convolution of their laws.
+"""How far noise reaches that was drawn in several independent pieces: by convolution of their laws.
 
-Discrete Laplace noise is that of a cube of one dimension. Everything is rounded outwards: a margin is never too small but by
+Everything is rounded outwards: a margin is never too small but by
 the rounding of floating-point numbers.
 """
 
@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpsql.privacy.accuracy.noise_quantile import LEVEL, Cube, Floats, cube_tail, half_width
+from dpsql.privacy.accuracy.noise_quantile import LEVEL, noise_quantile
+from dpsql.privacy.mechanisms.law import Law, Reals
 
 _POINTS = 2**12
 _SHARES = 2**9
@@ -23,15 +24,15 @@ _REACH = 16
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A weighted sum of some coordinates of one cube of `d`; weights are positive, as laws are symmetric."""
+    """A weighted sum of some coordinates of one draw; weights are positive, as laws are symmetric."""
 
-    d: int
+    law: Law
     weights: tuple[float, ...]
 
     @property
     def variance(self) -> float:
         """Return its variance at scale 1."""
-        return sum(w**2 for w in self.weights) * (self.d + 1) * (self.d + 2) / 3
+        return sum(w**2 for w in self.weights) * float(self.law.variance)
 
 
 def reach(pieces: Sequence[Piece], scale: float) -> float:
@@ -41,15 +42,15 @@ def reach(pieces: Sequence[Piece], scale: float) -> float:
     largest = max(w for piece in pieces for w in piece.weights)
     # Larger weights reach further (Anderson's inequality); few different ones are soon all known.
     shapes = (
-        Piece(piece.d, tuple(math.ceil(w / largest * _SHARES) / _SHARES for w in piece.weights)) for piece in pieces
+        Piece(piece.law, tuple(math.ceil(w / largest * _SHARES) / _SHARES for w in piece.weights)) for piece in pieces
     )
-    return _unit_reach(tuple(sorted(shapes, key=lambda piece: (piece.d, piece.weights)))) * largest * scale
+    return _unit_reach(tuple(sorted(shapes, key=lambda piece: (repr(piece.law), piece.weights)))) * largest * scale
 
 
 @lru_cache(maxsize=4096)
 def _unit_reach(pieces: tuple[Piece, ...]) -> float:
     if len(pieces) == 1:
-        return float(half_width(Cube(pieces[0].d, 1.0), pieces[0].weights))
+        return float(noise_quantile(pieces[0].law, pieces[0].weights))
     step = 2 * _REACH * math.sqrt(sum(piece.variance for piece in pieces)) / _POINTS
     spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
     for piece, times in Counter(pieces).items():
@@ -60,10 +61,10 @@ def _unit_reach(pieces: tuple[Piece, ...]) -> float:
     return (first + 0.5) * step
 
 
-def _masses(piece: Piece, step: float) -> Floats:
+def _masses(piece: Piece, step: float) -> Reals:
     """Return the probabilities of a piece's value rounded to whole steps, those of negative ones at the end."""
-    edges: Floats = np.arange(0.5, _POINTS // 2 + 1) * step
-    beyond = np.clip(cube_tail(edges, np.array(piece.weights), piece.d), 0, 1) / 2
+    edges: Reals = np.arange(0.5, _POINTS // 2 + 1) * step
+    beyond = np.clip(piece.law.tail(edges, np.array(piece.weights)), 0, 1) / 2
     positive = np.maximum(beyond[:-1] - beyond[1:], 0)
     masses = np.zeros(_POINTS)
     masses[0] = 1 - 2 * beyond[0]

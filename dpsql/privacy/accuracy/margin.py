@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from dpsql.policy.model import Mechanism
 from dpsql.privacy.accuracy.convolution import Piece, reach
-from dpsql.privacy.features.blocks import Norm, readable
+from dpsql.privacy.features.blocks import readable
 from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 
 
 def half_width(measurement: Sums, readout: Readout, found: Estimates) -> float | None:
@@ -33,9 +33,7 @@ def _pieces_reach(measurement: Sums, onto: Mapping[int, Number]) -> float:
     """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
     pieces = []
     for block in measurement.blocks:
-        sizes = [abs(float(onto[i])) for i in block.places if onto.get(i)]
-        if measurement.mechanism is Mechanism.CUBE and block.norm is Norm.LARGEST:
-            pieces += [Piece(len(block.places), tuple(sizes))] if sizes else []
-        else:
-            pieces += [Piece(1, (size,)) for size in sizes]
+        for law, places in mechanism(measurement.mechanism).laws(block):
+            sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
+            pieces += [Piece(law, sizes)] if sizes else []
     return reach(pieces, measurement.scale / measurement.unit)

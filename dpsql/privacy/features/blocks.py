@@ -5,30 +5,14 @@ blocks' norms, and each block's noise is drawn by itself, for no more coordinate
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
+from dpsql.privacy.mechanisms.block import Block, Norm
 
 Combination = Mapping[int, int]
 """Places of coordinates, and how many times each is to be taken."""
-
-
-class Norm(Enum):
-    """In which norm of a block's coordinates a row is at most its size."""
-
-    LARGEST = "the largest coordinate"
-    TOTAL = "the sum of the coordinates, none of which is negative"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Coordinates that one draw of noise is for."""
-
-    places: tuple[int, ...]
-    norm: Norm
 
 
 def blocks(features: Sequence[Feature]) -> tuple[Block, ...]:
@@ -55,14 +39,6 @@ def _norm(features: Sequence[Feature]) -> Norm:
 def cells(x: Scaled, block: int | None = None) -> tuple[Feature, ...]:
     """Return the three cells of a value."""
     return tuple(Feature(shape, x=x, block=block) for shape in CELLS)
-
-
-def parts(together: Sequence[Block]) -> int:
-    """Return into how many parts independent noise divides ε: as many as one row has coordinates, those of one block.
-
-    The cells of a row are shares of it, which add up to one: however many, they are one part.
-    """
-    return max((len(block.places) if block.norm is Norm.LARGEST else 1 for block in together), default=1)
 
 
 def readable(features: Sequence[Feature]) -> Mapping[Feature, Combination]:

@@ -9,7 +9,7 @@ noisy; and of all ways the best is taken, never by looking at data.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.policy.model import Mechanism
+from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import cells, readable
 from dpsql.privacy.features.case_to_filter import case_to_filter
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
@@ -35,7 +35,7 @@ class Design:
     """The conditions of the blocks, if there are any; rows that satisfy none are one more block."""
 
 
-def design(moments: Sequence[Moment], known: Known, mechanism: Mechanism, *, thresholded: bool) -> Design:
+def design(moments: Sequence[Moment], known: Known, mechanism: MechanismName, *, thresholded: bool) -> Design:
     """Return the best way to measure all of `moments` together.
 
     Where groups are `thresholded` their count of rows comes first, and all in one cube: the threshold is made for the law
@@ -58,7 +58,7 @@ def _counted(option: Design) -> Design:
     return replace(option, features=tuple(dict.fromkeys((ONE, *option.features))))
 
 
-def _best(options: Sequence[Design], mechanism: Mechanism) -> Design:
+def _best(options: Sequence[Design], mechanism: MechanismName) -> Design:
     """Return the least noisy design, of equals the first: blocks only where they are better."""
     different = [option for i, option in enumerate(options) if option not in options[:i]]
     if len(different) == 1:
@@ -111,7 +111,7 @@ def _features(readouts: Sequence[Readout]) -> tuple[Feature, ...]:
     return tuple(dict.fromkeys(feature for one in readouts for feature in one.features))
 
 
-def _apart(moments: Sequence[Moment], known: Known, mechanism: Mechanism) -> list[Design]:
+def _apart(moments: Sequence[Moment], known: Known, mechanism: MechanismName) -> list[Design]:
     """Return the ways to measure statistics in blocks: none unless their conditions exclude each other.
 
     A statistic of all rows is measured in every block, that of the remaining rows included, and added up.

@@ -8,12 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpsql.policy.model import Mechanism
-from dpsql.privacy.features.blocks import Block, Combination, Norm, blocks, parts, readable
+from dpsql.policy.model import MechanismName
+from dpsql.privacy.features.blocks import Combination, blocks, readable
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.gradient import Number, Place, Values, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 
 _MEANS = (Fraction(12, 13), Fraction(5, 13))
 _CASES = tuple(Values.alike(Place(sign * mean, (1 - mean**2) / 8)) for mean in _MEANS for sign in (-1, 1))
@@ -30,9 +31,9 @@ a = 2t² − E t², in units of b²·(U − L)⁴/N²: in the outer quarters of 
 _LEAST = Fraction(1, 10**12)
 
 
-def predicted(features: Sequence[Feature], readouts: Sequence[Readout], mechanism: Mechanism) -> tuple[Fraction, int]:
+def predicted(features: Sequence[Feature], readouts: Sequence[Readout], name: MechanismName) -> tuple[Fraction, int]:
     """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features."""
-    variances, read = coordinate_variances(features, mechanism), readable(features)
+    variances, read = coordinate_variances(features, name), readable(features)
     product = Fraction(1)
     for readout in readouts:
         found = statistic(readout.moment.name)
@@ -57,23 +58,14 @@ def combined(weighted: Weights, read: Mapping[Feature, Combination]) -> Mapping[
     return onto
 
 
-def coordinate_variances(features: Sequence[Feature], mechanism: Mechanism) -> list[Fraction]:
+def coordinate_variances(features: Sequence[Feature], name: MechanismName) -> list[Fraction]:
     """Return the variance of the noise of every coordinate, in units of b² = (C/ε)²."""
     found = [Fraction(0)] * len(features)
     together = blocks(features)
     for block in together:
         for place in block.places:
-            found[place] = 2 * Fraction(parts(together)) ** 2 if mechanism is Mechanism.LAPLACE else _of_one(block)
+            found[place] = mechanism(name).variance(block, together)
     return found
-
-
-def cube_variance(d: int) -> Fraction:
-    """Return the variance of one of d coordinates of the cube's noise, in units of b²."""
-    return Fraction((d + 1) * (d + 2), 3)
-
-
-def _of_one(block: Block) -> Fraction:
-    return cube_variance(len(block.places)) if block.norm is Norm.LARGEST else Fraction(2)
 
 
 def ratio(variance: Fraction) -> Fraction:

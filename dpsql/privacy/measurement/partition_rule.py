@@ -7,12 +7,11 @@ groups that occur, their time and memory would tell whether some do.
 from dataclasses import dataclass
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import Mechanism
-from dpsql.privacy.features.blocks import Norm
 from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.mechanisms.block import Norm
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.partition_selection import chances
-from dpsql.privacy.mechanisms.threshold import threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,8 @@ def least_count(measurement: Sums) -> int:
     Raises:
         InternalError: that coordinate is not one of a single cube, whose law the threshold is made for.
     """
-    (block, *others), cubed = measurement.blocks, measurement.mechanism is Mechanism.CUBE
+    block, *others = measurement.blocks
     if others or block.norm is not Norm.LARGEST or measurement.features[0] != ONE:
         raise InternalError
-    d = len(block.places) if cubed else 1
-    return threshold(measurement.scale, d, measurement.size, measurement.bound.rows, measurement.delta)
+    noise, rows = mechanism(measurement.mechanism), measurement.bound.rows
+    return noise.threshold(measurement.scale, block, measurement.size, rows, measurement.delta)

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.accounting.composition import share
 from dpsql.accounting.privacy_loss import show, show_up
 from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel, Privacy, Role
-from dpsql.privacy.features.variance import cube_variance, ratio
+from dpsql.privacy.features.variance import ratio
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.partition_rule import Rule, rule_of
 from dpsql.privacy.measurement.plan import Measurement, Plan, Statistic
 from dpsql.privacy.measurement.planner import priced
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
+from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.emit.emitter import Emitter
 
 _TARGET = {
@@ -40,8 +43,11 @@ class Part:
     @property
     def cost(self) -> Privacy:
         """Return what it costs."""
-        delta = self.measurement.delta if isinstance(self.measurement, Sums) else Fraction(0)
-        return Privacy(self.measurement.epsilon, delta)
+        match self.measurement:
+            case Sums(mechanism=name, epsilon=epsilon, delta=delta):
+                return mechanism(name).loss(epsilon, delta)
+            case Buckets(epsilon=epsilon):
+                return Privacy(epsilon)
 
     @property
     def note(self) -> str:
@@ -69,10 +75,10 @@ def shares(
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
     distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
-    share = epsilon / max(len(distinct), 1)
-    if share < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
+    each = share(epsilon, len(distinct))
+    if each < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, len(distinct))
-    done = [_spread(priced(plan, share), max(finding, 1)) for plan in plans]
+    done = [_spread(priced(plan, each), finding) for plan in plans]
     return tuple((plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
 
 
@@ -92,7 +98,9 @@ def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
 
 
 def _spread(plan: Plan, finders: int) -> Plan:
-    parts = tuple(replace(p, delta=p.delta / finders) if isinstance(p, Sums) and p.delta else p for p in plan.parts)
+    parts = tuple(
+        replace(p, delta=share(p.delta, finders)) if isinstance(p, Sums) and p.delta else p for p in plan.parts
+    )
     return replace(plan, parts=parts)
 
 
@@ -145,8 +153,8 @@ def _level_epsilon(plan: Plan, part: Measurement, level: NoiseLevel) -> Fraction
     rows = part.relation.protected.expected_rows
     if rows is None:
         return None
-    share = Fraction(rows, max(len(part.groups.grouped), 1))
-    exact = part.bound.rows / (_TARGET[level] * share)
+    rows_of_group = Fraction(rows, max(len(part.groups.grouped), 1))
+    exact = part.bound.rows / (_TARGET[level] * rows_of_group)
     return _rounded_up(exact * _wider(plan, part) if isinstance(part, Sums) else exact)
 
 
@@ -157,7 +165,7 @@ def _wider(plan: Plan, sums: Sums) -> Fraction:
     three cells of a value are taken where they are less noisy than a cube of three. What is added up over blocks has the
     noise of all of them.
     """
-    of_each = [cube_variance(len(block.places)) for block in sums.blocks]
+    of_each = [CubeLaw(len(block.places)).variance for block in sums.blocks]
     readouts = [output.readout for output in plan.outputs if isinstance(output, Statistic)]
     added_up = any(feature.block is None for readout in readouts for feature in readout.features)
     noise = ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))

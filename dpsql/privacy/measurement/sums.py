@@ -9,19 +9,20 @@ t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import Mechanism, SqlType
-from dpsql.privacy.features.blocks import Block, blocks, parts
+from dpsql.policy.model import MechanismName, SqlType
+from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.lattice import Column, columns, coordinate, lattice, size
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import Reading
+from dpsql.privacy.mechanisms.block import Block
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.binning import stepped
@@ -50,7 +51,7 @@ class Sums:
     features: tuple[Feature, ...]
     bound: Bound
     epsilon: Fraction
-    mechanism: Mechanism
+    mechanism: MechanismName
     delta: Fraction = Fraction(0)
     """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
     distinct: Distinct = Distinct.ROWS
@@ -86,12 +87,8 @@ class Sums:
 
     @property
     def scale(self) -> int:
-        """Return the noise's t; independent Laplace noise gives each of d statistics its d-th part of ε.
-
-        A row moves the statistics of one block alone, so that d is the number of the largest block's.
-        """
-        into = 1 if self.mechanism is Mechanism.CUBE else parts(self.blocks)
-        return math.ceil(Fraction(self.sensitivity * into) / self.epsilon)
+        """Return the noise's t."""
+        return mechanism(self.mechanism).scale(self.sensitivity, self.blocks, self.epsilon)
 
     def columns(self) -> tuple["Column", ...]:
         """Return the sums that the engine computes, each once."""

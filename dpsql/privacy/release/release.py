@@ -11,15 +11,15 @@ from operator import add
 from typing import Any
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import Mechanism
-from dpsql.privacy.features.blocks import Block, Norm, readable
+from dpsql.privacy.features.blocks import readable
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, Rule
 from dpsql.privacy.measurement.sums import Distinct, Sums
 from dpsql.privacy.mechanisms import partition_selection, quantile
-from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow
 
 
@@ -84,20 +84,12 @@ def _chosen(
 
 def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:
     """Return `d` numbers for each group: each block's are drawn together, and without the others'."""
-    noise = [[0] * d for _ in range(groups)]
+    noise, law = [[0] * d for _ in range(groups)], mechanism(measurement.mechanism)
     for block in measurement.blocks:
-        for row, drawn in zip(noise, _of_block(measurement, block, groups, entropy), strict=True):
+        for row, drawn in zip(noise, law.sample(entropy, measurement.scale, block, groups), strict=True):
             for place, z in zip(block.places, drawn, strict=True):
                 row[place] = z
     return noise
-
-
-def _of_block(measurement: Sums, block: Block, groups: int, entropy: Entropy) -> Sequence[Sequence[int]]:
-    d = len(block.places)
-    if measurement.mechanism is Mechanism.CUBE and block.norm is Norm.LARGEST:
-        return cube(entropy, measurement.scale, d, groups)
-    flat = discrete_laplace(entropy, measurement.scale, groups * d)
-    return [flat[i : i + d] for i in range(0, groups * d, d)]
 
 
 def release_buckets(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> Release:

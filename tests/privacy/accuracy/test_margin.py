@@ -10,13 +10,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.policy.model import Mechanism, Policy
+from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.margin import half_width as margin
-from dpsql.privacy.accuracy.noise_quantile import Cube, half_width
+from dpsql.privacy.accuracy.noise_quantile import noise_quantile
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.plan import Statistic
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.law import LAPLACE, CubeLaw
 from dpsql.privacy.release.exact import ExactSums
 from dpsql.privacy.release.release import estimates, release_sums
 from tests.support.exactness import Measured, plans
@@ -60,9 +61,11 @@ def small(policy: Policy) -> tuple[Policy, Memory]:
     return policy, engine
 
 
-@pytest.mark.parametrize("mechanism", Mechanism)
+@pytest.mark.parametrize("mechanism", MechanismName)
 @pytest.mark.parametrize(("select", "most"), SELECTS, ids=[select for select, _ in SELECTS])
-def test_coverage(select: str, most: float, mechanism: Mechanism, small: tuple[Policy, Memory], world: World) -> None:
+def test_coverage(
+    select: str, most: float, mechanism: MechanismName, small: tuple[Policy, Memory], world: World
+) -> None:
     """Of the statistics of many releases, as many are as near to the exact ones as the margin says, and not all of them."""
     policy, engine = small
     policy = replace(policy, roles={**policy.roles, "owner": replace(policy.roles["owner"], mechanism=mechanism)})
@@ -89,10 +92,10 @@ def test_coverage(select: str, most: float, mechanism: Mechanism, small: tuple[P
 @pytest.mark.parametrize(
     "pieces",
     [
-        [Piece(1, (1.0,)), Piece(1, (1.0,))],
-        [Piece(1, (1.0,))] * 12,
-        [Piece(3, (0.5, 1.0)), Piece(1, (2.0,)), Piece(2, (1.0,))],
-        [Piece(6, (1.0,)), Piece(1, (0.001,))],
+        [Piece(LAPLACE, (1.0,)), Piece(LAPLACE, (1.0,))],
+        [Piece(LAPLACE, (1.0,))] * 12,
+        [Piece(CubeLaw(3), (0.5, 1.0)), Piece(LAPLACE, (2.0,)), Piece(CubeLaw(2), (1.0,))],
+        [Piece(CubeLaw(6), (1.0,)), Piece(LAPLACE, (0.001,))],
     ],
 )
 def test_reach_of_several_draws(pieces: Sequence[Piece]) -> None:
@@ -100,19 +103,22 @@ def test_reach_of_several_draws(pieces: Sequence[Piece]) -> None:
     rng, number = np.random.default_rng(2), 200_000
     total = np.zeros(number)
     for piece in pieces:
-        radius = rng.gamma(piece.d + 1, 3.0, number)
+        assert isinstance(piece.law, CubeLaw)
+        radius = rng.gamma(piece.law.d + 1, 3.0, number)
         total += sum(w * radius * rng.uniform(-1, 1, number) for w in piece.weights)
     assert float(np.mean(np.abs(total) > reach(pieces, 3.0))) == pytest.approx(0.049, abs=0.004)
 
 
 def test_reach_of_one_draw() -> None:
     """A single draw has its exact quantile, and none has none."""
-    assert reach([Piece(4, (2.0, 1.0))], 3.0) == pytest.approx(float(half_width(Cube(4, 3.0), (2.0, 1.0))))
+    assert reach([Piece(CubeLaw(4), (2.0, 1.0))], 3.0) == pytest.approx(
+        3 * float(noise_quantile(CubeLaw(4), (2.0, 1.0)))
+    )
     assert reach([], 3.0) == 0
 
 
 def test_two_draws_of_one_law() -> None:
     """The closed form for two independent Laplace draws, (1 + x/2)·e^(−x), is met to the step of the grid."""
-    found = reach([Piece(1, (1.0,))] * 2, 1.0)
+    found = reach([Piece(LAPLACE, (1.0,))] * 2, 1.0)
     tail = (1 + found / 2) * np.exp(-found)
     assert 0.0485 <= tail <= 0.05

@@ -8,10 +8,11 @@ import pytest
 from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.features.blocks import Block, Norm, blocks, cells, parts, readable
+from dpsql.privacy.features.blocks import blocks, cells, readable
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.lattice import coordinate, lattice, size
 from dpsql.privacy.measurement.contribution import _HEAVIEST
+from dpsql.privacy.mechanisms.block import Block, Norm, parts
 from dpsql.rewrite.ir.expr import Const
 
 X = Scaled(Const(1, SqlType.INTEGER), Interval.of(0, 6))

@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.policy.model import Mechanism, Policy
+from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy.features.blocks import readable
 from dpsql.privacy.features.feature import CELLS, Feature, Shape
 from dpsql.privacy.features.gradient import Place, variance_weights
 from dpsql.privacy.features.readout import Part, Readout
-from dpsql.privacy.features.variance import coordinate_variances, cube_variance, spread
+from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.translate.aggregates import Moment
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
@@ -76,7 +77,7 @@ def test_groups_found_out_have_one_cube(policy: Policy, world: World) -> None:
 def test_independent_noise_is_divided_by_the_largest_block(policy: Policy, world: World) -> None:
     """A row moves the statistics of one block, so ε is in as many parts as the largest has; a variance's cells are one."""
     policy = replace(
-        policy, roles={**policy.roles, "owner": replace(policy.roles["owner"], mechanism=Mechanism.LAPLACE)}
+        policy, roles={**policy.roles, "owner": replace(policy.roles["owner"], mechanism=MechanismName.LAPLACE)}
     )
     for select, parts in (
         (f"count(*) {A}, avg(fare) {A}, count(*) {B}", 2),
@@ -91,8 +92,8 @@ def test_blocks_have_the_noise_of_their_own_sums(policy: Policy, world: World) -
     """Nine counts of bands have the noise of one each; in one cube of ten they would have eleven times the variance."""
     bands = ", ".join(f"count(*) FILTER (WHERE age BETWEEN {10 * n} AND {10 * n + 9})" for n in range(9))
     sums = _sums(bands, policy, world)
-    assert coordinate_variances(sums.features, Mechanism.CUBE) == [2] * 9
-    assert cube_variance(10) / 2 == 11 * 2
+    assert coordinate_variances(sums.features, MechanismName.CUBE) == [2] * 9
+    assert CubeLaw(10).variance / 2 == 11 * 2
 
 
 def _of_cells(t: Fraction, v: Fraction) -> Fraction:
@@ -114,7 +115,7 @@ def test_prediction_of_a_variance(n: int, policy: Policy, world: World) -> None:
     t, v = Fraction(n, 8), Fraction(n * (8 - n), 8**3)
     weighted = variance_weights(Readout(Moment("var_pop", ()), ONE_, sums), Place(2 * t - 1, 4 * v))
     found = [
-        spread(weighted, readable(features), coordinate_variances(features, Mechanism.CUBE)) / 16
+        spread(weighted, readable(features), coordinate_variances(features, MechanismName.CUBE)) / 16
         for features in (cells, [replace(f, x=x if f != ONE_ else None) for f in cube])
     ]
     assert found == [_of_cells(t, v), _of_cube(t, v)]

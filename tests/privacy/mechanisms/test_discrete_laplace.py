@@ -14,9 +14,9 @@ from scipy import stats
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.features.blocks import Norm
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms import discrete_laplace as module
+from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace
 from dpsql.privacy.mechanisms.entropy import below, below_each
 from dpsql.privacy.release.exact import ExactSums

@@ -1,0 +1,60 @@
+"""Independent discrete Laplace noise, for auditors who want nothing else: each coordinate has its part of ε.
+
+Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006), and basic composition
+over the coordinates of one block, since a row moves those of one block alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.policy.model import Privacy
+from dpsql.privacy.mechanisms.block import Block, parts
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.law import LAPLACE, Law
+from dpsql.privacy.mechanisms.threshold import threshold
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentLaplace:
+    """Noise of its own for every coordinate."""
+
+    def scale(self, sensitivity: int, together: Sequence[Block], epsilon: Fraction) -> int:
+        """Return ⌈d·sensitivity / ε⌉, d being the number of coordinates of the largest block."""
+        return math.ceil(Fraction(sensitivity * parts(together)) / epsilon)
+
+    def sample(self, entropy: Entropy, t: int, block: Block, groups: int) -> Sequence[Sequence[int]]:
+        """Draw independently."""
+        return draw(entropy, t, block, groups)
+
+    def variance(self, block: Block, together: Sequence[Block]) -> Fraction:
+        """Return 2·d²."""
+        _ = block
+        return LAPLACE.variance * parts(together) ** 2
+
+    def laws(self, block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
+        """Return one draw for each coordinate."""
+        return each(block)
+
+    def threshold(self, t: int, block: Block, step: int, keys: int, delta: Fraction) -> int:
+        """Return τ under the discrete Laplace."""
+        _ = block
+        return threshold(t, 1, step, keys, delta)
+
+    def loss(self, epsilon: Fraction, delta: Fraction) -> Privacy:
+        """Return (ε, δ): the noise itself is ε-DP."""
+        return Privacy(epsilon, delta)
+
+
+def draw(entropy: Entropy, t: int, block: Block, groups: int) -> Sequence[Sequence[int]]:
+    """Draw a block's noise for every group, each number by itself."""
+    d = len(block.places)
+    flat = discrete_laplace(entropy, t, groups * d)
+    return [flat[i : i + d] for i in range(0, groups * d, d)]
+
+
+def each(block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
+    """Return a draw of one coordinate for each of a block's."""
+    return [(LAPLACE, (place,)) for place in block.places]
