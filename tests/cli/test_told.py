@@ -60,7 +60,7 @@ def test_a_servers_detail_is_told_only_if_it_is_a_rule(
 
     @told
     def fail() -> None:
-        raise psycopg.Error("no", info={pq.DiagnosticField.MESSAGE_DETAIL: detail.encode()})  # type: ignore[arg-type]
+        raise psycopg.Error("no", info={pq.DiagnosticField.MESSAGE_DETAIL: detail.encode()})
 
     with pytest.raises(typer.Exit):
         fail()

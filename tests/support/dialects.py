@@ -3,5 +3,7 @@
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.dialects.postgres import POSTGRES
 
+__all__ = ["DIALECTS", "DUCKDB", "NAMES", "POSTGRES"]
+
 DIALECTS = (DUCKDB, POSTGRES)
 NAMES = tuple(dialect.name for dialect in DIALECTS)
