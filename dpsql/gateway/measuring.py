@@ -29,7 +29,7 @@ from dpsql.privacy.release.exact import Row, exact_buckets, exact_sums
 from dpsql.privacy.release.release import Release, release_buckets, release_sums
 from dpsql.question import Asker, Cancellation
 
-_LOG = logging.getLogger("dpsql.gateway.gateway")
+_LOG = logging.getLogger("dpsql.gateway")
 _OURS = Path(__file__).parent.parent
 
 

@@ -200,7 +200,7 @@ def test_a_bug_closes_the_account_at_once(rides: Memory, new_client: NewClient) 
     assert told(client, "SELECT count(*) FROM rides")[0] is AccountClosed
     incidents = client.ledger.incidents("owner")
     assert [(i.user, i.what, i.statement) for i in incidents] == [("ana", "broken", COUNT), ("ana", "closed", COUNT)]
-    assert incidents[0].cause.startswith("InternalError in privacy/exact.py, line ")
+    assert incidents[0].cause.startswith("InternalError in privacy/release/exact.py, line ")
     client.ledger.unlock("owner")
     assert client.ledger.incidents("owner") == ()
 
