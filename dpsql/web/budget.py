@@ -4,7 +4,7 @@ The lines are read from the ledger's narrow side (`Books`). `visible` decides wh
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -16,7 +16,9 @@ from starlette.responses import JSONResponse, Response
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_loss import show
-from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.belief import belief_after
+from dpsql.epsilon.rounding import down_to_digits, percent
+from dpsql.epsilon.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.policy.model import Privacy, Role
 from dpsql.web.curves import Json
 from dpsql.web.rooms import Rooms
@@ -27,6 +29,8 @@ from dpsql.web.visible import visible
 _RECENT = 2_000
 """How many of a role's newest lines the page looks at."""
 _DEAREST = 10
+_USUAL = min(membership_epsilon(MEMBERSHIP), value_epsilon(VALUE))
+"""The largest total ε that keeps the promises of membership and value where nobody says others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,12 @@ class Bar:
     left: str
     share: float
     """How much of it is spent, from 0 to 1."""
-    delta: str = ""
+    delta: str
+    now: str
+    """What the spent ε means as risk."""
+    end: str
+    """What all of it would mean, and which promises it breaks then."""
+    kept: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,31 +79,58 @@ async def charges(_: Request, rooms: Rooms, visitor: Visitor) -> Response:
 def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[Asked], int]:
     roles = visible(site.policy, visitor.role)
     balances = [_balance(site, visitor, role) for role in roles]
-    lines = [line for role in roles for line in site.books.entries(role.name, _RECENT)]
+    lines = {role.name: site.books.entries(role.name, _RECENT) for role in roles}
     kinds = {balance.account.role.protects: balance for balance in balances} if visitor.role.owner else {}
     whole = [
-        _bar(kind, "all roles together, ever", balance.account.dataset, balance.dataset_spent, balance.dataset_left)
+        _bar(
+            kind,
+            "all roles together",
+            balance.account.dataset,
+            (balance.dataset_spent, balance.dataset_left),
+            _risk(balance.dataset_spent.epsilon),
+            "ever",
+        )
         for kind, balance in kinds.items()
     ]
-    return [_role_bar(balance) for balance in balances], whole, _dearest(lines), len(lines)
+    bars = [_role_bar(balance, lines[balance.account.role.name]) for balance in balances]
+    every = [line for role in roles for line in lines[role.name]]
+    return bars, whole, _dearest(every), len(every)
 
 
 def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
     return site.books.balance(Account(visitor.user, role, site.policy.budgets[role.protects]))
 
 
-def _role_bar(balance: Balance) -> Bar:
-    role = balance.account.role
+def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
+    """Return a role's bar; what it has learnt in earlier periods is not forgotten, so its risk is that of all of them."""
+    role, spent = balance.account.role, (balance.role_spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
     note = f"protects each {role.protects}; {renews}; at most ε = {show(role.per_query.epsilon)} a question"
     note += "; closed, because measurements have failed" if balance.closed else ""
-    return _bar(role.name, note, role.budget.total, balance.role_spent, balance.role_left)
+    if not balance.renews:
+        return _bar(role.name, note, role.budget.total, spent, _risk(balance.role_spent.epsilon), "ever")
+    ever = max(_cost(lines), balance.role_spent.epsilon)
+    least = "at least " if len(lines) == _RECENT else ""
+    now = f"{_risk(ever)}: {least}ε = {_brief(ever)} in all its periods so far"
+    return _bar(role.name, note, role.budget.total, spent, now, f"each {role.budget.period}, and they add up")
 
 
-def _bar(name: str, note: str, budget: Privacy, spent: Privacy, left: Privacy) -> Bar:
+def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy], now: str, often: str) -> Bar:
+    spent, left = amounts
     share = float(min(spent.epsilon / budget.epsilon, Fraction(1)))
     delta = f"δ: {show(spent.delta)} of {show(budget.delta)} spent" if budget.delta else ""
-    return Bar(name, note, show(budget.epsilon), _brief(spent.epsilon), _brief(left.epsilon), share, delta)
+    kept = budget.epsilon <= _USUAL
+    verdict = "within" if kept else "more than"
+    end = f"{_risk(budget.epsilon)}, {often}: {verdict} the ε ≤ {show(_USUAL)} of the usual promises"
+    return Bar(
+        name, note, show(budget.epsilon), _brief(spent.epsilon), _brief(left.epsilon), share, delta, now, end, kept
+    )
+
+
+def _risk(epsilon: Fraction) -> str:
+    """Return what an amount means for beliefs that began at 50 to 50."""
+    belief = belief_after(epsilon, 2)
+    return f"membership {percent(belief.membership)}, a member's value {percent(belief.value)}"
 
 
 def _dearest(lines: Iterable[Entry]) -> list[Asked]:

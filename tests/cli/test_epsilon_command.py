@@ -167,7 +167,15 @@ def test_noise_is_capped() -> None:
     """A small group would need more than the role may pay, so the error grows instead."""
     shown = run("noise", "--level", "low", "--rows", "40", "--groups", "4", "--output", "avg", "--cap", "0.5")
     assert "ε = 0.5" in shown
-    assert "20 %" in shown
+    assert "20 % │ of the declared range" in shown
+
+
+def test_noise_of_a_median_is_never_an_empty_table() -> None:
+    """It is an error of ranks, or the answer is NULL; a variance says of what its share is."""
+    assert "mostly NULL" in run("noise", "--level", "medium", "--rows", "920", "--output", "median")
+    assert "of the largest possible variance" in run("noise", "--level", "low", "--rows", "920", "--output", "variance")
+    many = run("noise", "--level", "low", "--rows", "920", "--output", "median")
+    assert "24.8 % │ of the rows, in rank, with 95 %" in many
 
 
 def planned(config: Path, role: str, statement: str) -> StatementNoise:
@@ -175,7 +183,8 @@ def planned(config: Path, role: str, statement: str) -> StatementNoise:
     if "secret" in statement:
         raise Unsupported("not allowed", because="some-rule", hint="ask something else")
     assert (config, role) == (Path("c.yaml"), "third_party")
-    return StatementNoise(NoiseLevel.HIGH, Fraction(1, 8), (OutputNoise("n", 8.0, 0.15), OutputNoise("m", 3.0, None)))
+    lines = (OutputNoise("n", "± 8", "15 %", "of the rows"), OutputNoise("m", "± 3", "", "in its own units"))
+    return StatementNoise(NoiseLevel.HIGH, Fraction(1, 8), lines)
 
 
 def test_noise_of_a_statement_is_asked_of_the_planner() -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 
 import pytest
@@ -62,6 +62,7 @@ class Server:
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     refusal: Exception | None = None
     trouble: str | None = None
+    renews: date | None = None
 
     async def connect(self, user: str, password: str) -> "Connection":
         """Let in who has the password."""
@@ -85,11 +86,10 @@ class Server:
         return tuple(line for line in self.lines if role in (None, line.role))[:limit]
 
     def balance(self, account: Account) -> Balance:
-        """Add up."""
-        role = compose(line.cost for line in self.lines if line.role == account.role.name)
-        return Balance(
-            account, role, compose(line.cost for line in self.lines if line.kind == account.role.protects), None
-        )
+        """Add up; of a role that renews only the newest line is of this period."""
+        own = [line.cost for line in self.lines if line.role == account.role.name]
+        together = compose(line.cost for line in self.lines if line.kind == account.role.protects)
+        return Balance(account, compose(own[:1] if self.renews else own), together, self.renews)
 
 
 @dataclass(slots=True)

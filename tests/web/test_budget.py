@@ -1,6 +1,7 @@
 """The page Budget: whose charges are seen by whom."""
 
 from collections.abc import Callable
+from datetime import date
 
 import pytest
 
@@ -77,3 +78,20 @@ def test_nothing_spent_is_no_error(visit: Visit, server: Server) -> None:
     browser = visit("ana")
     assert "Nobody has asked anything yet." in browser.get("/budget").text
     assert browser.get("/budget/charges").json() == {"roles": []}
+
+
+def test_the_spent_epsilon_is_told_as_risk(visit: Visit) -> None:
+    """ε = 0.625: membership e^.625/(1 + e^.625), a value e^1.25/(1 + e^1.25); all of ε = 10 breaks the usual promises."""
+    text = visit("ana").get("/budget").text
+    assert "membership 65.14 %, a member&#39;s value 77.73 %" in text
+    assert "more than the ε ≤ 1.0986 of the usual promises" in text
+    assert "> 99.99" not in text.split("All spent")[0]
+
+
+def test_earlier_periods_are_not_forgotten(visit: Visit, server: Server) -> None:
+    """A role that renews is told the risk of all its periods, though its bar begins anew."""
+    server.renews = date(2026, 2, 1)
+    text = visit("ana").get("/budget").text
+    assert "<b>0.125</b> spent" in text
+    assert "membership 65.14 %" in text
+    assert "ε = 0.625 in all its periods so far" in text

@@ -68,6 +68,9 @@ async def _run(server: Server, dataset: str, passwords: Mapping[str, str]) -> No
         typer.echo(f"connect: {link}")
     if server.pages is not None:
         typer.echo(f"pages: {server.pages} (with the same names and passwords)")
+    typer.echo(
+        "for play only: the demo's budgets promise nothing about real people; dpsql epsilon advise gives some that do"
+    )
     typer.echo(f"users: {', '.join(f'{name} ({role})' for name, role in USERS.items())}; stop with Ctrl-C")
     with Signals() as signals:
         await signals.until_stopped()

@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 
 import typer
 
-from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, noise_table, show
+from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table, show
 from dpsql.cli.support.exit_codes import told
 from dpsql.cli.support.numbers import read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
@@ -67,12 +67,15 @@ def _imagined(
         epsilon = level_epsilon(level, outputs, contribution=max_rows, rows=share, cap=cap)
     except BadInput as error:
         raise typer.BadParameter(str(error)) from None
-    lines = (
-        OutputNoise(
-            output.upper(),
-            float(max_rows / epsilon),
-            expected_error(output, epsilon, contribution=max_rows, rows=share),
-        )
+    together = frozenset(outputs)
+    found = {
+        output: expected_error(output, epsilon, contribution=max_rows, rows=share, beside=together)
         for output in outputs
-    )
-    return StatementNoise(level, epsilon, tuple(lines))
+    }
+    return StatementNoise(level, epsilon, tuple(_line(output, error, share) for output, error in found.items()))
+
+
+def _line(output: Output, error: float, rows: Fraction) -> OutputNoise:
+    """Return an expected error in words; of a count also in rows, of the others the bounds would have to be known."""
+    share, of = error_words(output, error)
+    return OutputNoise(output.upper(), f"± {error * float(rows):.3g}" if output is Output.COUNT else "", share, of)

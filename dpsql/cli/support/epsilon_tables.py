@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.epsilon.advice import Advice, Affordable, Example
+from dpsql.epsilon.advice import Advice, Affordable
 from dpsql.epsilon.belief import Belief
 from dpsql.epsilon.lines import decimal
 from dpsql.epsilon.outputs import Output, is_answered, share_of
@@ -22,13 +22,15 @@ from dpsql.policy.model import NoiseLevel
 
 @dataclass(frozen=True, slots=True)
 class OutputNoise:
-    """The noise of one output of a statement."""
+    """How far one output of a statement may be off, in words."""
 
     output: str
-    scale: float
-    """Of the noise, in units of the output."""
-    expected: float | None
-    """The expected relative error; None where it is not known without data."""
+    error: str
+    """In units of the output."""
+    share: str
+    """As a share."""
+    of: str
+    """What it is a share of; or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,11 @@ def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
     errors = _table("Expected error of one question", "question", "rows", "error", "")
     for example in advice.examples:
         where = "all rows" if example.groups == 1 else f"one of {example.groups:,} groups"
-        errors.add_row(f"{example.output.upper()}, {where}", f"{float(example.rows):,.6g}", *error_cells(example))
+        errors.add_row(
+            f"{example.output.upper()}, {where}",
+            f"{float(example.rows):,.6g}",
+            *error_words(example.output, example.error),
+        )
     levels = _table("Or fewer, better answers", "questions, and ε of each", *NoiseLevel)
     for output, entries in advice.affordable.items():
         levels.add_row(output.upper(), *(_affordable(output, entry) for entry in entries.values()))
@@ -129,21 +135,20 @@ def _stay_mark(plan: Plan, count: int) -> str:
     )
 
 
-def error_cells(example: Example) -> tuple[str, str]:
+def error_words(output: Output, error: float) -> tuple[str, str]:
     """Return an expected error and what it is a share of."""
-    if is_answered(example.output, example.error):
-        return f"{100 * example.error:.3g} %", share_of(example.output)
-    return ("mostly NULL", "too few rows") if example.output is Output.MEDIAN else ("only noise", "")
+    if is_answered(output, error):
+        return f"{100 * error:.3g} %", share_of(output)
+    return ("mostly NULL", "too few rows") if output is Output.MEDIAN else ("only noise", "")
 
 
 def noise_table(noise: StatementNoise) -> Table:
     """Return what a statement costs and its noise."""
     title = f"ε = {decimal(noise.epsilon)}" + (f", {noise.level} noise" if noise.level else "")
-    table = _table(title, "output", "noise scale", "expected error")
+    table = _table(title, "output", "error", "share", "of what")
     for line in noise.outputs:
         # Text, not str: a name that the asker chose is not markup.
-        expected = "–" if line.expected is None else f"{100 * line.expected:.3g} %"
-        table.add_row(Text(line.output), f"{line.scale:.4g}", expected)
+        table.add_row(Text(line.output), line.error, line.share, Text(line.of))
     return table
 
 

@@ -1,0 +1,98 @@
+"""What `epsilon noise` says of statements, from the EXPLAIN of a real server."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.cli.support.epsilon_tables import OutputNoise
+from dpsql.cli.support.planned import planned, quantiles
+
+_CONFIG = """\
+dataset: rides
+engine: {kind: duckdb, database: rides.duckdb}
+schemas: schemas
+budget: {passenger: {epsilon: 10}}
+roles:
+  analyst: {protects: passenger, budget: {epsilon: 10}, per_query: {epsilon: 1}}
+users: {}
+"""
+_RIDES = """\
+table: rides
+expected_rows: 20_000
+privacy_units: {passenger: {column: passenger, max_rows: 2}}
+columns:
+  passenger: {type: integer}
+  fare: {type: double precision, bounds: [0, 100]}
+  tip: {type: double precision, bounds: [0, 30]}
+"""
+_ASKED = (
+    "SELECT count(*), sum(fare), avg(fare), variance(fare), median(fare), "
+    "percentile_cont(0.9) WITHIN GROUP (ORDER BY fare), max(tip) FROM rides"
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write configuration, schema and an empty table: nothing is read from it."""
+    path = tmp_path_factory.mktemp("planned")
+    path.chmod(0o711)
+    (path / "schemas").mkdir()
+    (path / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    (path / "schemas" / "rides.yaml").write_text(_RIDES, encoding="utf-8")
+    with duckdb.connect(str(path / "rides.duckdb")) as connection:
+        connection.execute("CREATE TABLE rides (passenger INTEGER, fare DOUBLE, tip DOUBLE)")
+    return path
+
+
+@pytest.fixture(scope="module")
+def lines(home: Path) -> Mapping[str, OutputNoise]:
+    """Give what is said of each output."""
+    return {line.output: line for line in planned(home / "config.yaml", "analyst", _ASKED).outputs}
+
+
+def test_every_output_has_a_line(lines: Mapping[str, OutputNoise]) -> None:
+    """Also variances and order statistics, which EXPLAIN has no percentage for."""
+    assert list(lines) == [
+        *("count(*)", "sum(fare)", "avg(fare)", "var_samp(fare)"),
+        *("median(fare)", "0.9-quantile(fare)", "max(tip)"),
+    ]
+    assert all(line.error and line.of for line in lines.values())
+
+
+def test_shares_say_of_what(lines: Mapping[str, OutputNoise]) -> None:
+    """A mean's percentage is not one of the mean, which nobody knows, but of the middle of its bounds."""
+    assert lines["avg(fare)"].of == "of a value in the middle of its bounds"
+    margin, share = float(lines["avg(fare)"].error.split()[1]), float(lines["avg(fare)"].share.split()[0])
+    assert margin / 50 == pytest.approx(share / 100, rel=0.01)
+    assert lines["count(*)"].of == "of the rows that a group is expected to have"
+    assert lines["var_samp(fare)"].share == ""
+
+
+def test_medians_err_by_ranks_and_extremes_by_more(lines: Mapping[str, OutputNoise]) -> None:
+    """Half of what the choice needs for the median, nine tenths at .9, and twice at the ends."""
+    enough = int(lines["median(fare)"].of.split("than ")[1].split()[0])
+    assert lines["median(fare)"].error == f"± {enough / 2:,.0f} ranks with 95 %"
+    assert lines["0.9-quantile(fare)"].error == f"± {enough * 0.9:,.0f} ranks with 95 %"
+    own = int(lines["max(tip)"].of.split("than ")[1].split()[0])
+    assert lines["max(tip)"].error == f"± {2 * own:,.0f} ranks with 95 %"
+
+
+def test_many_points_have_no_rank() -> None:
+    """They are read off noisy counts; when groups are too small is known all the same."""
+    explained = [
+        "Points 0.25, 0.5, 0.75 of x among 31 buckets of [0, 30]",
+        "Mostly NULL in groups of far fewer than 28 rows",
+    ]
+    assert [(line.output, line.error) for line in quantiles(explained)] == [
+        ("0.25-quantile(x)", ""),
+        ("median(x)", ""),
+        ("0.75-quantile(x)", ""),
+    ]
+
+
+def test_what_nothing_can_be_said_of_is_told(home: Path) -> None:
+    """Instead of an empty table."""
+    (line,) = planned(home / "config.yaml", "analyst", "SELECT corr(fare, tip) FROM rides").outputs
+    assert line.of == "nothing can be said of these statistics before they are asked"
