@@ -3,7 +3,9 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,10 @@ class Cancellation:
         if self.requested:
             stop()
 
+    def wait(self, seconds: float) -> None:
+        """Return when somebody asks to stop, or after so many seconds."""
+        self._event.wait(seconds)
+
     def cancel(self) -> None:
         """Ask whoever works on the answer to stop."""
         self._event.set()
@@ -87,13 +93,17 @@ class Question:
     """Whether the session is to explain the statement first: what PostgreSQL does not let it do then costs nothing."""
 
 
+Work = Callable[[], T]
+"""What is left to do, and may keep a thread busy for long."""
+
+
 class Answers(Protocol):
     """What a session needs of the gateway."""
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
 
-    def answer(
+    def begin(
         self,
         question: Question,
         described: tuple[tuple[Field, ...], ...],
@@ -101,10 +111,11 @@ class Answers(Protocol):
         settings: Settings,
         asker: Asker,
         cancellation: Cancellation,
-    ) -> str:
+    ) -> str | Work[str]:
         """Return the statement to run in the shadow instead of `question.text`, parameters kept as `$n`.
 
-        Blocks; call it on a worker thread. `described` has one row description a probe.
+        Where something has to be measured or paid for, return what does that and then returns the statement: what is
+        stored need not wait for it. Both block; call them on a worker thread. `described` has one row description a probe.
 
         Raises:
             DpsqlError: whatever the client is to be told instead of an answer.

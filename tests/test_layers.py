@@ -24,7 +24,7 @@ ORDER = (
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),
     frozenset({"epsilon", "lexer"}),
-    frozenset({"policy"}),
+    frozenset({"interrupt", "policy"}),
     frozenset({"errors", "question", "seldom"}),
 )
 """From the top down: a room imports itself and what is below it, and none beside it."""

@@ -16,6 +16,7 @@ from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
+from dpsql.question import Cancellation
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 Beside = tuple[str, bytes]
@@ -112,8 +113,22 @@ class Ledger(Protocol):
     def identity(self) -> str:
         """Return what no other ledger has, nor this one for another data set."""
 
+    def known(
+        self, account: Account, items: Sequence[Item], cancellation: Cancellation | None = None
+    ) -> Mapping[str, bytes] | Failing | None:
+        """Return the releases of `items` by key, if the role has paid for each and all are stored.
+
+        If one that it has paid for has failed, return how; None where something has to be paid for. Who measures or pays at
+        the time is not waited for.
+        """
+
     def open_statement(
-        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+        self,
+        account: Account,
+        text: str,
+        items: Sequence[Item],
+        ready: Ready = without_engine,
+        cancellation: Cancellation | None = None,
     ) -> AbstractContextManager[Statement]:
         """Pay for `items` (distinct keys), all or nothing, and return what is stored of them.
 
@@ -131,15 +146,17 @@ class Ledger(Protocol):
         Raises:
             BudgetExhausted: nothing was charged.
             AccountClosed: likewise; what is paid for and stored is free as ever.
+            QueryCanceled: somebody has cancelled while it waited for others; nothing was charged. `store` may raise it too,
+                after the charge.
         """
 
-    def balance(self, account: Account) -> Balance:
+    def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what the account's budgets have been charged."""
 
-    def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
+    def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
         """Return the newest lines first, of one role or of all."""
 
-    def epoch(self, refresh: Period) -> int:
+    def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch's number; a new one begins with the first call in each period of `refresh`."""
 
     def is_closed(self, role: str) -> bool:

@@ -3,6 +3,9 @@
 import threading
 from collections.abc import Set as AbstractSet
 
+from dpsql.interrupt import wait_for
+from dpsql.question import Cancellation
+
 
 class Flights:
     """The measurements under way in this process, by key."""
@@ -11,14 +14,17 @@ class Flights:
         self._changed = threading.Condition()
         self._aloft: set[str] = set()
 
-    def board(self, keys: AbstractSet[str]) -> "Flight":
+    def board(self, keys: AbstractSet[str], cancellation: Cancellation | None = None) -> "Flight":
         """Wait until none of `keys` is under way, then take them all.
 
         Taking all or none keeps statements that share some keys from waiting for each other in a circle, provided that
         a thread has no more than one flight at a time.
+
+        Raises:
+            QueryCanceled: somebody has cancelled, and none is taken.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._aloft.isdisjoint(keys))
+            wait_for(self._changed, lambda: self._aloft.isdisjoint(keys), cancellation)
             self._aloft |= keys
         return Flight(self, set(keys))
 

@@ -5,7 +5,7 @@ a `Release` is put into the text.
 """
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
@@ -18,13 +18,15 @@ from dpsql.gateway.explain import as_query, explain
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.planner import Planner, StatementPlan
 from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
+from dpsql.interrupt import checked
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.plan import Plan
 from dpsql.privacy.measurement.planner import World
 from dpsql.privacy.measurement.pricing import Part, shares, statement_epsilon
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release import postprocess
-from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.privacy.release.release import Release
+from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings, Work
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
@@ -103,10 +105,23 @@ class Gateway:
         asker: Asker,
         cancellation: Cancellation,
     ) -> str:
-        """Return the statement over released rows that answers the question."""
+        """Return the statement over released rows that answers the question, whatever it takes."""
+        begun = self.begin(question, described, arguments, settings, asker, cancellation)
+        return begun if isinstance(begun, str) else begun()
+
+    def begin(
+        self,
+        question: Question,
+        described: tuple[tuple[Field, ...], ...],
+        arguments: tuple[Argument, ...],
+        settings: Settings,
+        asker: Asker,
+        cancellation: Cancellation,
+    ) -> str | Work[str]:
+        """Return the statement over released rows that answers the question, or what measures them; see `Answers`."""
         asked = question.plan
         if isinstance(asked, parse.Statement):
-            return with_accounts(asked, account(self._deps.policy, asker), self._deps.ledger)
+            return with_accounts(asked, account(self._deps.policy, asker), self._deps.ledger, cancellation)
         if not isinstance(asked, Asked):
             raise InternalError
         if asked.refusal is not None:
@@ -116,16 +131,17 @@ class Gateway:
         ready = self._planned(asked, question.text, described, arguments, settings, asker)
         if asked.statement is not None and asked.statement.wrap is parse.Wrap.EXPLAIN:
             return as_query(explain(ready.scopes, statements="verbose" in asked.statement.prefix.lower()))
-        parts = (part for _, scope in ready.scopes for part in scope)
-        releases = self._measuring.releases(parts, question.text, asker, cancellation)
+        parts = [part for _, scope in ready.scopes for part in scope]
         clamp = self._deps.policy.roles[asker.role].clamp
-        tables = [
-            splice.table(
-                s.columns, s.types, postprocess.rows(plan, [releases[p.identity] for p in scope], s.types, clamp=clamp)
-            )
-            for s, (plan, scope) in zip(ready.plan.scopes, ready.scopes, strict=True)
-        ]
-        return ready.plan.text(tables)
+        stored = self._measuring.stored(parts, asker, cancellation)
+        if stored is not None:
+            return _spliced(ready, stored, cancellation, clamp=clamp)
+
+        def measured() -> str:
+            releases = self._measuring.releases(parts, question.text, asker, cancellation)
+            return _spliced(ready, releases, cancellation, clamp=clamp)
+
+        return measured
 
     def _planned(
         self,
@@ -177,6 +193,15 @@ class Gateway:
         ready = Ready(plan, shares(plans, epsilon, role, emitter))
         _keep(self._ready, (key, settings.epsilon), ready)
         return ready
+
+
+def _spliced(ready: Ready, releases: Mapping[str, Release], cancellation: Cancellation, *, clamp: bool) -> str:
+    """Return the statement with its releases in the places of private rows."""
+    tables = []
+    for scope, (plan, parts) in zip(ready.plan.scopes, ready.scopes, strict=True):
+        rows = postprocess.rows(plan, [releases[part.identity] for part in parts], scope.types, clamp=clamp)
+        tables.append(splice.table(scope.columns, scope.types, list(checked(rows, cancellation))))
+    return ready.plan.text(tables)
 
 
 def _keep(cache: dict[Hashable, V], key: Hashable, value: V) -> None:

@@ -20,6 +20,7 @@ from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Beside, Item, Ledger, Statement
 from dpsql.engines.base import Engine, Prepared
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.interrupt import check, interruptible
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.pricing import Part
@@ -45,6 +46,21 @@ class Measuring:
     timeout: float
     """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
 
+    def stored(self, wanted: Iterable[Part], asker: Asker, cancellation: Cancellation) -> Mapping[str, Release] | None:
+        """Return a release for every part, by identity, if all are paid for and stored; else None.
+
+        Raises:
+            DpsqlError: as one of them failed, before.
+        """
+        parts = {part.identity: part for part in wanted}
+        if not parts:
+            return {}
+        keys, items = self._items(parts, asker, cancellation)
+        known = self.ledger.known(account(self.policy, asker), items, cancellation)
+        if isinstance(known, Failing):
+            raise known.error()
+        return None if known is None else {identity: Release.from_bytes(known[key]) for identity, key in keys.items()}
+
     def releases(
         self, wanted: Iterable[Part], text: str, asker: Asker, cancellation: Cancellation
     ) -> Mapping[str, Release]:
@@ -52,13 +68,13 @@ class Measuring:
         parts = {part.identity: part for part in wanted}
         if not parts:
             return {}
-        epoch = self.ledger.epoch(self.refresh)  # one for all parts, which belong together
-        keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
-        items = [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
+        keys, items = self._items(parts, asker, cancellation)
         kept: dict[str, bytes] = {}
         with (
             _Held(self, {keys[identity]: part for identity, part in parts.items()}, cancellation) as held,
-            self.ledger.open_statement(account(self.policy, asker), text, items, held.make_ready) as statement,
+            self.ledger.open_statement(
+                account(self.policy, asker), text, items, held.make_ready, cancellation
+            ) as statement,
         ):
             if statement.failed is not None:
                 raise statement.failed.error()
@@ -81,7 +97,8 @@ class Measuring:
         try:
             rows = prepared.run(part.sql, statement.charge)
             finder = None if beside is None else Release.from_bytes(beside[1])
-            release = _released(part, rows, finder, self.entropy).to_bytes()
+            check(held.cancellation)
+            release = _released(part, rows, finder, interruptible(self.entropy, held.cancellation)).to_bytes()
         except EngineLost:
             raise
         except Exception as error:  # whatever it is
@@ -95,6 +112,14 @@ class Measuring:
         except (LedgerFull, LedgerBusy, LedgerFailed):
             _LOG.error("a release could not be stored: it is told once, and will be charged again")
             return release
+
+    def _items(
+        self, parts: Mapping[str, Part], asker: Asker, cancellation: Cancellation
+    ) -> tuple[Mapping[str, str], Sequence[Item]]:
+        """Return what each part is stored under, by its identity, and what the ledger is asked for."""
+        epoch = self.ledger.epoch(self.refresh, cancellation)  # one for all parts, which belong together
+        keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
+        return keys, [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
 
     def _key(self, part: Part, asker: Asker, epoch: int) -> str:
         """Return what a release is stored under: everything that it depends on."""

@@ -11,6 +11,7 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Period
+from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.parse import Query, Statement, parse
@@ -48,9 +49,12 @@ def _kind(tree: exp.Query) -> Kind:
     return Kind.ANSWER if any(_is_ours(table) for table in tree.find_all(exp.Table)) else Kind.PUBLIC
 
 
-def with_accounts(statement: Statement, account: Account, ledger: Ledger) -> str:
+def with_accounts(statement: Statement, account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
     """Return the statement over what the ledger says now, of the account's own role."""
-    contents = {"budget": _budget(account, ledger), "charges": _charges(account, ledger)}
+    contents = {
+        "budget": _budget(account, ledger, cancellation),
+        "charges": _charges(account, ledger, cancellation),
+    }
     return statement.text([_with_contents(query, contents) for query in statement.queries])
 
 
@@ -76,8 +80,8 @@ def _is_ours(table: exp.Table) -> bool:
     return fold(table.args.get("db")) == "dpsql" and fold(table.this) in _TABLES
 
 
-def _budget(account: Account, ledger: Ledger) -> str:
-    balance, role = ledger.balance(account), account.role
+def _budget(account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
+    balance, role = ledger.balance(account, cancellation), account.role
     whole, spent, left = role.budget.total, balance.role_spent, balance.role_left
     row: Sequence[str | None] = (
         role.protects,
@@ -99,8 +103,8 @@ def _brief(statement: str) -> str:
     return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]}…"
 
 
-def _charges(account: Account, ledger: Ledger) -> str:
-    entries = ledger.entries(account.role.name, _MOST_CHARGES)
+def _charges(account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
+    entries = ledger.entries(account.role.name, _MOST_CHARGES, cancellation)
     rows = [
         (str(i), e.time.isoformat(" "), e.user, e.kind, show(e.cost.epsilon), show(e.cost.delta), _brief(e.statement))
         for i, e in enumerate(reversed(entries), 1)

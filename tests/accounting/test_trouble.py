@@ -3,6 +3,9 @@
 import logging
 import shutil
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -68,6 +71,33 @@ def test_a_locked_ledger_is_told(tmp_path: Path, clock: Clock, monkeypatch: pyte
         other.execute("ROLLBACK")
         other.close()
         assert ask(ledger, account_of(), item_of("new")) == {"new": None}
+
+
+def test_who_waits_for_the_lock_keeps_nobody_waiting(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight who ask while another process holds it hear so after the time that one waits, not eight times of it."""
+    monkeypatch.setattr(file, "_PATIENCE", 1.0)
+    with SqliteLedger(tmp_path / "ledger.db", clock) as ledger, ThreadPoolExecutor(8) as pool:
+        with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            begun = time.monotonic()
+            heard = list(pool.map(lambda _: type(told(ledger)), range(8)))
+            assert time.monotonic() - begun < 4
+        assert heard == [LedgerBusy] * 8
+
+
+def test_a_long_look_at_the_ledger_delays_a_charge(ledger: SqliteLedger, tmp_path: Path) -> None:
+    """While another process reads nothing can be written, and what was not is tried again."""
+    with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other, ThreadPoolExecutor() as pool:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM charges").fetchall()
+        asked = pool.submit(ask, ledger, account_of(), item_of("a"))
+        time.sleep(0.2)
+        assert ledger.balance(account_of()).role_spent.epsilon == 0
+        assert not asked.done()
+        other.execute("ROLLBACK")
+        assert asked.result(20) == {"a": None}
 
 
 def test_a_damaged_ledger_is_told(ledger: SqliteLedger, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -54,7 +54,7 @@ class Nobody:
         _ = text, asker
         return None
 
-    def answer(
+    def begin(
         self,
         question: Question,
         described: tuple[tuple[Field, ...], ...],

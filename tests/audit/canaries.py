@@ -23,6 +23,7 @@ from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.release.release import Release
+from dpsql.question import Cancellation
 from tests.support.exactness import Exact, Measured, measurements
 from tests.support.fix_policy import with_epsilon, with_rows
 from tests.support.fix_world import USERS, NewClient, World
@@ -39,11 +40,16 @@ class Recorder(SqliteLedger):
 
     @contextmanager
     def open_statement(
-        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+        self,
+        account: Account,
+        text: str,
+        items: Sequence[Item],
+        ready: Ready = without_engine,
+        cancellation: Cancellation | None = None,
     ) -> Iterator[Statement]:
         """Pay as usual, and listen to what is stored."""
         self.released = []
-        with super().open_statement(account, text, items, ready) as statement:
+        with super().open_statement(account, text, items, ready, cancellation) as statement:
 
             def keep(key: str, release: bytes, beside: Beside | None) -> bytes:
                 self.released.append(Release.from_bytes(release))

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import RawCursor
 
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
-from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings, Work
 
 _PREFIX = re.compile(
     r"""\s*(?:DECLARE\s+\S+\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+|COPY\s*\(
@@ -47,7 +47,7 @@ class Exact:
             return None
         return Question(text, (inner.rstrip().removesuffix(";"),), (prefix, suffix))
 
-    def answer(
+    def begin(
         self,
         question: Question,
         described: tuple[tuple[Field, ...], ...],
@@ -55,7 +55,7 @@ class Exact:
         settings: Settings,
         asker: Asker,  # noqa: ARG002
         cancellation: Cancellation,
-    ) -> str:
+    ) -> str | Work[str]:
         """Run the select where the rows are, and spell its result."""
         self.calls[question.text] += 1
         self.settings.append(settings)

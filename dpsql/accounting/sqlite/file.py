@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,11 +14,17 @@ from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet
 from dpsql.accounting.sqlite import owner, trouble
 from dpsql.errors import ConfigError, LedgerFailed
+from dpsql.interrupt import pause
+from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.ledger")
 _VERSION = 2
 _PATIENCE = 60.0
 """Seconds to wait for another process's transaction; one takes milliseconds."""
+_LEAST = 0.2
+"""Seconds to wait for it where that time has gone by with waiting for somebody who waited for it."""
+_AGAIN = 0.02
+"""Seconds until it is tried again."""
 
 _TABLES = """
 CREATE TABLE statements (
@@ -105,29 +112,69 @@ class SqliteFile:
             self._connection.close()
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection for a query."""
-        with self._lock:
-            try:
-                yield self._connection
-            except sqlite3.Error as error:
-                raise trouble.trouble(error) from error
+    def read(
+        self, cancellation: Cancellation | None = None, since: float | None = None
+    ) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for queries of one state of the file; who needs it has waited `since` then for others.
+
+        Raises:
+            QueryCanceled: while another process kept it locked.
+            LedgerBusy: it has kept it for too long.
+        """
+        # The lock is taken by what reads, not by BEGIN.
+        with self._lent(cancellation, since, "BEGIN", "PRAGMA user_version") as connection:
+            yield connection
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection for one transaction that no other process's overlaps; it is durable once this returns."""
-        with self._lock:
-            try:
-                with self._transaction() as connection:
-                    yield connection
-            except sqlite3.Error as error:
-                raise trouble.trouble(error) from error
+    def write(
+        self, cancellation: Cancellation | None = None, since: float | None = None
+    ) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for one transaction that no other process's overlaps; it is durable once this returns.
+
+        Raises:
+            QueryCanceled: while another process kept the file locked; nothing was written.
+            LedgerBusy: it has kept it for too long.
+        """
+        # What is exclusive from its beginning on waits for nobody at its end.
+        with self._lent(cancellation, since, "BEGIN EXCLUSIVE") as connection:
+            yield connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _lent(
+        self, cancellation: Cancellation | None, since: float | None, *begin: str
+    ) -> Iterator[sqlite3.Connection]:
+        """Lend the connection; whoever waits for another process keeps nobody in this one waiting."""
+        now = time.monotonic()
+        deadline = max(now + _LEAST, (now if since is None else since) + _PATIENCE)
+        while True:
+            with self._lock:
+                try:
+                    if self._begun(begin, again=time.monotonic() < deadline):
+                        with self._transaction():
+                            yield self._connection
+                        return
+                except sqlite3.Error as error:
+                    raise trouble.trouble(error) from error
+            pause(_AGAIN, cancellation)
+
+    def _begun(self, begin: tuple[str, ...], *, again: bool) -> bool:
+        """Begin a transaction; return False if another process is in the way and it is to be tried `again`."""
         try:
-            yield self._connection
+            for statement in begin:
+                self._connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if again and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return False
+            raise
+        return True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """End the transaction that has begun."""
+        try:
+            yield
             self._connection.execute("COMMIT")
         finally:
             if self._connection.in_transaction:
@@ -164,7 +211,9 @@ class SqliteFile:
         # directory too: with FULL, a power cut just after the commit could bring the journal, and the past, back.
         self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.execute("PRAGMA synchronous = EXTRA")
-        with self._transaction() as connection:
+        connection = self._connection
+        connection.execute("BEGIN EXCLUSIVE")
+        with self._transaction():
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 _create(connection)
@@ -185,6 +234,7 @@ class SqliteFile:
             (lines,) = connection.execute("SELECT coalesce(max(id), 0) FROM charges").fetchone()
             if self._differs(path, lines, way):
                 owner.own(connection, dataset, now, "--new-ledger")
+        connection.execute("PRAGMA busy_timeout = 0")  # from now on we wait ourselves
         self.note(lines)
 
     def _differs(self, path: Path, lines: int, way: Way) -> bool:

@@ -2,9 +2,9 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -20,42 +20,14 @@ from dpsql.accounting.running_totals import Book
 from dpsql.accounting.single_flight import Flights
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
+from dpsql.accounting.sqlite.releases import Found, enter, find, forget, keep, mark, unmeasured
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period
+from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.ledger")
 _NAMELESS = DataSet()
-_STORED = """
-SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
-FROM releases r WHERE kind = ?1 AND key = ?2
-"""
-_STATEMENT = "INSERT INTO statements (time, user, role, kind, text) VALUES (?, ?, ?, ?, ?)"
-_CHARGE = "INSERT INTO charges (statement, key, note, epsilon, delta, measured) VALUES (?, ?, ?, ?, ?, ?)"
-_RELEASE = """
-INSERT OR IGNORE INTO releases (kind, key, release)
-SELECT ?1, ?2, ?3 WHERE ?4 IS NULL OR EXISTS (SELECT 1 FROM releases WHERE kind = ?1 AND key = ?4 AND release = ?5)
-"""
-_KEPT = "SELECT release FROM releases WHERE kind = ? AND key = ? AND failed IS NULL"
-_FAILED = "INSERT OR IGNORE INTO releases (kind, key, release, failed) VALUES (?, ?, x'', ?)"
-_ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, ?, ?)"
 _EPOCH = "INSERT INTO epochs (began, reason) VALUES (?, ?)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What the file holds of one item."""
-
-    item: Item
-    release: bytes | None
-    failed: Failing | None
-    """How it was measured in vain."""
-    paid: bool
-    """Whether the role may have the release, or hear of the failure, without a further charge."""
-
-    @property
-    def stored(self) -> bool:
-        """Return whether it need not be measured."""
-        return self.release is not None or self.failed is not None
 
 
 class SqliteLedger:
@@ -98,43 +70,60 @@ class SqliteLedger:
 
     @contextmanager
     def open_statement(
-        self, account: Account, text: str, items: Sequence[Item], ready: Ready = without_engine
+        self,
+        account: Account,
+        text: str,
+        items: Sequence[Item],
+        ready: Ready = without_engine,
+        cancellation: Cancellation | None = None,
     ) -> Iterator[Statement]:
         """Pay for a statement; see `Ledger.open_statement`."""
         keys = frozenset(item.key for item in items)
         if len(keys) < len(items):
             raise InternalError
-        text, flight = presentable(text), self._flights.board(keys)
+        text, since, flight = presentable(text), time.monotonic(), self._flights.board(keys, cancellation)
         try:
             statement = None
             while statement is None:
-                missing = self._missing(account, items)
+                missing = self._missing(account, items, cancellation, since)
                 if missing:
                     ready(missing)
-                statement = self._pay(account, text, items, missing)
+                statement = self._pay(account, text, items, missing, cancellation, since)
             flight.land(statement.stored.keys())
             yield statement
         finally:
             flight.land_all()
 
-    def balance(self, account: Account) -> Balance:
+    def known(
+        self, account: Account, items: Sequence[Item], cancellation: Cancellation | None = None
+    ) -> Mapping[str, bytes] | Failing | None:
+        """Return what is paid for and stored; see `Ledger.known`."""
+        with self._file.read(cancellation) as connection:
+            found = [find(connection, account, item) for item in items]
+        failed = next((each.failed for each in found if each.failed and each.paid), None)
+        if failed is not None:
+            return failed
+        kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
+        return kept if len(kept) == len(found) else None
+
+    def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what was spent; see `Ledger.balance`."""
-        with self._file.read() as connection:
+        with self._file.read(cancellation) as connection:
             return self._balance(connection, account, self._now())
 
-    def entries(self, role: str | None, limit: int) -> tuple[Entry, ...]:
+    def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
         """Return the newest lines; see `Ledger.entries`."""
-        with self._file.read() as connection:
+        with self._file.read(cancellation) as connection:
             return lines.newest(connection, role, limit)
 
-    def epoch(self, refresh: Period) -> int:
+    def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch; see `Ledger.epoch`."""
         due = first_day(refresh, self._now())
-        with self._file.read() as connection:
+        with self._file.read(cancellation) as connection:
             number, began = _last_epoch(connection)
         if number and began >= due:
             return number
-        with self._file.write() as connection:
+        with self._file.write(cancellation) as connection:
             number, began = _last_epoch(connection)
             # Another process may have been first.
             return number if number and began >= due else self._next_epoch(connection, f"refresh: {refresh}")
@@ -159,16 +148,18 @@ class SqliteLedger:
         with self._file.read() as connection:
             return events.since_opening(connection, role)
 
-    def _missing(self, account: Account, items: Sequence[Item]) -> frozenset[str]:
+    def _missing(
+        self, account: Account, items: Sequence[Item], cancellation: Cancellation | None, since: float
+    ) -> frozenset[str]:
         """Return the keys that have to be measured; who can't pay for them does not get so far as to ask the engine."""
-        with self._file.read() as connection:
-            found = [_find(connection, account, item) for item in items]
+        with self._file.read(cancellation, since) as connection:
+            found = [find(connection, account, item) for item in items]
             self._due(connection, account, self._now(), found)
-        return _unmeasured(found)
+        return unmeasured(found)
 
     def _due(
-        self, connection: sqlite3.Connection, account: Account, now: datetime, found: Sequence[_Found]
-    ) -> Sequence[_Found]:
+        self, connection: sqlite3.Connection, account: Account, now: datetime, found: Sequence[Found]
+    ) -> Sequence[Found]:
         """Return what has to be paid for, if the account can."""
         # What is known to fail fails again, free, and nothing that stands beside it is paid for.
         failed = any(each.failed and each.paid for each in found)
@@ -179,49 +170,52 @@ class SqliteLedger:
         )
         return due
 
-    def _pay(self, account: Account, text: str, items: Sequence[Item], ready: frozenset[str]) -> Statement | None:
+    def _pay(
+        self,
+        account: Account,
+        text: str,
+        items: Sequence[Item],
+        ready: frozenset[str],
+        cancellation: Cancellation | None,
+        since: float,
+    ) -> Statement | None:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
         self._file.check()
-        with self._file.write() as connection:
+        with self._file.write(cancellation, since) as connection:
             self._file.check_owner(connection)
             now = self._now()
-            found = [_find(connection, account, item) for item in items]
-            if not ready.issuperset(_unmeasured(found)):
+            found = [find(connection, account, item) for item in items]
+            if not ready.issuperset(unmeasured(found)):
                 return None
             due = self._due(connection, account, now, found)
-            last = _enter(connection, account, text, now, due) if due else None
+            last = enter(connection, account, text, now, due) if due else None
         if last is not None:
             self._file.note(last)
         return Statement(
             issue(frozenset(each.item.key for each in due if not each.stored), compose(each.item.cost for each in due)),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
-            partial(self._keep, account),
+            partial(self._keep, account, cancellation),
             partial(self._mark, account, text),
         )
 
-    def _keep(self, account: Account, key: str, release: bytes, beside: Beside | None) -> bytes:
+    def _keep(
+        self, account: Account, cancellation: Cancellation | None, key: str, release: bytes, beside: Beside | None
+    ) -> bytes:
         """Store a release, and return the one that is stored; the first to be stored under a key stays.
 
         Another process may have been first. Its release is what the role has for its money, and the role's own, of which
         nobody will hear, is forgotten: otherwise it would have paid for one and seen two, and who reads what was found by
         one beside what was found by the other would see numbers under wrong keys.
         """
-        kind = account.role.protects
-        with self._file.write() as connection:
-            connection.execute(_RELEASE, (kind, key, release, *(beside or (None, None))))
-            kept = connection.execute(_KEPT, (kind, key)).fetchone()
-            if kept is None:  # the epoch is over, or another process has failed
-                return release
-            connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
-        return bytes(kept[0])
+        with self._file.write(cancellation) as connection:
+            return keep(connection, account, key, release, beside)
 
     def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:
         """Store that a measurement failed; where another process was first, with a release, that stays."""
-        kind, role = account.role.protects, account.role.name
+        role = account.role.name
         with self._file.write() as connection:
-            connection.execute(_FAILED, (kind, key, failure.how))
-            connection.execute(_ENTITLEMENT, (kind, key, role))
+            mark(connection, account, key, failure.how)
             closed = events.enter_failure(connection, account, text, self._now(), failure)
         if closed:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
@@ -241,43 +235,13 @@ class SqliteLedger:
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
         # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
-        connection.execute("DELETE FROM releases")
-        connection.execute("DELETE FROM entitlements")
+        forget(connection)
         connection.execute(_EPOCH, (self._now().isoformat(), reason))
         number, _ = _last_epoch(connection)
         return number
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
-
-
-def _find(connection: sqlite3.Connection, account: Account, item: Item) -> _Found:
-    row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
-    release, failed, entitled = row or (None, None, 0)
-    return _Found(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
-
-
-def _unmeasured(found: Sequence[_Found]) -> frozenset[str]:
-    """Return the keys of what has to be measured: nothing, where something is known to fail."""
-    if any(each.failed for each in found):
-        return frozenset()
-    return frozenset(each.item.key for each in found if not each.stored)
-
-
-def _enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[_Found]) -> int:
-    """Write one line per item, and entitle the role to the releases that others had made; return the last one's number."""
-    role, last = account.role, 0
-    statement = connection.execute(
-        _STATEMENT, (now.isoformat(), account.user, role.name, role.protects, text)
-    ).lastrowid
-    for each in due:
-        key, cost = each.item.key, each.item.cost
-        measured = not each.stored
-        values = (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured)
-        last = connection.execute(_CHARGE, values).lastrowid or 0
-        if not measured:
-            connection.execute(_ENTITLEMENT, (role.protects, key, role.name))
-    return last
 
 
 def _last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:

@@ -37,17 +37,15 @@ class _Line:
     numbers: Sequence[Sequence[int]]
 
 
-def rows(plan: Plan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool) -> list[list[Text]]:
-    """Return the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
+def rows(plan: Plan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool) -> Iterator[list[Text]]:
+    """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
     `releases` has one for every part of the plan.
     """
     width = len(plan.groups.keys)
     estimators = [estimates(part) if isinstance(part, Sums) else _nothing for part in plan.parts]
-    return [
-        [*_shown(line.keys, types[:width]), *_outputs(plan, line, estimators, types[width:], clamp=clamp)]
-        for line in _lines(plan, releases)
-    ]
+    for line in _lines(plan, releases):
+        yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, estimators, types[width:], clamp=clamp)]
 
 
 def _nothing(_: Sequence[int]) -> Mapping[Feature, float]:

@@ -66,10 +66,12 @@ class Answer:
 class Asking:
     """Asks the gateway on behalf of one session."""
 
-    def __init__(self, answers: Answers, asker: Asker, workers: Workers, types: TypeNames) -> None:
+    def __init__(self, answers: Answers, asker: Asker, planning: Workers, measuring: Workers, types: TypeNames) -> None:
+        """`planning` and `measuring` are threads, those for what may take long apart from the others."""
         self._answers = answers
         self._asker = asker
-        self._workers = workers
+        self._planning = planning
+        self._measuring = measuring
         self._types = types
 
     async def parameter_types(self, backend: Backend, text: bytes, declared: tuple[int, ...]) -> tuple[int, ...]:
@@ -185,9 +187,11 @@ class Asking:
         cancellation: Cancellation,
     ) -> str:
         """Let the gateway answer on a thread; whatever else than a DpsqlError it raises is logged, not told."""
-        ask = partial(self._answers.answer, question, described, arguments, settings, self._asker, cancellation)
+        begin = partial(self._answers.begin, question, described, arguments, settings, self._asker, cancellation)
+        user = self._asker.user
         try:
-            return await self._workers.run(self._asker.user, ask, cancellation)
+            begun = await self._planning.run(user, begin, cancellation)
+            return begun if isinstance(begun, str) else await self._measuring.run(user, begun, cancellation)
         except DpsqlError:
             raise
         except Exception as failed:

@@ -1,4 +1,4 @@
-"""The threads on which the gateway answers, shared fairly: nobody's statements keep everybody else's waiting."""
+"""The threads on which the gateway works, shared fairly: nobody's statements keep everybody else's waiting."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,33 +20,51 @@ class Workers:
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     async def run(self, user: str, work: Callable[[], T], cancellation: Cancellation) -> T:
-        """Return what `work` returns, when it is the user's turn.
+        """Return what `work` returns, when it is the user's turn and a thread is free.
 
         Raises:
-            QueryCanceled: a cancel came before the turn.
+            QueryCanceled: a cancel came before.
         """
         turn = self._turns.setdefault(user, asyncio.Semaphore(self._share))
-        await _acquired(turn, cancellation)
+        waiting = asyncio.get_running_loop().create_task(turn.acquire())
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            await _unless_cancelled(waiting, cancellation)
+        except BaseException:
+            if waiting.done() and not waiting.cancelled():
+                turn.release()
+            raise
+        try:
+            return await self._ran(work, cancellation)
         finally:
             turn.release()
 
+    async def _ran(self, work: Callable[[], T], cancellation: Cancellation) -> T:
+        submitted = self._threads.submit(work)
+        running = asyncio.wrap_future(submitted)
 
-async def _acquired(turn: asyncio.Semaphore, cancellation: Cancellation) -> None:
+        def drop() -> None:
+            submitted.cancel()  # in vain when it has begun: it looks itself then
+
+        cancellation.on_cancel(drop)
+        return await _outcome(running, cancellation)
+
+
+async def _unless_cancelled(waiting: asyncio.Task[T], cancellation: Cancellation) -> T:
     loop = asyncio.get_running_loop()
-    waiting = loop.create_task(turn.acquire())
 
     def give_up() -> None:
         if not waiting.done():
             loop.call_soon_threadsafe(waiting.cancel)
 
     cancellation.on_cancel(give_up)
+    return await _outcome(waiting, cancellation)
+
+
+async def _outcome(future: asyncio.Future[T], cancellation: Cancellation) -> T:
+    """Return what comes of `future`; that a cancel has stopped it is an error of ours, and not the end of the session."""
     try:
-        await waiting
+        return await future
     except asyncio.CancelledError:
-        if waiting.done() and not waiting.cancelled():
-            turn.release()
         task = asyncio.current_task()
         if cancellation.requested and task is not None and not task.cancelling():
             raise QueryCanceled from None

@@ -191,7 +191,7 @@ class Connection:
         if self.is_outdated:
             raise farewell.user_changed()
         asker = house.asker(user)
-        asking = Asking(house.answers, asker, house.workers, house.types)
+        asking = Asking(house.answers, asker, house.planning, house.measuring, house.types)
         desk = self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
         desk.check()
         self._session = Session(desk, house.limits)

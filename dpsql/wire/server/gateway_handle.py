@@ -1,6 +1,6 @@
 """The gateway in force, as sessions hold it: one that began before the policy was read again asks the new gateway."""
 
-from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings, Work
 
 
 class Current:
@@ -14,7 +14,7 @@ class Current:
         """Find the question in a statement; see `Answers`."""
         return self.now.examine(text, asker)
 
-    def answer(
+    def begin(
         self,
         question: Question,
         described: tuple[tuple[Field, ...], ...],
@@ -22,6 +22,6 @@ class Current:
         settings: Settings,
         asker: Asker,
         cancellation: Cancellation,
-    ) -> str:
-        """Answer a question, which an earlier gateway may have found; see `Answers`."""
-        return self.now.answer(question, described, arguments, settings, asker, cancellation)
+    ) -> str | Work[str]:
+        """Begin to answer a question, which an earlier gateway may have found; see `Answers`."""
+        return self.now.begin(question, described, arguments, settings, asker, cancellation)

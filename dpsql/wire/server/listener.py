@@ -44,7 +44,8 @@ class Listener:
         self.host = host
         self.port = port
         self._shadow = shadow
-        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-answer")
+        self._planning = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-plan")
+        self._measuring = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-measure")
         self._house = House(
             answers,
             users,
@@ -52,7 +53,8 @@ class Listener:
             open_shadow=self._open_shadow,
             shadow_secret=shadow.secret,
             secret=secret,
-            workers=self._workers,
+            planning=self._planning,
+            measuring=self._measuring,
             tls=tls,
             limits=limits,
         )
@@ -82,7 +84,8 @@ class Listener:
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.sleep(_LAST_TURNS)  # in which what was hung up on is closed
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._planning, self._measuring):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     async def begin_move(self, reason: ShuttingDown, grace: float = 10.0) -> None:
         """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
@@ -106,8 +109,8 @@ class Listener:
         for guest in guests:
             guest.leave(reason)
         await self._wait(guests, grace)
-        for guest in self._still(guests):
-            await self._house.interrupt(guest)
+        # All at once: an engine that does not hear keeps each for seconds.
+        await asyncio.gather(*map(self._house.interrupt, self._still(guests)))
         await self._wait(guests, _LAST_WORDS)
         for guest in self._still(guests):
             guest.abort()

@@ -78,7 +78,8 @@ class House:
         open_shadow: Callable[[asyncio.Protocol], Awaitable[None]],
         shadow_secret: str,
         secret: bytes,
-        workers: Executor,
+        planning: Executor,
+        measuring: Executor,
         tls: ssl.SSLContext | None,
         limits: Limits,
     ) -> None:
@@ -91,7 +92,10 @@ class House:
         """
         self.database = database
         self.shadow_secret = shadow_secret
-        self.workers = Workers(workers, _SHARE)
+        self.planning = Workers(planning, _SHARE)
+        """The threads on which statements are understood, and answered from what is stored."""
+        self.measuring = Workers(measuring, _SHARE)
+        """The threads on which engines are waited for and noise is drawn."""
         self.tls = tls
         self.limits = limits
         self.lobby: Lobby[Pipe] = Lobby(limits.strangers, time.monotonic)

@@ -1,0 +1,95 @@
+"""What the ledger's file holds of measurements: releases and failures, whose they are, and the lines that charge for them."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.failures import Failing
+from dpsql.accounting.ledger import Beside, Item
+
+_STORED = """
+SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
+FROM releases r WHERE kind = ?1 AND key = ?2
+"""
+_STATEMENT = "INSERT INTO statements (time, user, role, kind, text) VALUES (?, ?, ?, ?, ?)"
+_CHARGE = "INSERT INTO charges (statement, key, note, epsilon, delta, measured) VALUES (?, ?, ?, ?, ?, ?)"
+_RELEASE = """
+INSERT OR IGNORE INTO releases (kind, key, release)
+SELECT ?1, ?2, ?3 WHERE ?4 IS NULL OR EXISTS (SELECT 1 FROM releases WHERE kind = ?1 AND key = ?4 AND release = ?5)
+"""
+_KEPT = "SELECT release FROM releases WHERE kind = ? AND key = ? AND failed IS NULL"
+_FAILED = "INSERT OR IGNORE INTO releases (kind, key, release, failed) VALUES (?, ?, x'', ?)"
+_ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the file holds of one item."""
+
+    item: Item
+    release: bytes | None
+    failed: Failing | None
+    """How it was measured in vain."""
+    paid: bool
+    """Whether the role may have the release, or hear of the failure, without a further charge."""
+
+    @property
+    def stored(self) -> bool:
+        """Return whether it need not be measured."""
+        return self.release is not None or self.failed is not None
+
+
+def find(connection: sqlite3.Connection, account: Account, item: Item) -> Found:
+    """Return what is stored of an item."""
+    row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
+    release, failed, entitled = row or (None, None, 0)
+    return Found(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
+
+
+def unmeasured(found: Sequence[Found]) -> frozenset[str]:
+    """Return the keys of what has to be measured: nothing, where something is known to fail."""
+    if any(each.failed for each in found):
+        return frozenset()
+    return frozenset(each.item.key for each in found if not each.stored)
+
+
+def enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[Found]) -> int:
+    """Write one line per item, and entitle the role to the releases that others had made; return the last one's number."""
+    role, last = account.role, 0
+    statement = connection.execute(
+        _STATEMENT, (now.isoformat(), account.user, role.name, role.protects, text)
+    ).lastrowid
+    for each in due:
+        key, cost = each.item.key, each.item.cost
+        measured = not each.stored
+        values = (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured)
+        last = connection.execute(_CHARGE, values).lastrowid or 0
+        if not measured:
+            connection.execute(_ENTITLEMENT, (role.protects, key, role.name))
+    return last
+
+
+def keep(connection: sqlite3.Connection, account: Account, key: str, release: bytes, beside: Beside | None) -> bytes:
+    """Store a release, unless one is stored or it belongs beside another than is; return the one that is the role's."""
+    kind = account.role.protects
+    connection.execute(_RELEASE, (kind, key, release, *(beside or (None, None))))
+    kept = connection.execute(_KEPT, (kind, key)).fetchone()
+    if kept is None:  # the epoch is over, or another process has failed
+        return release
+    connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+    return bytes(kept[0])
+
+
+def mark(connection: sqlite3.Connection, account: Account, key: str, how: Failing) -> None:
+    """Store that a measurement failed; where another process was first, with a release, that stays."""
+    kind = account.role.protects
+    connection.execute(_FAILED, (kind, key, how))
+    connection.execute(_ENTITLEMENT, (kind, key, account.role.name))
+
+
+def forget(connection: sqlite3.Connection) -> None:
+    """Let nothing that is stored answer a question any more."""
+    connection.execute("DELETE FROM releases")
+    connection.execute("DELETE FROM entitlements")
