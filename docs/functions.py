@@ -6,8 +6,7 @@ from pathlib import Path
 
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.intervals import SPANS
-from dpsql.rewrite.functions.logical import LOGIC
-from dpsql.rewrite.functions.numeric import NUMBERS
+from dpsql.rewrite.functions.table import CONDITIONS, NUMBERS
 from dpsql.rewrite.functions.temporal import TIMES
 from dpsql.rewrite.ir.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
@@ -31,7 +30,7 @@ def names(every: Iterable[str]) -> str:
 def tables() -> Mapping[str, str]:
     """Return what stands at each place of the page."""
     return {
-        "logic": table(LOGIC),
+        "logic": table(CONDITIONS),
         "numbers": table(NUMBERS),
         "times": table((*TIMES, *SPANS)),
         "shadowed": names(_CONSTANT_FUNCTIONS),
@@ -49,7 +48,7 @@ def written(page: str) -> str:
 
 
 def _null(function: Function) -> str:
-    return _NULL[function.makes_null, function.eats_null]
+    return _NULL[function.makes_null, function.never_null]
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -14,7 +14,7 @@ from dpsql.privacy.measurement.partition_rule import FromCount
 from dpsql.privacy.measurement.plan import Plan
 from dpsql.privacy.measurement.pricing import Part
 from dpsql.privacy.measurement.sums import Distinct, Sums
-from dpsql.rewrite.ir.expr import describe
+from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import literal
 
 _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})

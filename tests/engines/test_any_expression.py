@@ -15,7 +15,7 @@ from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.intervals import AGE_FIELDS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span, refs
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, Span, Unit, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
 from tests.support.dialects import DIALECTS, POSTGRES
 
@@ -44,7 +44,7 @@ def _rounding(op: str, a: Expr) -> Expr:
 
 def _to_digits(a: Expr, digits: int) -> Expr:
     number = a if a.type is SqlType.NUMERIC else Apply("to_double", (a,), SqlType.NUMERIC)
-    return Apply("round", (number,), SqlType.NUMERIC, str(digits))
+    return Apply("round", (number,), SqlType.NUMERIC, Digits(digits))
 
 
 def _analytic(op: str, a: Expr) -> Expr:
@@ -74,7 +74,7 @@ def _numbers(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     moved = st.one_of(
         _TIMES,
         st.builds(lambda t, span: Apply("shift", (t,), SqlType.TIMESTAMP, span), _TIMES, _SPANS),
-        st.builds(lambda t, u: Apply("date_trunc", (t,), SqlType.TIMESTAMP, u), _TIMES, st.sampled_from(UNITS)),
+        st.builds(lambda t, u: Apply("date_trunc", (t,), SqlType.TIMESTAMP, Unit(u)), _TIMES, st.sampled_from(UNITS)),
         st.builds(
             lambda t, n: Apply("shift_by", (t, _rounding("floor", n)), SqlType.TIMESTAMP, Span(0, 1, 1)), _TIMES, inner
         ),
@@ -93,10 +93,15 @@ def _numbers(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         st.builds(_power, inner, st.integers(0, 16)),
         st.builds(_unified, st.sampled_from(["greatest", "least", "coalesce"]), inner, inner),
         st.builds(lambda c, a, b: _unified("case", a, b, c), conditions, inner, inner),
-        st.builds(lambda f, t: Apply("extract", (t,), SqlType.NUMERIC, f), st.sampled_from(sorted(FIELDS)), moved),
+        st.builds(
+            lambda f, t: Apply("extract", (t,), SqlType.NUMERIC, Field(f)), st.sampled_from(sorted(FIELDS)), moved
+        ),
         st.builds(lambda a, b: Apply("elapsed", (a, b), BIGINT), moved, moved),
         st.builds(
-            lambda f, a, b: Apply("age", (a, b), SqlType.NUMERIC, f), st.sampled_from(sorted(AGE_FIELDS)), moved, moved
+            lambda f, a, b: Apply("age", (a, b), SqlType.NUMERIC, Field(f)),
+            st.sampled_from(sorted(AGE_FIELDS)),
+            moved,
+            moved,
         ),
         st.builds(
             lambda d, n, e: Apply("date_diff", (Apply("date_add", (d, n), SqlType.DATE), e), SqlType.INTEGER),

@@ -22,9 +22,9 @@ from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow, Row
 from dpsql.privacy.release.release import Release, release_sums
 from dpsql.rewrite.analysis import groups, joined
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.analysis.keys import Cell, order_of
 from dpsql.rewrite.emit.binning import _Reading
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.functions.domains import Cell, order_of
 from dpsql.rewrite.ir.expr import TRUE
 from dpsql.rewrite.translate import relations
 from tests.gateway.engines import WatchedPrepared

@@ -8,7 +8,7 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.plan import Counted, Output, Plan, Statistic
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.rewrite.ir.expr import describe
+from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.aggregates import Moment
 
 _COUNT = Moment("count", ())

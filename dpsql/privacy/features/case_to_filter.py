@@ -5,7 +5,8 @@ from dataclasses import replace
 from dpsql.errors import MissingBounds
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.placement import Known
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, both
+from dpsql.rewrite.functions.logical import only_branch
+from dpsql.rewrite.ir.expr import Const, Expr, both
 from dpsql.rewrite.translate.aggregates import Moment
 
 
@@ -26,9 +27,10 @@ def case_to_filter(moment: Moment, known: Known) -> Moment:
 
 def _case(arg: Expr, *, zero: bool) -> tuple[Expr, Expr] | None:
     """Return the condition and the value of a CASE of one branch that is otherwise NULL (or zero)."""
-    if not (isinstance(arg, Apply) and arg.op == "case" and len(arg.args) == 3):
+    branch = only_branch(arg)
+    if branch is None:
         return None
-    condition, value, other = arg.args
+    condition, value, other = branch
     nothing = isinstance(other, Const) and (other.value is None or (zero and other.value == 0))
     return (condition, value) if nothing and not _is_null(value) else None
 

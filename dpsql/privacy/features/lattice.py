@@ -7,7 +7,7 @@ from typing import assert_never
 
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.feature import CELLS, Feature, Scaled, Shape
-from dpsql.rewrite.functions.function import integral
+from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import TRUE, Expr
 
 _FINE = 2**10

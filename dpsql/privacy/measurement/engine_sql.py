@@ -10,7 +10,7 @@ from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results
 from dpsql.rewrite.ir.relation import Relation
 
 
@@ -121,7 +121,7 @@ def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
         case Ref():
             return text == emitter.raw(grouped)
         case Apply():
-            return grouped.op == "map"
+            return isinstance(grouped.option, Results)
         case Const():
             return True
 

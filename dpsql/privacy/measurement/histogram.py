@@ -18,7 +18,7 @@ from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import integral
+from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 

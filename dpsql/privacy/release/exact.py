@@ -11,7 +11,7 @@ from dpsql.errors import InternalError
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.analysis.keys import Cell, order_of
+from dpsql.rewrite.functions.domains import Cell, order_of
 
 Row = Sequence[int | str | None]
 """One row of the engine: the groups' keys, then whole numbers, most of them as text."""

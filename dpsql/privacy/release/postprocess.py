@@ -16,7 +16,7 @@ from dpsql.privacy.measurement.plan import Chosen, Counted, Output, Plan, Statis
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
 from dpsql.privacy.release.release import Release, estimates
-from dpsql.rewrite.analysis.keys import Cell
+from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.grouping import Set
 

@@ -1,18 +1,18 @@
 """From facts about columns to facts about expressions of them: NULL-ability, interval, finite domain."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.float_range import as_read, reached
 from dpsql.rewrite.analysis.predicates import where
 from dpsql.rewrite.functions.function import LARGEST
-from dpsql.rewrite.functions.table import TABLE
+from dpsql.rewrite.functions.logical import branches
+from dpsql.rewrite.functions.table import describe, function_of
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, describe
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Env, Facts
 
 _CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
@@ -35,18 +35,19 @@ def facts(expr: Expr, env: Env) -> Facts:
             return Facts(nullable=True)
         case Const(value=value):
             known = Facts.of_values((value,), nullable=False) if value is not None else Facts()
-        case Apply(op="map"):
-            known = _mapped(expr, env)
         case Apply():
-            return _applied(expr, env)
+            rule = function_of(expr).facts
+            if rule is None:
+                return _applied(expr, env)
+            known = rule(facts(expr.args[0], env), expr)
         case _:
             assert_never(expr)
     return known if known.reach else replace(known, reach=as_read(known.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:
-    function = TABLE[expr.op]
-    given = _branches(expr, env) if expr.op == "case" else [facts(arg, env) for arg in expr.args]
+    function = function_of(expr)
+    given = _branches(expr, env) if function.conditional else [facts(arg, env) for arg in expr.args]
     if function.needs_bounds:
         for arg, known in zip(expr.args, given, strict=True):
             _require_bounds(arg, known)
@@ -71,7 +72,7 @@ def _branches(expr: Apply, env: Env) -> list[Facts]:
     """
     given: list[Facts] = []
     rest = env
-    for condition, result in zip(expr.args[:-1:2], expr.args[1:-1:2], strict=True):
+    for condition, result in branches(expr):
         given += [facts(condition, env), facts(result, where(condition, rest, holds=True))]
         rest = where(condition, rest, holds=False)
     return [*given, facts(expr.args[-1], rest)]
@@ -104,27 +105,6 @@ def too_large(expr: Expr) -> MissingBounds:
         because="may-overflow",
         hint="Tighter `bounds` in the table's schema file would help.",
     )
-
-
-def _mapped(expr: Apply, env: Env) -> Facts:
-    results = expr.option
-    assert isinstance(results, tuple)
-    known = facts(expr.args[0], env)
-    keys = [key.value if isinstance(key, Const) else None for key in expr.args[1:]]
-    among = _among(known, keys)
-    possible = {r for key, r in zip(keys, results, strict=True) if key in among}
-    ordered = tuple(sorted(value for value in possible if value is not None))
-    return Facts.of_values(ordered, nullable=known.nullable or None in possible)
-
-
-def _among(known: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None]:
-    """Return which keys of a map its argument can have."""
-    if known.values is not None:
-        return frozenset(known.values)
-    interval = known.interval
-    if interval is None:
-        return frozenset(keys)
-    return frozenset(k for k in keys if k is not None and (isinstance(k, str) or interval.low <= k <= interval.high))
 
 
 def _require_bounds(arg: Expr, known: Facts) -> None:
@@ -160,28 +140,10 @@ def missing_bounds(ref: Ref) -> MissingBounds:
     )
 
 
-def _is_defined(expr: Apply, given: list[Facts]) -> bool:
-    """Say whether a division has a value for all values of its arguments: its total form is NULL where it has none."""
-    if expr.op not in {"div", "mod"} or given[0].interval is None or given[1].interval is None:
-        return False
-    dividend, divisor = given[0].interval, given[1].interval
-    least = min(abs(divisor.low), abs(divisor.high))
-    if 0 in divisor or expr.type.is_integer:
-        return 0 not in divisor
-    return least * LARGEST >= 10**20 and (expr.op == "div" or dividend.magnitude < least * 2**52)
-
-
 def _nullable(expr: Apply, given: list[Facts]) -> bool:
-    function = TABLE[expr.op]
-    if function.eats_null:
+    function = function_of(expr)
+    if function.never_null:
         return False
-    if function.makes_null and not _is_defined(expr, given):
+    if function.makes_null and not function.defined([g.interval for g in given], expr):
         return True
-    match expr.op:
-        case "case":
-            results = [*range(1, len(given) - 1, 2), len(given) - 1]
-            return any(given[i].nullable for i in results)
-        case "coalesce" | "greatest" | "least":
-            return all(g.nullable for g in given)
-        case _:
-            return any(g.nullable for g in given)
+    return function.null([g.nullable for g in given])

@@ -14,15 +14,15 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.evaluate import LOGICAL, evaluable, evaluate
+from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.predicates import blurred
+from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, walk
 from dpsql.rewrite.ir.facts import Facts
 
 _MOST_CASES = 4_096
 _MOST_STEPS = 100_000
 """Parts of conditions that are looked at in all cases together: some tenths of a second."""
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "same", "is_null"})
 _OTHER_TEXT = "\0"
 
 Known = Callable[[Expr], Facts]
@@ -64,12 +64,11 @@ def _collect(expr: Expr, known: Known, variables: dict[Expr, set[Value]]) -> Non
     if _finite(expr, known):
         for part in _leaves(expr):
             variables.setdefault(part, set())
-    elif isinstance(expr, Apply) and expr.op in LOGICAL and all(a.type is SqlType.BOOLEAN for a in expr.args):
+    elif isinstance(expr, Apply) and function_of(expr).logical and all(a.type is SqlType.BOOLEAN for a in expr.args):
         for arg in expr.args:
             _collect(arg, known, variables)
-    elif isinstance(expr, Apply) and expr.op in _COMPARISONS and (compared := _compared(expr)) is not None:
-        variable, constants = compared
-        variables.setdefault(variable, set()).update(constants)
+    elif isinstance(expr, Apply) and (variable := _compared(expr)) is not None:
+        variables.setdefault(variable, set()).update(_constants(expr))
     else:
         variables.setdefault(expr, set())
 
@@ -83,12 +82,14 @@ def _leaves(expr: Expr) -> Iterator[Ref]:
     return (part for part in walk(expr) if isinstance(part, Ref))
 
 
-def _compared(expr: Apply) -> tuple[Expr, set[Value]] | None:
-    """Return what is compared with constants, and with which; None where two variables are compared."""
-    variables = [arg for arg in expr.args if not isinstance(arg, Const)]
-    if len(variables) != 1 or (expr.op == "in" and variables[0] != expr.args[0]):
-        return None
-    return variables[0], {arg.value for arg in expr.args if isinstance(arg, Const) and arg.value is not None}
+def _compared(expr: Apply) -> Expr | None:
+    """Return what is compared with constants; None where two variables are compared."""
+    condition = function_of(expr).condition
+    return None if condition is None else condition.compared(expr)
+
+
+def _constants(expr: Apply) -> set[Value]:
+    return {arg.value for arg in expr.args if isinstance(arg, Const) and arg.value is not None}
 
 
 def _points(variable: Expr, constants: set[Value], known: Facts) -> list[Value | None]:

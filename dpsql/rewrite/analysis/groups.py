@@ -14,8 +14,10 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.analysis.keys import Cell, Key, key_of, order_of, too_many
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.analysis.keys import Key, key_of
+from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.functions.domains import Cell, order_of, too_many
+from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Join, Relation
 
@@ -141,8 +143,9 @@ def _twin(ref: Ref, source: int, relation: Relation) -> Ref | None:
     """Return the column of a public source that an inner join equates with `ref`."""
     joined = relation.sources[source]
     for condition in conjuncts(both(joined.on, relation.where)):
-        if isinstance(condition, Apply) and condition.op == "eq" and ref in condition.args:
-            other = condition.args[1] if condition.args[0] == ref else condition.args[0]
+        sides = equation(condition)
+        if sides is not None and ref in sides:
+            other = sides[1] if sides[0] == ref else sides[0]
             if isinstance(other, Ref) and other.source == source:
                 return other
     return None

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts, refs
+from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation
 
 PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
@@ -57,9 +58,9 @@ def matches_once(relation: Relation, index: int) -> bool:
 def _equations(condition: Expr) -> Iterator[tuple[Expr, Expr]]:
     """Yield both sides of each equation that must hold, in either order."""
     for part in conjuncts(condition):
-        if isinstance(part, Apply) and part.op == "eq":
-            a, b = part.args
-            yield from ((a, b), (b, a))
+        sides = equation(part)
+        if sides is not None:
+            yield from (sides, sides[::-1])
 
 
 def _is_before(expr: Expr, index: int) -> bool:

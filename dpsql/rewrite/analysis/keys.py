@@ -1,26 +1,21 @@
 """Group keys whose possible values follow from public facts alone."""
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import InternalError, MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import countable, facts, too_large
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.predicates import where
-from dpsql.rewrite.functions.function import integral
-from dpsql.rewrite.functions.intervals import bin_start, binning
-from dpsql.rewrite.functions.temporal import span_micros
-from dpsql.rewrite.ir.calendar import DAY, UNITS, shift, step, truncate
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Span, describe, refs
+from dpsql.rewrite.functions.domains import Cell, order_of, too_many
+from dpsql.rewrite.functions.table import describe, function_of, integral
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.literal import simplest
 
-Cell = Value | None
 _FEW = 16
 """Up to so many texts are grouped by their numbers."""
 
@@ -79,14 +74,12 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
     ):
         return grouped, shown
     numbers = Apply(
-        "map", (grouped, *(Const(t, SqlType.TEXT) for t in texts)), SqlType.BIGINT, tuple(range(1, len(texts) + 1))
+        "map",
+        (grouped, *(Const(t, SqlType.TEXT) for t in texts)),
+        SqlType.BIGINT,
+        Results(tuple(range(1, len(texts) + 1))),
     )
     return numbers, {None if v is None else texts.index(v) + 1: cell for v, cell in shown.items()}
-
-
-def order_of(cell: Cell) -> tuple[bool, Value]:
-    """Return by what the values of one type are ordered: exactly, so that no two tie, and NULL last as PostgreSQL does."""
-    return (cell is None, 0 if cell is None else cell)
 
 
 def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell, Cell]]]:
@@ -101,54 +94,34 @@ def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell
 
 def _inner(expr: Apply) -> Expr | None:
     """Return the argument from which a constant step computes `expr` one to one, as in FLOOR(x / 2) * 2."""
-    if expr.op == "round" and isinstance(expr.option, str):
-        digits = int(expr.option)
-        scale = Const(10 ** abs(digits), expr.type)
-        scaled = Apply("mul" if digits > 0 else "div", (expr.args[0], scale), expr.type)
-        return Apply("to_integer", (scaled,), SqlType.BIGINT)
-    if expr.op == "shift" or (expr.op in {"to_double", "to_integer", "neg"} and integral(expr.args[0])):
-        return expr.args[0]
-    if expr.op == "timestamp_to_date" and _is_midnight(expr.args[0]):
-        return expr.args[0]
-    if expr.op in {"add", "sub", "mul"}:
-        a, b = expr.args
-        if isinstance(b, Const) and b.value:
-            return a
-        if isinstance(a, Const) and a.value and expr.op != "sub":
-            return b
-    return None
-
-
-def _is_midnight(expr: Expr) -> bool:
-    """Say whether a timestamp is always the beginning of a day, so that the day says all of it."""
-    match expr:
-        case Apply(op="date_to_timestamp"):
-            return True
-        case Apply(op="date_trunc", option=str(unit)):
-            return unit in UNITS[UNITS.index("day") :]
-        case Apply(op="shift", option=Span(micros=micros)):
-            return micros % DAY == 0 and _is_midnight(expr.args[0])
-        case _:
-            return False
+    inverse = function_of(expr).inverse
+    if inverse is None or (inverse.of_whole and not integral(expr.args[0])):
+        return None
+    return inverse.inner(expr)
 
 
 def _outer(expr: Apply, value: Value) -> Value:
-    if expr.op == "shift":
-        assert isinstance(expr.option, Span)
-        return shift(int(value), expr.option)
-    if expr.op == "timestamp_to_date":
-        return int(value) // DAY
-    number = Fraction(value)
-    if expr.op == "round":
-        return simplest(number / Fraction(10) ** int(str(expr.option)))
-    if expr.op in {"to_double", "to_integer"}:
-        return simplest(number)
-    if expr.op == "neg":
-        return simplest(-number)
-    constant = next(arg.value for arg in expr.args if isinstance(arg, Const))
-    other = Fraction(constant or 0)
-    results = {"add": number + other, "sub": number - other, "mul": number * other}
-    return simplest(results[expr.op])
+    inverse = function_of(expr).inverse
+    if inverse is None:
+        raise InternalError
+    return inverse.outer(expr, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The `Domains` that rules of functions ask."""
+
+    env: Env
+    limit: int
+
+    def interval(self, expr: Expr) -> Interval | None:
+        return facts(expr, self.env).interval
+
+    def of(self, expr: Expr) -> Sequence[Cell]:
+        return domain(expr, self.env, self.limit)
+
+    def where(self, condition: Expr, *, holds: bool) -> "_Known":
+        return _Known(where(condition, self.env, holds=holds), self.limit)
 
 
 def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
@@ -164,15 +137,6 @@ def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     return (*values, *null)
 
 
-def too_many(groups: int, limit: int) -> Unsupported:
-    """Return the error for more groups than the role may ask for."""
-    return Unsupported(
-        f"the statement has {groups:,} groups, the limit is {limit:,}",
-        because="too-many-groups",
-        hint="Group more coarsely, or restrict the keys in WHERE.",
-    )
-
-
 def _values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     known = facts(expr, env)
     if known.values is not None:
@@ -180,7 +144,8 @@ def _values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     if isinstance(expr, Const) and expr.value is None:
         return ()
     if isinstance(expr, Apply):
-        found = _function_values(expr, env, limit)
+        rule = function_of(expr).domain
+        found = rule(expr, _Known(env, limit)) if rule else None
         if found is not None:
             return found
     if known.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
@@ -205,81 +170,6 @@ def _whole_numbers(interval: Interval, limit: int) -> Sequence[Cell]:
     if high - low + 1 > limit:
         raise too_many(int(high - low + 1), limit)
     return range(int(low), int(high) + 1)
-
-
-def _function_values(expr: Apply, env: Env, limit: int) -> Sequence[Cell] | None:
-    match expr.op:
-        case "date_trunc":
-            return _units(str(expr.option), facts(expr.args[0], env).interval, limit)
-        case "date_bin":
-            return _bins(expr, facts(expr.args[0], env).interval, limit)
-        case "shift_by":
-            return _moved(expr, env, limit)
-        case "case":
-            return _of_branches(expr, env, limit)
-        case "coalesce":
-            return _union(expr.args, env, limit)
-        case "nullif":
-            return _but_one(expr, env, limit)
-        case _:
-            return None
-
-
-def _units(unit: str, interval: Interval | None, limit: int) -> Sequence[Cell] | None:
-    if interval is None:
-        return None
-    values, at = [], truncate(unit, int(interval.low))
-    while at <= interval.high:
-        values.append(at)
-        if len(values) > limit:
-            raise Unsupported(
-                f"date_trunc('{unit}', …) has more than {limit:,} groups, which is the limit",
-                because="too-many-groups",
-                hint="Truncate to a longer unit, or restrict the time in WHERE.",
-            )
-        try:
-            at = step(unit, at)
-        except (OverflowError, ValueError):
-            break  # the calendar ends there
-    return values
-
-
-def _bins(expr: Apply, interval: Interval | None, limit: int) -> Sequence[Cell] | None:
-    if interval is None:
-        return None
-    size, origin = binning(expr)
-    first, last = (bin_start(int(end), size, origin) for end in (interval.low, interval.high))
-    if (last - first) // size >= limit:
-        raise too_many((last - first) // size + 1, limit)
-    return range(first, last + 1, size)
-
-
-def _moved(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
-    starts, steps = (domain(arg, env, limit) for arg in expr.args)
-    size = span_micros(expr.option)
-    if len(starts) * len(steps) > limit:
-        raise too_many(len(starts) * len(steps), limit)
-    pairs = itertools.product((s for s in starts if s is not None), (n for n in steps if n is not None))
-    return sorted({int(s) + int(n) * size for s, n in pairs})
-
-
-def _union(results: Sequence[Expr], env: Env, limit: int) -> Sequence[Cell]:
-    values = {v for result in results for v in domain(result, env, limit) if v is not None}
-    return sorted(values, key=order_of)
-
-
-def _of_branches(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
-    values: set[Cell] = set()
-    for condition, result in zip(expr.args[:-1:2], expr.args[1:-1:2], strict=True):
-        values |= set(domain(result, where(condition, env, holds=True), limit))
-        env = where(condition, env, holds=False)
-    return sorted({*values, *domain(expr.args[-1], env, limit)} - {None}, key=order_of)
-
-
-def _but_one(expr: Apply, env: Env, limit: int) -> Sequence[Cell]:
-    a, b = expr.args
-    other = b.value if isinstance(b, Const) else None
-    return [v for v in domain(a, env, limit) if v is not None and v != other]
 
 
 def _enumerated(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:

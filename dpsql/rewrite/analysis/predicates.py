@@ -9,14 +9,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.float_range import as_read
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs, walk
+from dpsql.rewrite.functions.comparisons import is_whole, number_of
+from dpsql.rewrite.functions.function import Condition
+from dpsql.rewrite.functions.table import function_of
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, Results, conjuncts, refs, walk
 from dpsql.rewrite.ir.facts import Env, Facts
 
-_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-_FAR = Fraction(10) ** 400
 _EXACT = 2**53
 """Smaller whole numbers are exact in double precision."""
 
@@ -30,9 +32,6 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
         if not _apply(conjunct, env):
             return None
     return env
-
-
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
 def where(condition: Expr, env: Env, *, holds: bool) -> Env:
@@ -49,12 +48,18 @@ def where(condition: Expr, env: Env, *, holds: bool) -> Env:
     return known
 
 
-def _denied(condition: Expr) -> Expr:
-    if isinstance(condition, Apply) and condition.op in _OPPOSITE:
-        return replace(condition, op=_OPPOSITE[condition.op])
-    if isinstance(condition, Apply) and condition.op == "or":
-        return both(*(_denied(part) for part in condition.args))
-    return TRUE
+def _denied(expr: Expr) -> Expr:
+    """Return what holds of values where a condition does not.
+
+    NOT (n < 3 OR n = 7)  →  n >= 3 AND n <> 7
+    """
+    condition = _condition(expr)
+    found = condition.denied(expr, _denied) if isinstance(expr, Apply) and condition else None
+    return TRUE if found is None else found
+
+
+def _condition(expr: Expr) -> Condition | None:
+    return function_of(expr).condition if isinstance(expr, Apply) else None
 
 
 def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
@@ -73,13 +78,16 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         reach = None if ref.type.is_integer else known.reach or as_read(known.interval, ref.type)
         env[ref] = replace(Facts.of_values(values, nullable=nullable), reach=reach)
         return bool(values) or nullable
-    if isinstance(conjunct, Apply) and conjunct.op == "ne" and known.interval is not None and _is_whole(ref):
+    condition = _condition(conjunct)
+    if not isinstance(conjunct, Apply) or condition is None:
+        return True
+    if condition.excludes_one and known.interval is not None and is_whole(ref):
         return _without(conjunct, ref, env)
-    bound = _bound(conjunct, ref)
+    bound = condition.narrows(conjunct, ref)
     if bound is None:
         return True
     interval = known.interval.meet(bound) if known.interval is not None else None
-    if interval is not None and _is_whole(ref):
+    if interval is not None and is_whole(ref):
         low, high = Fraction(math.ceil(interval.low)), Fraction(math.floor(interval.high))
         interval = Interval(low, high) if low <= high else None
     env[ref] = replace(known, nullable=False, interval=interval)
@@ -93,8 +101,12 @@ def blurred(condition: Expr) -> bool:
 
 def _doubles(expr: Expr) -> Iterator[Fraction]:
     """Yield the constants that an engine reads in double precision."""
-    values = expr.option if isinstance(expr, Apply) and expr.op == "map" else (getattr(expr, "value", None),)
-    assert isinstance(values, tuple)
+    values: Sequence[Value | None] = ()
+    match expr:
+        case Const(value=value):
+            values = (value,)
+        case Apply(option=Results(values=results)):
+            values = results
     if expr.type.is_number and not expr.type.is_integer:
         yield from (Fraction(value) for value in values if isinstance(value, Fraction | int))
 
@@ -106,7 +118,7 @@ def _is_blurred(number: Fraction) -> bool:
 def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:
     """Take a value off the end of a column's interval."""
     known = env[ref]
-    interval, value = known.interval, next((_number(arg) for arg in conjunct.args if arg != ref), None)
+    interval, value = known.interval, next((number_of(arg) for arg in conjunct.args if arg != ref), None)
     if interval is None or value is None or ref not in conjunct.args:
         return True
     if interval.low == interval.high == value:
@@ -114,45 +126,3 @@ def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:
     low, high = interval.low + (interval.low == value), interval.high - (interval.high == value)
     env[ref] = replace(known, nullable=False, interval=Interval(low, high))
     return True
-
-
-def _bound(conjunct: Expr, ref: Ref) -> Interval | None:
-    """Return the interval in which a conjunct puts a column, None if it says nothing."""
-    if not isinstance(conjunct, Apply):
-        return None
-    if conjunct.op == "in" and conjunct.args[0] == ref:
-        numbers = [_number(arg) for arg in conjunct.args[1:]]
-        known = [n for n in numbers if n is not None]
-        return Interval(min(known), max(known)) if known and len(known) == len(numbers) else None
-    if conjunct.op not in _MIRROR:
-        return None
-    op, (a, b) = conjunct.op, conjunct.args
-    if b == ref:
-        op, a, b = _MIRROR[op], b, a
-    value = _number(b)
-    if a != ref or value is None:
-        return None
-    return _half(op, value, whole=_is_whole(ref))
-
-
-def _is_whole(ref: Ref) -> bool:
-    return ref.type.is_integer or ref.type.is_temporal
-
-
-def _half(op: str, value: Fraction, *, whole: bool) -> Interval | None:
-    """Return the values that `x op value` allows; strict comparisons of whole numbers move by one step."""
-    step = 1 if whole and value.denominator == 1 else 0
-    match op:
-        case "lt" | "le":
-            return Interval(-_FAR, value - (step if op == "lt" else 0))
-        case "gt" | "ge":
-            return Interval(value + (step if op == "gt" else 0), _FAR)
-        case "eq":
-            return Interval(value, value)
-    return None
-
-
-def _number(expr: Expr) -> Fraction | None:
-    if not isinstance(expr, Const) or expr.value is None or isinstance(expr.value, str):
-        return None
-    return Fraction(expr.value)

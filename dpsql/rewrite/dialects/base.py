@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.ir.literal import format_value
 
 TINY = Fraction(1, 10**130)
 """Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
@@ -171,6 +172,21 @@ class Dialect(ABC):
         """Return whether with few groups it is faster to sum each unit's rows before they are weighed."""
 
     # What follows from the above
+
+    @final
+    def literal(self, value: Value | None, type_: SqlType) -> str:
+        """Return a constant of a type."""
+        if value is None:
+            kind = SqlType.DOUBLE if type_ in {SqlType.NUMERIC, SqlType.REAL} else type_
+            return self.cast("NULL", kind)
+        if type_ is SqlType.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        if type_.is_integer:
+            return str(value) if int(value) >= 0 else f"({value})"
+        if type_.is_number:
+            return self.double(Fraction(value))
+        text = self.text(format_value(value, type_))
+        return text if type_ is SqlType.TEXT else f"{type_.value.upper()} {text}"
 
     @final
     def flush_tiny(self, text: str) -> str:

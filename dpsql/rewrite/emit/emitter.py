@@ -10,14 +10,12 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted, stored
-from dpsql.rewrite.functions.table import TABLE
+from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.literal import format_value
 
 _LONGEST = 100_000
 """Characters of one expression."""
-_INTEGER_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg", "abs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +66,7 @@ class Emitter:
 
     def literal(self, value: Value | None, type_: SqlType) -> str:
         """Return a constant of a type."""
-        if value is None:
-            kind = SqlType.DOUBLE if type_ in {SqlType.NUMERIC, SqlType.REAL} else type_
-            return self.cast("NULL", kind)
-        if type_ is SqlType.BOOLEAN:
-            return "TRUE" if value else "FALSE"
-        if type_.is_integer:
-            return str(value) if int(value) >= 0 else f"({value})"
-        if type_.is_number:
-            return self.double(Fraction(value))
-        text = self.dialect.text(format_value(value, type_))
-        return text if type_ is SqlType.TEXT else f"{type_.value.upper()} {text}"
+        return self.dialect.literal(value, type_)
 
     def double(self, value: Fraction) -> str:
         """Return a number in double precision."""
@@ -145,34 +133,27 @@ class Emitter:
         short = self._unclamped_comparison(expr)
         if short is not None:
             return short
-        if expr.op == "map":
-            first, *keys = expr.args
-            # What is not among the keys becomes NULL: a column with a domain, unlike one with bounds, is read as it is.
-            as_stored = isinstance(first, Ref) and not first.source and self.declared.one(first).values is not None
-            text = self.raw(first) if isinstance(first, Ref) and as_stored else self.sql(first)
-            return self._map(expr, [text, *map(self.sql, keys)])
-        function = TABLE[expr.op]
+        function = function_of(expr)
+        if function.looks_up:
+            return function.emit([self._key(expr.args[0]), *map(self.sql, expr.args[1:])], expr, self.dialect)
         inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)
         args = [self.sql(arg, computed=inside) for arg in expr.args]
-        if expr.op in _INTEGER_ARITHMETIC and expr.type.is_integer:
+        if function.in_64_bits and expr.type.is_integer:
             args = [self.cast(arg, SqlType.BIGINT) for arg in args]
         return _not_too_long(function.emit(args, expr, self.dialect))
 
-    def _map(self, expr: Apply, args: list[str]) -> str:
-        results = expr.option
-        assert isinstance(results, tuple)
-        texts = [self.literal(value, expr.type) for value in results]
-        if expr.args[0].type is SqlType.TEXT and texts:
-            return self.dialect.looked_up(args[0], args[1:], texts)
-        pairs = " ".join(f"WHEN {key} THEN {text}" for key, text in zip(args[1:], texts, strict=True))
-        return f"(CASE {args[0]} {pairs} END)" if pairs else self.literal(None, expr.type)
+    def _key(self, arg: Expr) -> str:
+        """Return what is looked up: a column with a domain, unlike one with bounds, as it is stored."""
+        as_stored = isinstance(arg, Ref) and not arg.source and self.declared.one(arg).values is not None
+        return self.raw(arg) if isinstance(arg, Ref) and as_stored else self.sql(arg)
 
     def _unclamped_comparison(self, expr: Apply) -> str | None:
         """Return `column op constant` on the stored value where clamping provably can't change the outcome.
 
-        For L < c ≤ U: x < c iff clamp(x) < c, and so for ≥; for L ≤ c < U the same of ≤ and >; for L < c < U of =, <>.
+        fare > 10  →  s0."fare" > 10, and not CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN …
         """
-        if expr.op not in {"lt", "ge", "le", "gt", "eq", "ne"}:
+        condition = function_of(expr).condition
+        if condition is None or len(expr.args) != 2:
             return None
         a, b = expr.args
         if not (isinstance(a, Ref) and isinstance(b, Const)) or b.value is None or isinstance(b.value, str):
@@ -180,11 +161,9 @@ class Emitter:
         known = self.declared.one(a)
         if known.interval is None or known.values is not None or self.may_be_nan(a):
             return None
-        low, high, c = known.interval.low, known.interval.high, Fraction(b.value)
-        safe = (low < c <= high) if expr.op in {"lt", "ge"} else (low <= c < high)
-        if not safe or (expr.op in {"eq", "ne"} and c == low):
+        if not condition.as_stored(known.interval, Fraction(b.value)):
             return None
-        return TABLE[expr.op].emit([self.raw(a), self.sql(b)], expr, self.dialect)
+        return function_of(expr).emit([self.raw(a), self.sql(b)], expr, self.dialect)
 
 
 def _not_too_long(text: str) -> str:

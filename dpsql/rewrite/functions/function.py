@@ -1,8 +1,9 @@
-"""What one entry of the function table is.
+"""What one entry of the function table is: everything that is known of a function, in one record.
 
-It says which type a call has, which interval holds all its values, and how an engine computes it *without ever
-failing*, since an error that depends on data would be a release. Intervals only decide clamps and group keys, and every
-statistic is clamped again, so an interval that is too small costs accuracy and never privacy.
+Which interval holds all its values, when it is NULL, what its possible values are, how it is undone, how people write it,
+and how an engine computes it *without ever failing*, since an error that depends on data would be a release. Intervals only
+decide clamps and group keys, and every statistic is clamped again, so an interval that is too small costs accuracy and
+never privacy. Nobody outside this room asks which function it is: what they need to know is a field here.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,20 +11,106 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.ir.expr import Apply
+from dpsql.rewrite.functions.domains import Cell, Domains
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref
+from dpsql.rewrite.ir.facts import Facts
 
 LARGEST = Fraction(10) ** 140
 """What numbers in double precision are kept below, so that no product or quotient of two can overflow."""
 
 IntervalRule = Callable[[Sequence[Interval | None], Apply], Interval | None]
 EmitRule = Callable[[Sequence[str], Apply, Dialect], str]
+EvaluateRule = Callable[[Sequence[Value | None], Apply], Value | None]
+NullRule = Callable[[Sequence[bool]], bool]
+DefinedRule = Callable[[Sequence[Interval | None], Apply], bool]
+WholeRule = Callable[[Apply, Callable[[Expr], bool]], bool]
+DescribeRule = Callable[[Sequence[str], Apply], str]
+FactsRule = Callable[[Facts, Apply], Facts]
+DomainRule = Callable[[Apply, Domains], Sequence[Cell] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRange:
+    """How far beside the exact values those lie that an engine computes in double precision."""
+
+    jumps: bool = False
+    """Whether a value a little beside a point can become quite another: the arguments get some slack."""
+    several: bool = False
+    """Whether there are several operations: the result gets some slack."""
+    flushes_tiny: bool = False
+    """Whether arguments that are too small to be multiplied become 0."""
+    folds_constants: bool = False
+    """Whether an engine may multiply the constants of a product first, so that 0·a·b has to fit as 1·a·b."""
+    beside: Callable[[Interval, Sequence[Interval | None]], Interval] = lambda found, _: found
+    """Adds what else the result can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """How one argument decides the result one to one, so that rows may be grouped by it: FLOOR(x / 2) * 2 by FLOOR(x / 2)."""
+
+    inner: Callable[[Apply], Expr | None]
+    """Returns what to group by in its place; None where that does not decide it."""
+    outer: Callable[[Apply, Value], Value]
+    """Returns the result for a value of `inner`."""
+    of_whole: bool = False
+    """Whether this is so for whole numbers only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a condition says about a column or an expression that it compares with constants."""
+
+    compared: Callable[[Apply], Expr | None] = lambda _: None
+    """Returns the one thing that is compared with constants; None where there are two."""
+    narrows: Callable[[Apply, Ref], Interval | None] = lambda _, __: None
+    """Returns the interval that a column has where the condition holds."""
+    denied: Callable[[Apply, Callable[[Expr], Expr]], Expr | None] = lambda _, __: None
+    """Returns what holds of values where the condition does not, given how to deny its parts; None where nothing is known."""
+    excludes_one: bool = False
+    """Whether it holds of every value but one."""
+    as_stored: Callable[[Interval, Fraction], bool] = lambda _, __: False
+    """Returns whether comparing a column with a constant comes out alike for the stored and the clamped value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How a function of numbers is called, where nothing else has to be said about it."""
+
+    names: tuple[str, ...] = ()
+    operator: str = ""
+    """The parser's class of nodes, for an operator."""
+    arity: int = 1
+    whole: bool = False
+    """Whether it takes whole numbers only."""
+    double: bool = False
+    """Whether it is computed in double precision."""
+    keeps_whole: bool = False
+    """Whether it leaves a whole number as it is."""
+    marks_whole: bool = False
+    """Whether it has to know that all its arguments are whole numbers, whatever their types."""
 
 
 def unknown(_: Sequence[Interval | None], __: Apply) -> Interval | None:
-    """Say nothing about the values."""
+    """Tell nothing about the values."""
     return None
+
+
+def undefined(_: Sequence[Interval | None], __: Apply) -> bool:
+    """Tell nothing about where it has a value."""
+    return False
+
+
+def by_type(apply: Apply, _: Callable[[Expr], bool]) -> bool:
+    """Return whether the type is one of whole numbers."""
+    return apply.type.is_integer
+
+
+def called(args: Sequence[str], apply: Apply) -> str:
+    """Describe a call: `name(a, b)`."""
+    return f"{apply.op}({', '.join(args)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +125,40 @@ class Function:
     interval: IntervalRule = unknown
     makes_null: bool = False
     """Whether it can be NULL although no argument is."""
-    eats_null: bool = False
+    defined: DefinedRule = undefined
+    """Returns whether one that makes NULL has a value for all values of its arguments, which are in these intervals."""
+    never_null: bool = False
     """Whether it is never NULL, whatever its arguments are."""
+    null: NullRule = any
+    """Returns whether it can be NULL, given which arguments can."""
     needs_bounds: bool = True
     """Whether numbers and times given to it must be bounded, so that it can't overflow."""
+    evaluate: EvaluateRule | None = None
+    """Returns its exact value for public values; None where only engines compute it."""
+    facts: FactsRule | None = None
+    """Returns all that is known of its values, where that is more than an interval, given the same of its first argument."""
+    domain: DomainRule | None = None
+    """Returns its possible values, where those are not all that its interval holds."""
+    inverse: Inverse | None = None
+    condition: Condition | None = None
+    """Of a comparison, a list, a test for NULL."""
+    logical: bool = False
+    """Whether it makes a condition of conditions."""
+    conditional: bool = False
+    """Whether its arguments are condition, result, condition, result …, default."""
+    whole: WholeRule = by_type
+    """Returns whether every value is a whole number, whatever its type, given how to find out of arguments."""
+    without_digits: bool = False
+    """Whether PostgreSQL writes its values without digits after the point, though they are `numeric`."""
+    in_64_bits: bool = False
+    """Whether its arguments have to be cast to 64 bits where it is computed in whole numbers."""
+    looks_up: bool = False
+    """Whether it is a list of results, however long. What is not in it is NULL: a column with a domain is read as stored."""
+    float_range: FloatRange = FloatRange()  # a frozen value
+    describe: DescribeRule = called
+    """Returns how it reads in a message, given how its arguments do."""
+    call: Call | None = None
+    """How it is called, if it is as simple as that; otherwise the translation has a rule for it."""
     note: str = ""
     """What differs from PostgreSQL, for the documentation."""
 
@@ -56,17 +173,14 @@ def cast_to(type_: SqlType) -> EmitRule:
     return lambda args, _, dialect: dialect.cast(args[0], type_)
 
 
-def integral(expr: object) -> bool:
-    """Say whether every value is a whole number, whatever its type."""
-    if not isinstance(expr, Apply):
-        kind = getattr(expr, "type", None)
-        value = getattr(expr, "value", None)
-        return bool(kind and kind.is_integer) or (type(value) is int)
-    if expr.op == "round" and isinstance(expr.option, str):
-        return int(expr.option) <= 0
-    if expr.type.is_integer or expr.op in {"floor", "ceil", "trunc", "round", "sign", "width_bucket", "extract", "age"}:
-        return expr.option not in {"epoch", "second", "milliseconds", "julian"}
-    return expr.op in {"add", "sub", "mul", "neg", "abs"} and all(integral(arg) for arg in expr.args)
+def infix(sign: str) -> DescribeRule:
+    """Describe an operator between its arguments: `(a - b) * c`."""
+    return lambda args, _: f" {sign} ".join(f"({arg})" if " " in arg else arg for arg in args)
+
+
+def first_argument(args: Sequence[str], _: Apply) -> str:
+    """Describe what changes a type alone."""
+    return args[0]
 
 
 def wide(*types: SqlType) -> SqlType:

@@ -6,9 +6,11 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.arithmetic import whole_always
+from dpsql.rewrite.functions.domains import Cell, Domains, too_many
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.ir.calendar import DAY, MOMENTS, to_datetime
-from dpsql.rewrite.ir.expr import Apply
+from dpsql.rewrite.ir.expr import Apply, Bins, Field, option
 
 _SECONDS = 60_000_000
 _MOST = {"month": 11, "day": 30, "hour": 23, "minute": 59, "microseconds": _SECONDS - 1}
@@ -29,9 +31,9 @@ def _in_month(moment: dt.datetime) -> tuple[int, dt.time]:
     return moment.day, moment.time()
 
 
-def bin_start(micros: int, size: int, origin: int) -> int:
-    """Return where the bin of `size` microseconds begins that holds a time, if one begins at `origin`."""
-    return (micros - origin) // size * size + origin
+def bin_start(micros: int, bins: Bins) -> int:
+    """Return where the bin begins that holds a time."""
+    return (micros - bins.origin) // bins.size * bins.size + bins.origin
 
 
 def _elapsed(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
@@ -40,7 +42,7 @@ def _elapsed(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
 
 
 def _emit_elapsed(args: Sequence[str], _: Apply, dialect: Dialect) -> str:
-    return dialect.elapsed_micros(*args)
+    return dialect.elapsed_micros(args[0], args[1])
 
 
 def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -48,32 +50,37 @@ def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     if a is None or b is None:
         return None
     least, most = whole_months(int(a.low), int(b.high)), whole_months(int(a.high), int(b.low))
-    if apply.option == "year":
+    field = option(apply, Field).name
+    if field == "year":
         return Interval.of(int(least / 12), int(most / 12))
-    size = _MOST[str(apply.option)]
+    size = _MOST[field]
     return Interval.of(-size if a.low < b.high else 0, size if a.high > b.low else 0)
 
 
 def _emit_age(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    return f"CAST(extract({apply.option} FROM age({args[0]}, {args[1]})) AS {dialect.double_type})"
-
-
-def binning(apply: Apply) -> tuple[int, int]:
-    """Return the size and the origin of DATE_BIN's bins."""
-    size, origin = str(apply.option).split()
-    return int(size), int(origin)
+    return f"CAST(extract({option(apply, Field).name} FROM age({args[0]}, {args[1]})) AS {dialect.double_type})"
 
 
 def _binned(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    (x,), (size, origin) = intervals, binning(apply)
-    return Interval(*(Fraction(bin_start(int(end), size, origin)) for end in (x.low, x.high))) if x else None
+    (x,), bins = intervals, option(apply, Bins)
+    return Interval(*(Fraction(bin_start(int(end), bins)) for end in (x.low, x.high))) if x else None
+
+
+def _bins(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
+    """Return the beginning of every bin in the interval."""
+    bins, interval = option(apply, Bins), domains.interval(apply.args[0])
+    if interval is None:
+        return None
+    first, last = (bin_start(int(end), bins) for end in (interval.low, interval.high))
+    if (last - first) // bins.size >= domains.limit:
+        raise too_many((last - first) // bins.size + 1, domains.limit)
+    return range(first, last + 1, bins.size)
 
 
 def _emit_bin(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     """Count from a bin in the year 1, since engines do not agree about times before the origin."""
-    size, origin = binning(apply)
-    first = bin_start(MOMENTS[0], size, origin) + size
-    return dialect.bin_start(args[0], size, first)
+    bins = option(apply, Bins)
+    return dialect.bin_start(args[0], bins.size, bin_start(MOMENTS[0], bins) + bins.size)
 
 
 SPANS: tuple[Function, ...] = (
@@ -83,7 +90,16 @@ SPANS: tuple[Function, ...] = (
         "age(t, u), age(t)",
         _emit_age,
         _age,
+        whole=whole_always,
+        describe=lambda _, apply: f"extract({option(apply, Field).name} FROM age(…))",
         note="inside extract of year, month, day, hour, minute, second",
     ),
-    Function("date_bin", "date_bin('…', t, origin)", _emit_bin, _binned, note="a constant stride without months"),
+    Function(
+        "date_bin",
+        "date_bin('…', t, origin)",
+        _emit_bin,
+        _binned,
+        domain=_bins,
+        note="a constant stride without months",
+    ),
 )

@@ -1,30 +1,43 @@
-"""Comparisons, three-valued logic and conditionals."""
+"""Three-valued logic and conditionals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import EmitRule, Function, template
-from dpsql.rewrite.ir.expr import Apply
+from dpsql.rewrite.functions.domains import Cell, Domains, order_of
+from dpsql.rewrite.functions.function import Condition, EmitRule, Function, infix, template
+from dpsql.rewrite.functions.ranges import hull
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, both
 
 
-def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
-    result = intervals[0]
-    for other in intervals[1:]:
-        result = result.hull(other) if result and other else None
-    return result
+def only_branch(expr: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """Return condition, result and default of `CASE WHEN … THEN … ELSE … END`; None for any other expression."""
+    if isinstance(expr, Apply) and expr.op == "case" and len(expr.args) == 3:
+        condition, result, default = expr.args
+        return condition, result, default
+    return None
+
+
+def branches(apply: Apply) -> Iterator[tuple[Expr, Expr]]:
+    """Yield the conditions of a CASE, each with its result."""
+    return zip(apply.args[:-1:2], apply.args[1:-1:2], strict=True)
 
 
 def _joined(word: str) -> EmitRule:
     return lambda args, _, __: f"({f' {word} '.join(args)})"
 
 
-def _membership(args: Sequence[str], _: Apply, __: Dialect) -> str:
-    return f"({args[0]} IN ({', '.join(args[1:])}))"
+def _and(args: Sequence[Value | None], _: Apply) -> Value | None:
+    return False if False in args else (None if None in args else True)
 
 
-def _like(word: str) -> EmitRule:
-    return lambda args, _, dialect: f"({args[0]} {word} {args[1]} ESCAPE {dialect.text(_BACKSLASH).strip()})"
+def _or(args: Sequence[Value | None], _: Apply) -> Value | None:
+    return True if True in args else (None if None in args else False)
+
+
+def _none_holds(apply: Apply, denied: Callable[[Expr], Expr]) -> Expr:
+    return both(*map(denied, apply.args))
 
 
 def _case(args: Sequence[str], _: Apply, __: Dialect) -> str:
@@ -34,16 +47,29 @@ def _case(args: Sequence[str], _: Apply, __: Dialect) -> str:
 
 def _case_interval(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     results = [*range(1, len(intervals) - 1, 2), len(intervals) - 1]
-    shown = [i for i in results if not _is_null(apply, i)]
-    return _hull([intervals[i] for i in shown]) if shown else None
+    shown = [intervals[i] for i in results if not _is_null(apply.args[i])]
+    return hull(shown, apply) if shown else None
 
 
-def _is_null(apply: Apply, index: int) -> bool:
-    return getattr(apply.args[index], "value", 0) is None
+def _is_null(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value is None
 
 
-def _coalesce_interval(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
-    return _hull(intervals)
+def _chosen(args: Sequence[Value | None], _: Apply) -> Value | None:
+    pairs = zip(args[:-1:2], args[1:-1:2], strict=True)
+    return next((result for holds, result in pairs if holds is True), args[-1])
+
+
+def _of_branches(apply: Apply, domains: Domains) -> Sequence[Cell]:
+    values: set[Cell] = set()
+    for condition, result in branches(apply):
+        values |= set(domains.where(condition, holds=True).of(result))
+        domains = domains.where(condition, holds=False)
+    return sorted({*values, *domains.of(apply.args[-1])} - {None}, key=order_of)
+
+
+def _of_any(apply: Apply, domains: Domains) -> Sequence[Cell]:
+    return sorted({v for result in apply.args for v in domains.of(result) if v is not None}, key=order_of)
 
 
 def _but_one(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -54,43 +80,76 @@ def _but_one(intervals: Sequence[Interval | None], apply: Apply) -> Interval | N
     return Interval(a.low + (a.low == b.low), a.high - (a.high == b.low))
 
 
-_BACKSLASH = "\\"
-_COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+def _others(apply: Apply, domains: Domains) -> Sequence[Cell]:
+    a, b = apply.args
+    other = b.value if isinstance(b, Const) else None
+    return [v for v in domains.of(a) if v is not None and v != other]
+
+
+def _truth(op: str, word: str, *, value: bool) -> Function:
+    return Function(
+        op,
+        f"a IS {word}",
+        template(f"({{0}} IS {word})"),
+        never_null=True,
+        needs_bounds=False,
+        logical=True,
+        evaluate=lambda args, _: args[0] is value,
+    )
+
 
 LOGIC: tuple[Function, ...] = (
-    *(
-        Function(op, f"a {sign} b", template(f"({{0}} {sign} {{1}})"), needs_bounds=False)
-        for op, sign in _COMPARISONS.items()
-    ),
-    Function("and", "a AND b", _joined("AND"), needs_bounds=False),
-    Function("or", "a OR b", _joined("OR"), needs_bounds=False),
-    Function("not", "NOT a", template("(NOT {0})"), needs_bounds=False),
-    Function("is_null", "a IS NULL", template("({0} IS NULL)"), eats_null=True, needs_bounds=False),
-    Function("is_true", "a IS TRUE", template("({0} IS TRUE)"), eats_null=True, needs_bounds=False),
-    Function("is_false", "a IS FALSE", template("({0} IS FALSE)"), eats_null=True, needs_bounds=False),
+    Function("and", "a AND b", _joined("AND"), needs_bounds=False, logical=True, evaluate=_and, describe=infix("AND")),
     Function(
-        "same",
-        "a IS NOT DISTINCT FROM b",
-        template("({0} IS NOT DISTINCT FROM {1})"),
-        eats_null=True,
+        "or",
+        "a OR b",
+        _joined("OR"),
         needs_bounds=False,
+        logical=True,
+        evaluate=_or,
+        condition=Condition(denied=_none_holds),
+        describe=infix("OR"),
     ),
-    Function("in", "a IN (…)", _membership, needs_bounds=False),
-    Function("like", "a LIKE 'pattern'", _like("LIKE"), needs_bounds=False),
     Function(
-        "ilike",
-        "a ILIKE 'pattern'",
-        _like("ILIKE"),
+        "not",
+        "NOT a",
+        template("(NOT {0})"),
         needs_bounds=False,
-        note="letters beyond ASCII as the engine folds them",
+        logical=True,
+        evaluate=lambda args, _: None if args[0] is None else not args[0],
     ),
-    Function("case", "CASE WHEN … THEN … ELSE … END", _case, _case_interval, needs_bounds=False),
+    _truth("is_true", "TRUE", value=True),
+    _truth("is_false", "FALSE", value=False),
+    Function(
+        "case",
+        "CASE WHEN … THEN … ELSE … END",
+        _case,
+        _case_interval,
+        null=lambda args: any(args[1:-1:2]) or args[-1],
+        needs_bounds=False,
+        evaluate=_chosen,
+        domain=_of_branches,
+        conditional=True,
+        describe=lambda args, _: f"CASE WHEN {args[0]} …",
+    ),
     Function(
         "coalesce",
         "coalesce(a, …)",
         lambda a, _, __: f"coalesce({', '.join(a)})",
-        _coalesce_interval,
+        hull,
+        null=all,
         needs_bounds=False,
+        evaluate=lambda args, _: next((v for v in args if v is not None), None),
+        domain=_of_any,
     ),
-    Function("nullif", "nullif(a, b)", template("nullif({0}, {1})"), _but_one, makes_null=True, needs_bounds=False),
+    Function(
+        "nullif",
+        "nullif(a, b)",
+        template("nullif({0}, {1})"),
+        _but_one,
+        makes_null=True,
+        needs_bounds=False,
+        evaluate=lambda args, _: None if args[0] == args[1] else args[0],
+        domain=_others,
+    ),
 )

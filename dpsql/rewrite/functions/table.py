@@ -1,11 +1,52 @@
 """The table of functions that may stand over private rows: what is not in it is refused."""
 
 from collections.abc import Mapping
+from fractions import Fraction
+from typing import assert_never
 
+from dpsql.rewrite.functions.analytic import ANALYTIC
+from dpsql.rewrite.functions.arithmetic import ARITHMETIC
+from dpsql.rewrite.functions.comparisons import COMPARISONS
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.logical import LOGIC
-from dpsql.rewrite.functions.numeric import NUMBERS
+from dpsql.rewrite.functions.rounding import ROUNDING
 from dpsql.rewrite.functions.temporal import TIMES
+from dpsql.rewrite.functions.text import MAPS, PATTERNS
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
-TABLE: Mapping[str, Function] = {function.op: function for function in (*LOGIC, *NUMBERS, *TIMES, *SPANS)}
+CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
+NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC)
+TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS)}
+
+
+def function_of(apply: Apply) -> Function:
+    """Return all that is known of the function that is applied."""
+    return TABLE[apply.op]
+
+
+def integral(expr: Expr) -> bool:
+    """Return whether every value is a whole number, whatever its type."""
+    match expr:
+        case Ref():
+            return expr.type.is_integer
+        case Const():
+            return expr.type.is_integer or type(expr.value) is int
+        case Apply():
+            return function_of(expr).whole(expr, integral)
+        case _:
+            assert_never(expr)
+
+
+def describe(expr: Expr) -> str:
+    """Return the expression for a message, much as people write it."""
+    match expr:
+        case Ref():
+            return expr.name
+        case Const():
+            number = isinstance(expr.value, Fraction)
+            return "NULL" if expr.value is None else str(float(expr.value) if number else expr.value)
+        case Apply():
+            return function_of(expr).describe([describe(arg) for arg in expr.args], expr)
+        case _:
+            assert_never(expr)

@@ -1,14 +1,17 @@
 """Dates and timestamps (without time zone): truncation, fields, and moving by an interval."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import Function, cast_to, template
-from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, to_datetime, truncate
-from dpsql.rewrite.ir.expr import Apply, Span
+from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_units
+from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template
+from dpsql.rewrite.functions.ranges import corners
+from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
+from dpsql.rewrite.ir.expr import Apply, Expr, Field, Span, Unit, option
 
 _RANGES = {
     "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
@@ -17,6 +20,7 @@ _RANGES = {
 _SHARES: Mapping[str, tuple[int, str]] = {"second": (10**6, "microseconds"), "milliseconds": (1000, "microseconds")}
 """Fields that are a part of another: by what it is divided."""
 FIELDS = frozenset({*_RANGES, *_SHARES, *ERAS, "year", "isoyear", "epoch", "julian"})
+_FRACTIONAL = frozenset({"epoch", "second", "milliseconds", "julian"})
 _JULIAN_ZERO = 2_440_588
 """The Julian day of 1970-01-01, as PostgreSQL counts them: from midnight."""
 
@@ -33,11 +37,11 @@ def _ends(f: Callable[[int], int]) -> Callable[[Sequence[Interval | None], Apply
 
 
 def _truncated(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    return _ends(lambda micros: truncate(str(apply.option), micros))(intervals, apply)
+    return _ends(lambda micros: truncate(option(apply, Unit).name, micros))(intervals, apply)
 
 
 def _field(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    field, x = str(apply.option), intervals[0]
+    field, x = option(apply, Field).name, intervals[0]
     if field in _SHARES:
         size, whole = _SHARES[field]
         return Interval(Fraction(_RANGES[whole][0], size), Fraction(_RANGES[whole][1], size))
@@ -87,8 +91,7 @@ def _narrow_field(field: str, x: Interval | None) -> Interval:
 
 
 def _shifted(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    span = apply.option
-    assert isinstance(span, Span)
+    span = option(apply, Span)
     return _ends(lambda micros: shift(micros, span))(intervals, apply)
 
 
@@ -96,25 +99,24 @@ def _shifted_by(intervals: Sequence[Interval | None], apply: Apply) -> Interval 
     x, n = intervals
     if x is None or n is None:
         return None
-    size = span_micros(apply.option)
+    size = span_micros(option(apply, Span))
     ends = [n.low * size, n.high * size]
     return Interval(x.low + min(ends), x.high + max(ends))
 
 
-def span_micros(span: object) -> int:
+def span_micros(span: Span) -> int:
     """Return the length of a span without months."""
-    assert isinstance(span, Span)
     assert not span.months
     return span.days * DAY + span.micros
 
 
 def _emit_trunc(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    return dialect.truncated(str(apply.option), args[0])
+    return dialect.truncated(option(apply, Unit).name, args[0])
 
 
 def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     # In double precision, as the type says: products of whole numbers could overflow.
-    double, field = dialect.double_type, str(apply.option)
+    double, field = dialect.double_type, option(apply, Field).name
     if field in _SHARES:
         size, whole = _SHARES[field]
         return f"(CAST(extract({whole} FROM {args[0]}) AS {double}) / {size})"
@@ -124,50 +126,115 @@ def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 
 def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:
-    span = apply.option
-    assert isinstance(span, Span)
+    span = option(apply, Span)
     seconds, micros = divmod(span.micros, 10**6)
     text = f"{span.months} months {span.days} days {seconds} seconds {micros} microseconds"
     return f"({args[0]} + INTERVAL '{text}')"
 
 
 def _emit_shift_by(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    return dialect.add_micros(args[0], args[1], span_micros(apply.option))
+    return dialect.add_micros(args[0], args[1], span_micros(option(apply, Span)))
+
+
+def _moved_by(args: Sequence[str], _: Apply) -> str:
+    return f"{args[0]} + interval …"
+
+
+def is_midnight(expr: Expr) -> bool:
+    """Return whether a timestamp is always the beginning of a day, so that the day says all of it."""
+    match expr:
+        case Apply(op="date_to_timestamp"):
+            return True
+        case Apply(op="date_trunc", option=Unit(name=unit)):
+            return unit in UNITS[UNITS.index("day") :]
+        case Apply(op="shift", option=Span(micros=micros)):
+            return micros % DAY == 0 and is_midnight(expr.args[0])
+        case _:
+            return False
+
+
+def _units(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
+    """Return every beginning of a unit of time in the interval, step by step."""
+    unit, interval = option(apply, Unit).name, domains.interval(apply.args[0])
+    if interval is None:
+        return None
+    values, at = [], truncate(unit, int(interval.low))
+    while at <= interval.high:
+        values.append(at)
+        if len(values) > domains.limit:
+            raise too_many_units(unit, domains.limit)
+        try:
+            at = step(unit, at)
+        except (OverflowError, ValueError):
+            break  # the calendar ends there
+    return values
+
+
+def _moved(apply: Apply, domains: Domains) -> Sequence[Cell]:
+    """Return every start moved by every number of steps."""
+    starts, steps = (domains.of(arg) for arg in apply.args)
+    size = span_micros(option(apply, Span))
+    if len(starts) * len(steps) > domains.limit:
+        raise too_many(len(starts) * len(steps), domains.limit)
+    pairs = itertools.product((s for s in starts if s is not None), (n for n in steps if n is not None))
+    return sorted({int(s) + int(n) * size for s, n in pairs})
 
 
 TIMES: tuple[Function, ...] = (
-    Function("date_trunc", "date_trunc('unit', t)", _emit_trunc, _truncated, note=f"units {', '.join(UNITS)}"),
+    Function(
+        "date_trunc",
+        "date_trunc('unit', t)",
+        _emit_trunc,
+        _truncated,
+        domain=_units,
+        describe=lambda args, apply: f"date_trunc('{option(apply, Unit).name}', {args[0]})",
+        note=f"units {', '.join(UNITS)}",
+    ),
     Function(
         "extract",
         "extract(field FROM t), date_part('field', t)",
         _emit_field,
         _field,
+        whole=lambda apply, _: option(apply, Field).name not in _FRACTIONAL,
+        without_digits=True,
+        float_range=FloatRange(several=True),
+        describe=lambda args, apply: f"extract({option(apply, Field).name} FROM {args[0]})",
         note=f"fields {', '.join(sorted(FIELDS))}",
     ),
-    Function("shift", "t + interval '…', t - interval '…'", _emit_shift, _shifted),
-    Function("shift_by", "t + interval '…' * n", _emit_shift_by, _shifted_by, note="n a whole number; no months"),
+    Function(
+        "shift",
+        "t + interval '…', t - interval '…'",
+        _emit_shift,
+        _shifted,
+        inverse=Inverse(lambda apply: apply.args[0], lambda apply, value: shift(int(value), option(apply, Span))),
+        describe=_moved_by,
+    ),
+    Function(
+        "shift_by",
+        "t + interval '…' * n",
+        _emit_shift_by,
+        _shifted_by,
+        domain=_moved,
+        describe=_moved_by,
+        note="n a whole number; no months",
+    ),
     Function(
         "date_to_timestamp",
         "d::timestamp",
         cast_to(SqlType.TIMESTAMP),
         lambda i, _: Interval(i[0].low * DAY, i[0].high * DAY) if i[0] else None,
+        describe=first_argument,
     ),
     Function(
         "timestamp_to_date",
         "t::date",
         cast_to(SqlType.DATE),
         lambda i, _: Interval(Fraction(i[0].low // DAY), Fraction(i[0].high // DAY)) if i[0] else None,
+        inverse=Inverse(
+            lambda apply: apply.args[0] if is_midnight(apply.args[0]) else None, lambda _, value: int(value) // DAY
+        ),
+        describe=first_argument,
     ),
-    Function(
-        "date_add",
-        "d + n",
-        lambda args, _, dialect: dialect.add_days(*args),
-        lambda i, _: Interval(i[0].low + i[1].low, i[0].high + i[1].high) if i[0] and i[1] else None,
-    ),
-    Function(
-        "date_diff",
-        "d - e",
-        template("({0} - {1})"),
-        lambda i, _: Interval(i[0].low - i[1].high, i[0].high - i[1].low) if i[0] and i[1] else None,
-    ),
+    Function("date_add", "d + n", lambda args, _, dialect: dialect.add_days(*args), corners(lambda d, n: d + n)),
+    Function("date_diff", "d - e", template("({0} - {1})"), corners(lambda d, e: d - e)),
 )

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import assert_never
+from typing import TypeVar
 
+from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType, Value
 
 
@@ -48,17 +48,81 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of time, of DATE_TRUNC."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a time or an age, of EXTRACT."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """How many digits after the point ROUND leaves; negative for places before it."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The size of DATE_BIN's bins and where one begins, in microseconds."""
+
+    size: int
+    origin: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """How many parts WIDTH_BUCKET makes."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a map makes of each of its keys."""
+
+    values: tuple[Value | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Says that all arguments are whole numbers, whatever their types are."""
+
+
+Option = Unit | Field | Digits | Bins | Buckets | Results | Whole | Span
+OptionT = TypeVar("OptionT", bound=Option)
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
-    """A function of the table `functions.py` applied to expressions."""
+    """A function of the table in `functions` applied to expressions."""
 
     op: str
     args: tuple["Expr", ...]
     type: SqlType
-    option: str | Span | tuple[Value | None, ...] | None = None
-    """What is fixed by the statement and is not an expression: a unit of time, a pattern, the keys of a map."""
+    option: Option | None = None
+    """What the statement fixes and is not an expression: a unit of time, a number of digits, the results of a map."""
 
 
 Expr = Ref | Const | Apply
+
+
+def option(apply: Apply, kind: type[OptionT]) -> OptionT:
+    """Return the option of a function that has one of that kind.
+
+    Raises:
+        InternalError: it has another.
+    """
+    if not isinstance(apply.option, kind):
+        raise InternalError
+    return apply.option
+
 
 TRUE, FALSE = Const(True, SqlType.BOOLEAN), Const(False, SqlType.BOOLEAN)
 NULL = Const(None, SqlType.TEXT)
@@ -90,47 +154,3 @@ def both(*exprs: Expr) -> Expr:
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else Apply("and", parts, SqlType.BOOLEAN)
-
-
-_INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">",
-    "ge": ">=", "and": "AND", "or": "OR", "power": "^",
-}  # fmt: skip
-
-
-def describe(expr: Expr) -> str:
-    """Return the expression for a message, much as people write it."""
-    match expr:
-        case Ref():
-            return expr.name
-        case Const():
-            number = isinstance(expr.value, Fraction)
-            return "NULL" if expr.value is None else str(float(expr.value) if number else expr.value)
-        case Apply():
-            return _described(expr, [describe(arg) for arg in expr.args])
-        case _:
-            assert_never(expr)
-
-
-def _described(expr: Apply, args: list[str]) -> str:
-    if expr.op in _INFIX:
-        return f" {_INFIX[expr.op]} ".join(f"({a})" if " " in a else a for a in args)
-    match expr.op:
-        case "map":
-            return f"a function of {args[0]}"
-        case "case":
-            return f"CASE WHEN {args[0]} …"
-        case "date_trunc":
-            return f"date_trunc('{expr.option}', {args[0]})"
-        case "extract":
-            return f"extract({expr.option} FROM {args[0]})"
-        case "age":
-            return f"extract({expr.option} FROM age(…))"
-        case "to_double" | "to_integer" | "date_to_timestamp" | "timestamp_to_date":
-            return args[0]
-        case "shift" | "shift_by":
-            return f"{args[0]} + interval …"
-        case "neg":
-            return f"-{args[0]}"
-        case _:
-            return f"{expr.op}({', '.join(args)})"

@@ -6,35 +6,60 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.function import integral, wide
+from dpsql.rewrite.functions.function import Call, Function, wide
+from dpsql.rewrite.functions.table import NUMBERS, integral
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span, Whole
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import coerce
-from dpsql.rewrite.translate.context import DURATIONS, ELAPSED, SPAN_TIMES, Handler, Translator, refused
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, SpanTimes, Translator, refused
 
-_OPS: Mapping[type[exp.Expr], str] = {
-    exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod", exp.Pow: "power",
-}  # fmt: skip
+_OPERATORS = {f.call.operator: f for f in NUMBERS if f.call is not None and f.call.operator}
+"""Operators by the parser's name of their class of nodes."""
 
 
-def arithmetic(t: Translator, node: exp.Expr) -> Expr:
-    """Translate `+ - * / % ^`."""
-    op, a, b = _OPS[type(node)], t.operand(node.this), t.operand(node.expression)
-    if any(isinstance(e, Apply) and e.op in DURATIONS for e in (a, b)):
+def arithmetic(t: Translator, node: exp.Expr) -> Operand:
+    """Translate `+ - * / %`, and what else the table has as an operator."""
+    a, b = t.operand(node.this), t.operand(node.expression)
+    if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         raise refused(node, because="interval-arithmetic")
-    if op == "mul" and (isinstance(a, Span) or isinstance(b, Span)):
+    if isinstance(node, exp.Mul) and (isinstance(a, Span) or isinstance(b, Span)):
         return _times(a, b, node)
-    if isinstance(a, Span) or isinstance(b, Span) or a.type.is_temporal or b.type.is_temporal or _is_times(b):
-        return _with_time(t, op, a, b, node)
-    a, b = _as_number(t, a, b), _as_number(t, b, a)
-    if not (a.type.is_number and b.type.is_number):
-        raise refused(node, because="arithmetic-of-numbers")
-    return power(a, b, node) if op == "power" else Apply(op, (a, b), wide(a.type, b.type))
+    if isinstance(a, (Span, SpanTimes)) or isinstance(b, (Span, SpanTimes)):
+        return _with_time(t, a, b, node)
+    if a.type.is_temporal or b.type.is_temporal:
+        return _with_time(t, a, b, node)
+    return applied(_OPERATORS[type(node).__name__], (_as_number(t, a, b), _as_number(t, b, a)), node)
+
+
+def applied(function: Function, args: tuple[Expr, ...], node: exp.Expr) -> Expr:
+    """Return a function of numbers with its arguments, typed as PostgreSQL types it.
+
+    mod(seats, 2)  →  mod(seats, 2)::bigint        floor(seats)  →  seats        sqrt(seats)  →  sqrt(seats::double precision)
+    """
+    call = function.call or Call()
+    if len(args) != call.arity or not all(arg.type.is_number for arg in args):
+        raise refused(node, because="function-of-numbers")
+    if call.whole and not all(arg.type.is_integer for arg in args):
+        raise refused(node, because="function-of-whole-numbers")
+    if call.keeps_whole and args[0].type.is_integer:
+        return args[0]
+    if call.double:
+        return Apply(function.op, tuple(map(to_double, args)), SqlType.DOUBLE)
+    type_ = args[0].type if len(args) == 1 else wide(*(arg.type for arg in args))
+    return Apply(function.op, args, type_, Whole() if call.marks_whole and all(map(integral, args)) else None)
+
+
+def pow_(t: Translator, node: exp.Expr) -> Expr:
+    """Translate `a ^ n`."""
+    a, b = t.expression(node.this), t.expression(node.expression)
+    return power(_as_number(t, a, b), _as_number(t, b, a), node)
 
 
 def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return a to the power of a small whole number."""
+    if not a.type.is_number:
+        raise refused(node, because="function-of-numbers")
     if not (isinstance(b, Const) and isinstance(b.value, int) and 0 <= b.value <= 16):
         raise Unsupported(
             "power() takes a whole number from 0 to 16 here",
@@ -68,7 +93,7 @@ def negate(t: Translator, node: exp.Expr) -> Expr:
     """Translate `-x`."""
     arg = t.expression(node.this)
     if not arg.type.is_number:
-        raise refused(node, because="arithmetic-of-numbers")
+        raise refused(node, because="function-of-numbers")
     return Apply("neg", (arg,), arg.type)
 
 
@@ -76,47 +101,52 @@ def _as_number(t: Translator, expr: Expr, other: Expr) -> Expr:
     return coerce(expr, other.type, t.constants) if isinstance(expr, Const) else expr
 
 
-def _is_times(expr: Expr) -> bool:
-    return isinstance(expr, Apply) and expr.op == SPAN_TIMES
-
-
-def _times(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
+def _times(a: Operand, b: Operand, node: exp.Expr) -> SpanTimes:
     span, number = (a, b) if isinstance(a, Span) else (b, a)
-    if not isinstance(span, Span) or isinstance(number, Span) or not integral(number) or span.months:
+    if not isinstance(span, Span) or not isinstance(number, Expr) or not integral(number) or span.months:
         raise refused(node, because="interval-times-number")
-    return Apply(SPAN_TIMES, (number,), SqlType.BIGINT, span)
+    return SpanTimes(number, span)
 
 
-def _with_time(t: Translator, op: str, a: Expr | Span, b: Expr | Span, node: exp.Expr) -> Expr:
-    if op == "add" and (isinstance(a, Span) or (isinstance(a, Apply) and _is_times(a))):
+def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand:
+    """Return a time moved by an interval, or what lies between two times.
+
+    t - interval '1 day' * n  →  shift_by(t, n, interval '-1 day')
+    """
+    if isinstance(node, exp.Add) and isinstance(a, (Span, SpanTimes)):
         a, b = b, a
-    if isinstance(a, Span) or op not in {"add", "sub"}:
+    if not isinstance(a, Expr) or not isinstance(node, (exp.Add, exp.Sub)):
         raise refused(node, because="time-plus-interval")
-    if isinstance(b, Span):
-        return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if op == "add" else b.times(-1))
-    if isinstance(b, Apply) and _is_times(b) and isinstance(b.option, Span):
-        return Apply(
-            "shift_by", (as_timestamp(a), b.args[0]), SqlType.TIMESTAMP, b.option if op == "add" else b.option.times(-1)
-        )
-    return _with_date(t, op, a, b, node)
+    sign = 1 if isinstance(node, exp.Add) else -1
+    match b:
+        case Span():
+            return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if sign > 0 else b.times(-1))
+        case SpanTimes(number=number, span=span):
+            return Apply("shift_by", (as_timestamp(a), number), SqlType.TIMESTAMP, span if sign > 0 else span.times(-1))
+        case Elapsed() | Age():
+            raise refused(node, because="interval-arithmetic")
+        case _:
+            return _with_date(t, a, b, node)
 
 
-def _with_date(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
-    if a.type is SqlType.DATE and b.type is SqlType.DATE and op == "sub":
+def _with_date(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Operand:
+    if a.type is SqlType.DATE and b.type is SqlType.DATE and isinstance(node, exp.Sub):
         return Apply("date_diff", (a, b), SqlType.INTEGER)
-    if op == "sub" and SqlType.TIMESTAMP in (a.type, b.type):
+    if isinstance(node, exp.Sub) and SqlType.TIMESTAMP in (a.type, b.type):
         return _between(t, a, b, node)
     if a.type is SqlType.DATE and b.type.is_integer:
-        return Apply("date_add", (a, b if op == "add" else Apply("neg", (b,), b.type)), SqlType.DATE)
+        return Apply("date_add", (a, b if isinstance(node, exp.Add) else Apply("neg", (b,), b.type)), SqlType.DATE)
     raise refused(node, because="time-plus-interval")
 
 
-def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Expr:
+def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Elapsed:
     """Return the interval between two times; a literal is a timestamp there."""
     times = tuple(as_timestamp(as_moment(t, e)) for e in (a, b))
     if any(time.type is not SqlType.TIMESTAMP for time in times):
         raise refused(node, because="time-minus-time")
-    return Apply(ELAPSED, times, SqlType.BIGINT)
+    return Elapsed(*times)
 
 
-ARITHMETIC: Mapping[type[exp.Expr], Handler] = {**dict.fromkeys(_OPS, arithmetic), exp.Neg: negate}
+ARITHMETIC: Mapping[type[exp.Expr], Handler] = {
+    **{getattr(exp, name): arithmetic for name in _OPERATORS}, exp.Pow: pow_, exp.Neg: negate,
+}  # fmt: skip

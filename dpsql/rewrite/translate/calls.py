@@ -6,15 +6,16 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.functions.function import Function
+from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.evaluator import TYPES
-from dpsql.rewrite.ir.expr import Apply, Const, Expr
+from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, Field, Unit
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.translate.arithmetic import as_timestamp, power, to_double
+from dpsql.rewrite.translate.arithmetic import applied, as_timestamp, power
 from dpsql.rewrite.translate.comparisons import compare, unified
-from dpsql.rewrite.translate.context import DURATIONS, Handler, Translator, refused
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import age, date_bin, part
 from dpsql.rewrite.translate.to_char import to_char
 from dpsql.rewrite.translate.value_map import through_shadow
@@ -25,25 +26,18 @@ _FIELD_NAMES = {
 }  # fmt: skip
 """Other names of fields."""
 _MOST_THRESHOLDS = 1000
-_Call = Callable[[Translator, list[exp.Expr], exp.Expr], Expr]
+_Call = Callable[[Translator, list[exp.Expr], exp.Expr], Operand]
 
 
-def call(t: Translator, node: exp.Expr) -> Expr:
+def call(t: Translator, node: exp.Expr) -> Operand:
     """Translate a function call; one that is not known may still be a function of a column with few values."""
     handler = _CALLS.get(str(node.this).lower())
     return handler(t, node.expressions, node) if handler else through_shadow(t, node)
 
 
-def _number(op: str, *, double: bool = False, whole: bool = False) -> _Call:
+def _plain(function: Function) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
-        if len(args) != 1:
-            raise refused(node, because="function-of-number")
-        arg = t.expression(args[0])
-        if not arg.type.is_number:
-            raise refused(node, because="function-of-number")
-        if whole and arg.type.is_integer:
-            return arg
-        return Apply(op, (to_double(arg),), SqlType.DOUBLE) if double else Apply(op, (arg,), arg.type)
+        return applied(function, tuple(t.expression(arg) for arg in args), node)
 
     return handler
 
@@ -62,19 +56,13 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         return arg
     if arg.type.is_integer:
         arg = Apply("to_double", (arg,), SqlType.NUMERIC)
-    return Apply("round", (arg,), arg.type, str(digits.value) if digits.value else None)
+    return Apply("round", (arg,), arg.type, Digits(digits.value) if digits.value else None)
 
 
-def _binary(op: str) -> _Call:
-    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
-        if len(args) != 2:
-            raise refused(node, because="two-numbers")
-        a, b = (t.expression(arg) for arg in args)
-        if op == "power":
-            return power(a, b, node)
-        return Apply(op, (a, b), wide(a.type, b.type))
-
-    return handler
+def _power(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) != 2:
+        raise refused(node, because="two-numbers")
+    return power(t.expression(args[0]), t.expression(args[1]), node)
 
 
 def _any(op: str) -> _Call:
@@ -121,7 +109,7 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
             because="width-bucket-arguments",
             position=position(node),
         )
-    return Apply("width_bucket", (x, low, high), SqlType.INTEGER, str(count.value))
+    return Apply("width_bucket", (x, low, high), SqlType.INTEGER, Buckets(count.value))
 
 
 def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
@@ -147,7 +135,7 @@ def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
         )
-    return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, str(unit.value).lower())
+    return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, Unit(str(unit.value).lower()))
 
 
 def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
@@ -169,14 +157,14 @@ def extract(t: Translator, node: exp.Expr) -> Expr:
 
 def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr:
     value = t.operand(arg)
-    if isinstance(value, Apply) and value.op in DURATIONS:
+    if isinstance(value, (Elapsed, Age)):
         return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
     field = _FIELD_NAMES.get(field.lower(), field.lower())
     if field not in FIELDS:
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)
         )
-    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, field)
+    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, Field(field))
 
 
 def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
@@ -223,21 +211,10 @@ def _cast(arg: Expr, target: SqlType) -> Expr | None:
 
 
 _CALLS: Mapping[str, _Call] = {
-    "abs": _number("abs"),
-    "ceil": _number("ceil", whole=True),
-    "ceiling": _number("ceil", whole=True),
-    "floor": _number("floor", whole=True),
-    "trunc": _number("trunc", whole=True),
-    "sign": _number("sign"),
-    "sqrt": _number("sqrt", double=True),
-    "ln": _number("ln", double=True),
-    "log": _number("log10", double=True),
-    "log10": _number("log10", double=True),
-    "exp": _number("exp", double=True),
+    **{name: _plain(f) for f in NUMBERS if f.call is not None for name in f.call.names},
     "round": _round,
-    "mod": _binary("mod"),
-    "power": _binary("power"),
-    "pow": _binary("power"),
+    "power": _power,
+    "pow": _power,
     "greatest": _any("greatest"),
     "least": _any("least"),
     "coalesce": _any("coalesce"),

@@ -7,12 +7,12 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import wide
-from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, Span, both
+from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, both
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.constants import coerce
-from dpsql.rewrite.translate.context import Handler, Translator, refused
-from dpsql.rewrite.translate.durations import is_duration, lengths
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
+from dpsql.rewrite.translate.durations import lengths
 from dpsql.rewrite.translate.subqueries import values_of
 from dpsql.rewrite.translate.value_map import through_shadow
 
@@ -47,12 +47,12 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
 
 def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
     a, b = t.operand(left), t.operand(right)
-    if is_duration(a) or is_duration(b):
+    if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
 
 
-def _interval(t: Translator, value: Expr | Span, node: exp.Expr) -> Expr | Span:
+def _interval(t: Translator, value: Operand, node: exp.Expr) -> Operand:
     """Return a literal that is compared with an interval as one."""
     if isinstance(value, Const) and value.type is SqlType.TEXT:
         return t.operand(exp.Cast(this=node.copy(), to=exp.DataType.build("interval", dialect="postgres")))

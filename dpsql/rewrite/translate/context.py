@@ -6,17 +6,40 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Apply, Expr, Span
+from dpsql.rewrite.ir.expr import Expr, Span
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.scope_names import Names
 
-SPAN_TIMES = "span_times"
-"""A constant interval times a whole number: exists only until it is added to a timestamp."""
-ELAPSED, AGE = "time_between", "age_between"
-"""The interval between two times: exists only until a number is made of it."""
-DURATIONS = frozenset({ELAPSED, AGE})
+
+@dataclass(frozen=True, slots=True)
+class SpanTimes:
+    """A constant interval times a whole number: exists only until it is added to a timestamp."""
+
+    number: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """The interval between two times, as `t - u` has it: exists only until a number is made of it."""
+
+    later: Expr
+    earlier: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """The interval between two times, as `age(t, u)` counts it: exists only until a number is made of it."""
+
+    later: Expr
+    earlier: Expr
+
+
+Duration = Elapsed | Age
+Operand = Expr | Span | SpanTimes | Duration
+"""What may stand in an expression: a value of each row, or an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +61,17 @@ class Translator:
         """
         return self.value(self.operand(node), node)
 
-    def value(self, operand: Expr | Span, node: exp.Expr) -> Expr:
+    def value(self, operand: Operand, node: exp.Expr) -> Expr:
         """Return an operand that is no interval.
 
         Raises:
             Unsupported: it is one.
         """
-        if isinstance(operand, Span) or (isinstance(operand, Apply) and operand.op == SPAN_TIMES):
+        if isinstance(operand, (Span, SpanTimes)):
             raise Unsupported(
                 "an interval is not a value of a column here", because="interval-as-value", position=position(node)
             )
-        if isinstance(operand, Apply) and operand.op in DURATIONS:
+        if isinstance(operand, (Elapsed, Age)):
             raise Unsupported(
                 "an interval that depends on private rows is not supported as a value",
                 because="interval-as-value",
@@ -57,8 +80,8 @@ class Translator:
             )
         return operand
 
-    def operand(self, node: exp.Expr) -> Expr | Span:
-        """Return the expression, or the interval that a constant is."""
+    def operand(self, node: exp.Expr) -> Operand:
+        """Return the expression, or the interval."""
         if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
             return self.constants.of(node)
         handler = self.handlers.get(type(node))
@@ -67,7 +90,7 @@ class Translator:
         return handler(self, node)
 
 
-Handler = Callable[[Translator, exp.Expr], Expr | Span]
+Handler = Callable[[Translator, exp.Expr], Operand]
 
 
 def refused(node: exp.Expr, *, because: str) -> Unsupported:

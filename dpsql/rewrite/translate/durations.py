@@ -9,10 +9,10 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
 from dpsql.rewrite.functions.temporal import span_micros
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span
+from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, Field, Span
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
-from dpsql.rewrite.translate.context import AGE, DURATIONS, ELAPSED, Translator, refused
+from dpsql.rewrite.translate.context import Age, Duration, Elapsed, Operand, Translator, refused
 
 _HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
 _PARTS: Mapping[str, tuple[int, int]] = {
@@ -21,23 +21,18 @@ _PARTS: Mapping[str, tuple[int, int]] = {
 """Fields of the time between two others: by how many microseconds it is divided, and what is left off above."""
 
 
-def is_duration(value: Expr | Span) -> bool:
-    """Say whether an operand is an interval that depends on rows."""
-    return isinstance(value, Apply) and value.op in DURATIONS
-
-
-def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Age:
     """Translate AGE(a, b), and AGE(b), which is counted from today."""
     nodes = args if len(args) == 2 else [exp.CurrentDate(), *args]
     times = tuple(as_timestamp(as_moment(t, t.expression(arg))) for arg in nodes)
     if len(times) != 2 or any(time.type is not SqlType.TIMESTAMP for time in times):
         raise refused(node, because="age-of-times")
-    return Apply(AGE, times, SqlType.BIGINT)
+    return Age(*times)
 
 
-def part(duration: Apply, field: str, node: exp.Expr) -> Expr:
+def part(duration: Duration, field: str, node: exp.Expr) -> Expr:
     """Return EXTRACT(field FROM duration)."""
-    if duration.op == AGE:
+    if isinstance(duration, Age):
         return _part_of_age(duration, field, node)
     if field not in _PARTS:
         raise Unsupported(
@@ -46,7 +41,7 @@ def part(duration: Apply, field: str, node: exp.Expr) -> Expr:
             position=position(node),
         )
     size, above = _PARTS[field]
-    number: Expr = Apply("elapsed", duration.args, SqlType.BIGINT)
+    number = _micros(duration)
     if size > 1:
         number = Apply("div", (number, Const(size, SqlType.BIGINT)), SqlType.BIGINT)
     if above:
@@ -57,9 +52,10 @@ def part(duration: Apply, field: str, node: exp.Expr) -> Expr:
     return Apply("div", (number, Const(_SECOND, SqlType.NUMERIC)), SqlType.NUMERIC)
 
 
-def _part_of_age(duration: Apply, field: str, node: exp.Expr) -> Expr:
+def _part_of_age(duration: Age, field: str, node: exp.Expr) -> Expr:
+    times = (duration.later, duration.earlier)
     if field == "second":
-        micros = Apply("age", duration.args, SqlType.NUMERIC, "microseconds")
+        micros = Apply("age", times, SqlType.NUMERIC, Field("microseconds"))
         return Apply("div", (micros, Const(_SECOND, SqlType.NUMERIC)), SqlType.NUMERIC)
     if field not in AGE_FIELDS:
         raise Unsupported(
@@ -68,10 +64,14 @@ def _part_of_age(duration: Apply, field: str, node: exp.Expr) -> Expr:
             hint="extract(epoch FROM t - u) is the time between two others in seconds.",
             position=position(node),
         )
-    return Apply("age", duration.args, SqlType.NUMERIC, field)
+    return Apply("age", times, SqlType.NUMERIC, Field(field))
 
 
-def lengths(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> tuple[Expr, Expr]:
+def _micros(duration: Elapsed) -> Expr:
+    return Apply("elapsed", (duration.later, duration.earlier), SqlType.BIGINT)
+
+
+def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
     """Return two intervals as numbers that compare as they do; PostgreSQL takes a month for 30 days.
 
     Raises:
@@ -80,12 +80,12 @@ def lengths(a: Expr | Span, b: Expr | Span, node: exp.Expr) -> tuple[Expr, Expr]
     return _length(a, node), _length(b, node)
 
 
-def _length(value: Expr | Span, node: exp.Expr) -> Expr:
+def _length(value: Operand, node: exp.Expr) -> Expr:
     if isinstance(value, Span):
         return Const((value.months * 30 + value.days) * DAY + value.micros, SqlType.BIGINT)
-    if isinstance(value, Apply) and value.op == ELAPSED:
-        return Apply("elapsed", value.args, SqlType.BIGINT)
-    if is_duration(value):
+    if isinstance(value, Elapsed):
+        return _micros(value)
+    if isinstance(value, Age):
         raise Unsupported(
             "an age can't be compared over private rows",
             because="age-compared",
@@ -109,4 +109,4 @@ def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
             because="date-bin-arguments",
             position=position(node),
         )
-    return Apply("date_bin", (x,), SqlType.TIMESTAMP, f"{span_micros(stride)} {origin.value}")
+    return Apply("date_bin", (x,), SqlType.TIMESTAMP, Bins(span_micros(stride), origin.value))

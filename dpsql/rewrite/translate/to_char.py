@@ -5,7 +5,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, refs
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Unit, refs
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.context import Translator, refused
@@ -33,7 +33,7 @@ def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             "to_char takes a literal format over private rows", because="to-char-format", position=position(node)
         )
-    truncated = Apply("date_trunc", (arg,), SqlType.TIMESTAMP, _unit(pattern.value, node))
+    truncated = Apply("date_trunc", (arg,), SqlType.TIMESTAMP, Unit(_unit(pattern.value, node)))
     values = tuple(v for v in domain(truncated, {r: t.known(r) for r in refs(arg)}, MAX_VALUES) if v is not None)
     return mapped(t, truncated, values, exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()]))
 

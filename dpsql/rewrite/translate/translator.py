@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from dpsql.rewrite.ir.expr import Expr, Span
+from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.translate.arithmetic import ARITHMETIC
 from dpsql.rewrite.translate.calls import CALLS
 from dpsql.rewrite.translate.comparisons import LOGIC
 from dpsql.rewrite.translate.constants import Constants
-from dpsql.rewrite.translate.context import Handler, Translator
+from dpsql.rewrite.translate.context import Handler, Operand, Translator
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.subqueries import LOOKUPS
 from dpsql.rewrite.translate.value_map import SHADOWED
@@ -24,7 +24,7 @@ def _column(t: Translator, node: exp.Expr) -> Expr:
     return t.names.find(node)
 
 
-def _inner(t: Translator, node: exp.Expr) -> Expr | Span:
+def _inner(t: Translator, node: exp.Expr) -> Operand:
     return t.operand(node.this)
 
 

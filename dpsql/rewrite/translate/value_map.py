@@ -10,16 +10,15 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.keys import key_of
+from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.evaluator import TYPES
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, refs
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Results, refs
 from dpsql.rewrite.ir.literal import parse_value
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.context import Handler, Translator, refused
 
 MAX_VALUES = 10_000
 _ZONED = frozenset({"timestamp with time zone", "timestamptz"})
-_WHOLE = frozenset({"extract", "floor", "ceil", "sign"})
-"""What PostgreSQL writes without digits after the point as `numeric`."""
 
 
 def through_shadow(t: Translator, node: exp.Expr) -> Expr:
@@ -71,7 +70,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
         raise refused(node, because="result-type")
     results = tuple(None if text is None else parse_value(text, type_) for text in texts)
     keys = tuple(Const(v, argument.type) for v in values)
-    result = Apply("map", (argument, *keys), type_, results[: len(values)])
+    result = Apply("map", (argument, *keys), type_, Results(results[: len(values)]))
     if not nulls or results[-1] is None:
         return result
     missing = Apply("is_null", (argument,), SqlType.BOOLEAN)
@@ -90,7 +89,7 @@ def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:
     """Return all values of an expression that the shadow would write as PostgreSQL does, if they are known and few."""
     declared = t.known(expr).values
     # Floating point has two zeros, and numeric any number of digits after the point: PostgreSQL writes them apart.
-    whole = isinstance(expr, Apply) and expr.op in _WHOLE and expr.type is SqlType.NUMERIC
+    whole = isinstance(expr, Apply) and function_of(expr).without_digits and expr.type is SqlType.NUMERIC
     if declared is not None or (expr.type.is_number and not expr.type.is_integer and not whole):
         return declared
     try:

@@ -30,7 +30,7 @@ def test_a_dialect_without_a_method_is_none(missing: str) -> None:
 def test_every_difference_is_a_method_that_has_to_be_written() -> None:
     """The class has no default that a third engine would take over unseen, but for what follows from its own words."""
     public = {name for name in vars(Dialect) if not name.startswith("_")}
-    assert public - Dialect.__abstractmethods__ == {"flush_tiny", "days", "micros"}
+    assert public - Dialect.__abstractmethods__ == {"literal", "flush_tiny", "days", "micros"}
 
 
 def _mentions(text: str) -> Iterator[str]:

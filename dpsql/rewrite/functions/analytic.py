@@ -1,0 +1,103 @@
+"""Roots, logarithms and powers: in double precision, NULL where they are not defined."""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.functions.function import Call, EmitRule, FloatRange, Function, IntervalRule, infix, template
+from dpsql.rewrite.functions.ranges import known
+from dpsql.rewrite.ir.expr import Apply
+
+_BASE = "1e-17"
+"""The 16th power of what is not smaller does not underflow."""
+_LEAST_BASE = Fraction(1, 10**16)
+"""Below it a power may come out as 0."""
+_SLACK = Fraction(1, 2**40)
+
+
+def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -> IntervalRule:
+    """Enclose a monotone real function, a little widened for its rounding; unknown outside its domain."""
+
+    def rule(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+        found = known(intervals)
+        if found is None or not domain(found[0].low):
+            return None
+        try:
+            low, high = Fraction(f(float(found[0].low))), Fraction(f(float(found[0].high)))
+        except (OverflowError, ValueError):
+            return None
+        return Interval(low - abs(low) * _SLACK, high + abs(high) * _SLACK)
+
+    return rule
+
+
+def _power(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    found = known(intervals)
+    if found is None or found[1].width != 0 or found[1].low.denominator != 1:
+        return None
+    base, n = found[0], int(found[1].low)
+    if not 0 <= n <= 16:
+        return None
+    ends = [base.low**n, base.high**n] + ([Fraction(0)] if 0 in base and n > 0 else [])
+    return Interval(min(ends), max(ends))
+
+
+def _beside_power(found: Interval, args: Sequence[Interval | None]) -> Interval:
+    base = args[0]
+    least = Fraction(0) if base is None or 0 in base else min(abs(base.low), abs(base.high))
+    return found.hull(Interval.of(0, 0)) if base is not None and least < _LEAST_BASE else found
+
+
+def _guarded(condition: str, call: str) -> EmitRule:
+    """Return NULL where the function is not defined, instead of an error."""
+    return lambda args, _, __: f"(CASE WHEN {condition.format(*args)} THEN {call.format(*args)} END)"
+
+
+ANALYTIC: tuple[Function, ...] = (
+    Function(
+        "sqrt",
+        "sqrt(a)",
+        _guarded("{0} >= 0", "sqrt({0})"),
+        _analytic(math.sqrt, lambda low: low >= 0),
+        makes_null=True,
+        call=Call(("sqrt",), double=True),
+        note="NULL where a is negative",
+    ),
+    Function(
+        "ln",
+        "ln(a)",
+        _guarded("{0} > 0", "ln({0})"),
+        _analytic(math.log, lambda low: low > 0),
+        makes_null=True,
+        call=Call(("ln",), double=True),
+        note="NULL where a is not positive",
+    ),
+    Function(
+        "log10",
+        "log(a), log10(a)",
+        lambda args, _, dialect: f"(CASE WHEN {args[0]} > 0 THEN {dialect.log10(args[0])} END)",
+        _analytic(math.log10, lambda low: low > 0),
+        makes_null=True,
+        call=Call(("log", "log10"), double=True),
+        note="NULL where a is not positive",
+    ),
+    Function(
+        "exp",
+        "exp(a)",
+        _guarded("{0} BETWEEN -300 AND 300", "exp({0})"),
+        _analytic(math.exp, lambda low: low >= -300),
+        makes_null=True,
+        call=Call(("exp",), double=True),
+        note="NULL outside [-300, 300]",
+    ),
+    Function(
+        "power",
+        "power(a, n), a ^ n",
+        template(f"(CASE WHEN abs({{0}}) < {_BASE} AND {{1}} > 0 THEN 0 * {{0}} ELSE power({{0}}, {{1}}) END)"),
+        _power,
+        float_range=FloatRange(several=True, beside=_beside_power),
+        describe=infix("^"),
+        note="n a whole number from 0 to 16",
+    ),
+)

@@ -1,0 +1,136 @@
+"""Rounding to whole numbers, to digits and into buckets."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.arithmetic import whole_always
+from dpsql.rewrite.functions.function import LARGEST, Call, FloatRange, Function, Inverse, first_argument, template
+from dpsql.rewrite.functions.ranges import known, monotone
+from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, option
+from dpsql.rewrite.ir.literal import simplest
+
+
+def _round_to(x: Fraction, apply: Apply) -> Fraction:
+    """Round as the function does: to even in floating point, half away from zero as `numeric`."""
+    if apply.args[0].type.is_float:
+        return Fraction(round(x))
+    scale = Fraction(10) ** _digits(apply)
+    away = math.floor(abs(x) * scale + Fraction(1, 2))
+    return (away if x >= 0 else -away) / scale
+
+
+def _digits(apply: Apply) -> int:
+    return apply.option.number if isinstance(apply.option, Digits) else 0
+
+
+def _rounding(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    found = known(intervals)
+    return Interval(_round_to(found[0].low, apply), _round_to(found[0].high, apply)) if found else None
+
+
+def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    _, low, high = intervals
+    if low is None or high is None or max(low.magnitude, high.magnitude, 1 / (high.low - low.low)) > LARGEST:
+        raise OverflowError
+    return Interval(Fraction(0), Fraction(option(apply, Buckets).number + 1))
+
+
+def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    (a,) = args
+    if apply.args[0].type.is_float:
+        return dialect.round_to_even(a)
+    digits = _digits(apply)
+    if not digits:
+        return _away(a, 0, dialect)
+    back = f"/ 1e{digits}" if digits > 0 else f"* 1e{-digits}"
+    return f"({_away(a, digits, dialect)} {back})"
+
+
+def _away(text: str, digits: int, dialect: Dialect) -> str:
+    """Return a number times 10^digits, rounded half away from zero."""
+    half, scale = dialect.double(Fraction(1, 2)), dialect.double(Fraction(10 ** abs(digits)))
+    scaled = f"{text} * {scale}" if digits > 0 else f"{dialect.flush_tiny(text)} / {scale}" if digits else text
+    return f"trunc({scaled} + sign({text}) * {half})"
+
+
+def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    # Both engines round to even when they cast.
+    return f"CAST({args[0] if apply.args[0].type.is_float else _away(args[0], 0, dialect)} AS BIGINT)"
+
+
+def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    x, count = args[0], option(apply, Buckets).number
+    low, high = (Fraction(end.value or 0) for end in apply.args[1:] if isinstance(end, Const))
+    start, near, end = (dialect.double(e) for e in (low, low + (high - low) / (16 * count), high))
+    step = dialect.double(count / (high - low))
+    x = dialect.cast(x, SqlType.DOUBLE)
+    inside = f"least(CAST(floor(({x} - {start}) * {step}) AS BIGINT), {count - 1}) + 1"
+    outside = f"WHEN {x} < {start} THEN 0 WHEN {x} >= {end} THEN {count + 1} WHEN {x} <= {near} THEN 1"
+    return f"(CASE {outside} WHEN {x} IS NOT NULL THEN {inside} END)"
+
+
+def _scaled(apply: Apply) -> Expr | None:
+    """Return the whole number that decides ROUND(x, n): x times 10^n, rounded."""
+    digits = _digits(apply)
+    if not isinstance(apply.option, Digits):
+        return None
+    scale = Const(10 ** abs(digits), apply.type)
+    scaled = Apply("mul" if digits > 0 else "div", (apply.args[0], scale), apply.type)
+    return Apply("to_integer", (scaled,), SqlType.BIGINT)
+
+
+def _scaled_back(apply: Apply, value: Value) -> Value:
+    return simplest(Fraction(value) / Fraction(10) ** _digits(apply))
+
+
+ROUNDING: tuple[Function, ...] = (
+    Function(
+        "floor",
+        "floor(a)",
+        template("floor({0})"),
+        monotone(lambda x: Fraction(math.floor(x))),
+        whole=whole_always,
+        without_digits=True,
+        call=Call(("floor",), keeps_whole=True),
+    ),
+    Function(
+        "ceil",
+        "ceil(a), ceiling(a)",
+        template("ceil({0})"),
+        monotone(lambda x: Fraction(math.ceil(x))),
+        whole=whole_always,
+        without_digits=True,
+        call=Call(("ceil", "ceiling"), keeps_whole=True),
+    ),
+    Function(
+        "trunc",
+        "trunc(a)",
+        template("trunc({0})"),
+        monotone(lambda x: Fraction(math.trunc(x))),
+        whole=whole_always,
+        call=Call(("trunc",), keeps_whole=True),
+    ),
+    Function(
+        "round",
+        "round(a), round(a, n)",
+        _rounded,
+        _rounding,
+        inverse=Inverse(_scaled, _scaled_back),
+        whole=lambda apply, _: _digits(apply) <= 0,
+        float_range=FloatRange(jumps=True, several=True),
+    ),
+    Function(
+        "to_integer",
+        "a::integer, a::bigint",
+        _to_integer,
+        _rounding,
+        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
+        float_range=FloatRange(jumps=True),
+        describe=first_argument,
+    ),
+    Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets, whole=whole_always),
+)

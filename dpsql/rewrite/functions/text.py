@@ -1,0 +1,77 @@
+"""Texts: patterns, and maps from each of few values to what PostgreSQL makes of it.
+
+Every function of a text is such a map: the shadow evaluates it over the domain when a statement is planned.
+
+    upper(payment_type)  →  CASE payment_type WHEN 'card' THEN 'CARD' WHEN 'cash' THEN 'CASH' END
+"""
+
+from collections.abc import Sequence
+
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.function import EmitRule, Function
+from dpsql.rewrite.ir.expr import Apply, Const, Results, option
+from dpsql.rewrite.ir.facts import Facts
+
+_BACKSLASH = "\\"
+
+
+def _like(word: str) -> EmitRule:
+    return lambda args, _, dialect: f"({args[0]} {word} {args[1]} ESCAPE {dialect.text(_BACKSLASH).strip()})"
+
+
+def _looked_up(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    texts = [dialect.literal(value, apply.type) for value in option(apply, Results).values]
+    if not texts:
+        return dialect.literal(None, apply.type)
+    if apply.args[0].type is SqlType.TEXT:
+        return dialect.looked_up(args[0], args[1:], texts)
+    pairs = " ".join(f"WHEN {key} THEN {text}" for key, text in zip(args[1:], texts, strict=True))
+    return f"(CASE {args[0]} {pairs} END)"
+
+
+def _result(args: Sequence[Value | None], apply: Apply) -> Value | None:
+    first, *keys = args
+    return None if first is None else dict(zip(keys, option(apply, Results).values, strict=True)).get(first)
+
+
+def _results(known: Facts, apply: Apply) -> Facts:
+    """Return which results are possible: those of keys that the argument can have."""
+    keys = [key.value if isinstance(key, Const) else None for key in apply.args[1:]]
+    among = _among(known, keys)
+    possible = {r for key, r in zip(keys, option(apply, Results).values, strict=True) if key in among}
+    ordered = tuple(sorted(value for value in possible if value is not None))
+    return Facts.of_values(ordered, nullable=known.nullable or None in possible)
+
+
+def _among(known: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None]:
+    if known.values is not None:
+        return frozenset(known.values)
+    interval = known.interval
+    if interval is None:
+        return frozenset(keys)
+    return frozenset(k for k in keys if k is not None and (isinstance(k, str) or interval.low <= k <= interval.high))
+
+
+PATTERNS: tuple[Function, ...] = (
+    Function("like", "a LIKE 'pattern'", _like("LIKE"), needs_bounds=False),
+    Function(
+        "ilike",
+        "a ILIKE 'pattern'",
+        _like("ILIKE"),
+        needs_bounds=False,
+        note="letters beyond ASCII as the engine folds them",
+    ),
+)
+MAPS: tuple[Function, ...] = (
+    Function(
+        "map",
+        "any function of something with few values",
+        _looked_up,
+        needs_bounds=False,
+        evaluate=_result,
+        facts=_results,
+        looks_up=True,
+        describe=lambda args, _: f"a function of {args[0]}",
+    ),
+)

@@ -1,0 +1,107 @@
+"""A function carries all its facts, and nobody but its room asks which one it is."""
+
+import ast
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.policy.model import Column, SqlType
+from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, integral
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, Ref, Results, Span, Unit
+
+ROOM = Path(__file__).parents[3] / "dpsql"
+EXEMPT = {("rewrite/ir/expr.py", "expr.op == 'and'")}
+"""A conjunction is taken apart below the functions, because relations are made of them."""
+BIGINT, DOUBLE, NUMERIC = SqlType.BIGINT, SqlType.DOUBLE, SqlType.NUMERIC
+SEATS = Ref(0, "t", "seats", Column("seats", BIGINT, "bigint"))
+FARE = Ref(0, "t", "fare", Column("fare", DOUBLE, "double precision"))
+PICKED = Ref(0, "t", "picked", Column("picked", SqlType.TIMESTAMP, "timestamp"))
+
+
+def _asked(text: str) -> Iterator[str]:
+    """Give what in a file asks which function is applied."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Compare(left=left, comparators=others) if any(map(_is_op, (left, *others))):
+                yield ast.unparse(node)
+            case ast.Match(subject=subject) if _is_op(subject):
+                yield ast.unparse(subject)
+            case ast.MatchClass(kwd_attrs=names) if "op" in names:
+                yield ast.unparse(node)
+
+
+def _is_op(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "op"
+
+
+def test_nobody_asks_which_function_it_is() -> None:
+    """Outside its room a function's record is read: a new one could not be forgotten in a list somewhere else."""
+    found = {
+        (str(file.relative_to(ROOM)), asked)
+        for file in ROOM.rglob("*.py")
+        if ROOM / "rewrite" / "functions" not in file.parents
+        for asked in _asked(file.read_text(encoding="utf-8"))
+    }
+    assert found == EXEMPT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "expr.op == 'mod'",
+        "'case' != node.op",
+        "expr.op in {'add', 'sub'}",
+        "match e.op:\n    case _: pass",
+        "match e:\n    case Apply(op='map'): pass",
+    ],
+)
+def test_such_a_question_would_be_found(text: str) -> None:
+    """None of the ways to ask hides from the test above."""
+    assert list(_asked(text))
+
+
+def test_each_function_has_one_record() -> None:
+    """Two of one name would hide each other."""
+    assert all(name == function.op for name, function in TABLE.items())
+    names = [name for f in NUMBERS if f.call is not None for name in f.call.names]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (Apply("mul", (Apply("add", (FARE, SEATS), DOUBLE), Const(2, BIGINT)), DOUBLE), "(fare + seats) * 2"),
+        (Apply("extract", (PICKED,), NUMERIC, Field("year")), "extract(year FROM picked)"),
+        (Apply("date_trunc", (PICKED,), SqlType.TIMESTAMP, Unit("day")), "date_trunc('day', picked)"),
+        (Apply("shift", (PICKED,), SqlType.TIMESTAMP, Span(0, 1, 0)), "picked + interval …"),
+        (Apply("neg", (Const(Fraction(1, 2), NUMERIC),), NUMERIC), "-0.5"),
+        (Apply("map", (SEATS, Const(1, BIGINT)), BIGINT, Results((2,))), "a function of seats"),
+        (Apply("coalesce", (SEATS, Const(None, BIGINT)), BIGINT), "coalesce(seats, NULL)"),
+        (Apply("to_double", (SEATS,), DOUBLE), "seats"),
+    ],
+)
+def test_messages_say_it_as_people_write_it(expr: Expr, text: str) -> None:
+    """A refusal names the expression in SQL."""
+    assert describe(expr) == text
+
+
+@pytest.mark.parametrize(
+    ("expr", "whole"),
+    [
+        (SEATS, True),
+        (FARE, False),
+        (Apply("floor", (FARE,), DOUBLE), True),
+        (Apply("round", (FARE,), NUMERIC, Digits(1)), False),
+        (Apply("round", (FARE,), NUMERIC, Digits(-1)), True),
+        (Apply("mul", (Apply("floor", (FARE,), DOUBLE), SEATS), DOUBLE), True),
+        (Apply("mul", (FARE, SEATS), DOUBLE), False),
+        (Apply("extract", (PICKED,), NUMERIC, Field("epoch")), False),
+        (Apply("extract", (PICKED,), NUMERIC, Field("hour")), True),
+        (Const(3, NUMERIC), True),
+    ],
+)
+def test_whole_numbers_are_known_whatever_their_type(expr: Expr, *, whole: bool) -> None:
+    """FLOOR of a number in double precision is one, half of an hour is none."""
+    assert integral(expr) is whole
