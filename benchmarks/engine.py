@@ -22,10 +22,10 @@ from dpsql.gateway.planner import Planner
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, SqlType, UnitBound, Value
-from dpsql.privacy.measurement.planner import World
+from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Field
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import take_apart
+from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
 
 TRIPS = 5_000_000
@@ -65,7 +65,7 @@ UNITS = (
 class _NoShadow:
     """The oracle's place: statements with plain literals ask it nothing."""
 
-    moving = False
+    volatile = False
 
     def constant(self, expression: str) -> tuple[str | None, str]:
         raise NotImplementedError(expression)
@@ -104,8 +104,8 @@ def _private(question: str, policy: Policy, unit: Unit, engine: DuckDb) -> str:
     policy = replace(policy, tables={**policy.tables, "trips": trips})
     public = read_public(policy, engine)
     unique = frozenset({unit.bound.column} if unit.unique else ())
-    world = World(policy.roles["owner"], public.declared, public.rows, lambda _: unique)
-    asked = take_apart(question, policy)
+    world = PlanningContext(policy.roles["owner"], public.declared, public.rows, lambda _: unique)
+    asked = analyze(question, policy)
     assert asked is not None
     assert asked.statement is not None
     scopes = find(asked.statement.tree, policy).scopes

@@ -18,7 +18,7 @@ from rich.table import Table
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.gateway.gateway import Gateway
 from dpsql.question import Asker, Settings
-from dpsql.rewrite.syntax.analyze import Asked
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import USERS, Client, World, noon, running
 from tests.support.golden import load
@@ -84,7 +84,7 @@ def _timed(gateway: Gateway, client: Client, sql: str) -> float:
     question = gateway.examine(sql, client.asker)
     examined = time.perf_counter() - begun
     assert question is not None
-    assert isinstance(question.plan, Asked)
+    assert isinstance(question.plan, AnalyzedStatement)
     described = tuple(client.describe(probe) for probe in question.probes)
     begun = time.perf_counter()
     gateway._planned(question.plan, question.text, described, (), Settings(), client.asker)  # noqa: SLF001  # no engine

@@ -29,7 +29,7 @@ from dpsql.gateway.readiness import Readiness
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Settings
-from dpsql.rewrite.ir.evaluator import Oracle
+from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
@@ -193,7 +193,7 @@ class Server:
         epoch = self._contents(config, public)
         build.ensure(self._shadow, policy, roles_of(config), rows_of(public), epoch=epoch)
 
-        def oracle(settings: Settings) -> Oracle:
+        def oracle(settings: Settings) -> ConstantEvaluator:
             return ShadowOracle(session, settings)
 
         parts = (policy, engine, self._ledger, oracle, public.declared, public.rows, os.urandom)

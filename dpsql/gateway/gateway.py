@@ -21,7 +21,7 @@ from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
 from dpsql.interrupt import checked
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.plan import Plan
-from dpsql.privacy.measurement.planner import World
+from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import Part, shares, statement_epsilon
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release import postprocess
@@ -30,9 +30,9 @@ from dpsql.question import Argument, Asker, Cancellation, Field, Question, Setti
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.evaluator import Oracle
+from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax import parse
-from dpsql.rewrite.syntax.analyze import Asked, column_probe, take_apart
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.scopes import Kind
 from dpsql.shadow import splice
@@ -52,7 +52,7 @@ class Deps:
     policy: Policy
     engine: Engine
     ledger: Ledger
-    oracle: Callable[[Settings], Oracle]
+    oracle: Callable[[Settings], ConstantEvaluator]
     declared: Declared
     rows: PublicRows
     entropy: Entropy
@@ -92,9 +92,9 @@ class Gateway:
             return None
         asked = self._asked.get(text, _UNKNOWN)
         if asked is _UNKNOWN:
-            asked = take_apart(text, self._deps.policy)
+            asked = analyze(text, self._deps.policy)
             _keep(self._asked, text, asked)
-        return Question(text, asked.probes, asked, asked.makes) if isinstance(asked, Asked) else None
+        return Question(text, asked.probes, asked, asked.makes) if isinstance(asked, AnalyzedStatement) else None
 
     def answer(
         self,
@@ -122,7 +122,7 @@ class Gateway:
         asked = question.plan
         if isinstance(asked, parse.Statement):
             return with_accounts(asked, account(self._deps.policy, asker), self._deps.ledger, cancellation)
-        if not isinstance(asked, Asked):
+        if not isinstance(asked, AnalyzedStatement):
             raise InternalError
         if asked.refusal is not None:
             raise asked.refusal.error()
@@ -145,7 +145,7 @@ class Gateway:
 
     def _planned(
         self,
-        asked: Asked,
+        asked: AnalyzedStatement,
         text: str,
         described: tuple[tuple[Field, ...], ...],
         arguments: tuple[Argument, ...],
@@ -167,7 +167,7 @@ class Gateway:
 
     def _plan(
         self,
-        asked: Asked,
+        asked: AnalyzedStatement,
         described: tuple[tuple[Field, ...], ...],
         arguments: tuple[Argument, ...],
         settings: Settings,
@@ -175,10 +175,10 @@ class Gateway:
         key: Hashable,
     ) -> StatementPlan:
         deps, role = self._deps, self._deps.policy.roles[asker.role]
-        world = World(role, deps.declared, deps.rows, deps.engine.unique_columns)
+        world = PlanningContext(role, deps.declared, deps.rows, deps.engine.unique_columns)
         oracle = deps.oracle(settings)
         plan = Planner(deps.policy, world, oracle).plan(asked, described, arguments)
-        if not oracle.moving:
+        if not oracle.volatile:
             _keep(self._plans, key, plan)
         return plan
 

@@ -9,12 +9,12 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.plan import Plan
-from dpsql.privacy.measurement.planner import World, measure
+from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, Field
-from dpsql.rewrite.ir.evaluator import Oracle
+from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.syntax.aggregate_names import is_aggregate
-from dpsql.rewrite.syntax.analyze import Asked
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.columns import output_name
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.parse import Query
@@ -54,10 +54,12 @@ class Planner:
     """Plans statements of one role."""
 
     policy: Policy
-    world: World
-    oracle: Oracle
+    world: PlanningContext
+    oracle: ConstantEvaluator
 
-    def plan(self, asked: Asked, described: Sequence[Sequence[Field]], arguments: Sequence[Argument]) -> StatementPlan:
+    def plan(
+        self, asked: AnalyzedStatement, described: Sequence[Sequence[Field]], arguments: Sequence[Argument]
+    ) -> StatementPlan:
         """Return the plan of a statement whose query and probes the shadow has described.
 
         Raises:

@@ -132,15 +132,15 @@ class _Session:
 
 
 class ShadowOracle:
-    """An `Oracle` for one statement of one client's session."""
+    """An `ConstantEvaluator` for one statement of one client's session."""
 
     def __init__(self, session: OracleSession, settings: Settings) -> None:
         self._session, self._settings = session, settings
-        self.moving = False
+        self.volatile = False
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
-        self.moving = self.moving or expression.moving
+        self.volatile = self.volatile or expression.volatile
         question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
             _LONGEST + 1, _text(expression)
         )
@@ -155,7 +155,7 @@ class ShadowOracle:
         Raises:
             Unsupported: there are too many.
         """
-        self.moving = self.moving or query.moving
+        self.volatile = self.volatile or query.volatile
         question = sql.SQL(
             "SELECT DISTINCT left(v::text, {}), pg_typeof(v)::text FROM ({}) AS q (v) ORDER BY 1 LIMIT {}"
         ).format(_LONGEST_OF_MANY + 1, _text(query), _MOST_VALUES + 1)
@@ -172,7 +172,7 @@ class ShadowOracle:
         self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
-        self.moving = self.moving or expression.moving
+        self.volatile = self.volatile or expression.volatile
         given = [None if v is None else format_value(v, type_) for v in values]
         question = sql.SQL(
             "SELECT left(v::text, {}), pg_typeof(v)::text "

@@ -4,7 +4,6 @@ The tripwire is a row-security policy that raises. It holds because each protect
 function counts as leakproof, and none is cheaper, so that nothing else is tried on that row first.
 """
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
@@ -12,12 +11,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from dpsql.policy.model import Column, Policy, SqlType, Table
+from dpsql.rewrite.ir.literal import format_value
 
 Row = tuple[object, ...]
 Rows = Callable[[Table], Iterable[Row]]
 """How the rows of a public table are read, in the order of its declared columns."""
 
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 # PostgreSQL's timestamps have no zone either
 
 _DUMMY: dict[SqlType, str] = {
     SqlType.BOOLEAN: "false",
@@ -144,13 +143,7 @@ def _spell(value: bool | int | Fraction | str, kind: SqlType) -> str:
     match value:
         case bool():
             return "true" if value else "false"
-        case str():
-            return value
-        case int() | Fraction() if kind is SqlType.DATE:
-            return str((_EPOCH + dt.timedelta(days=int(value))).date())
-        case int() | Fraction() if kind is SqlType.TIMESTAMP:
-            return str(_EPOCH + dt.timedelta(microseconds=int(value)))
-        case int():
-            return str(value)
-        case Fraction():
-            return str(value) if value.denominator == 1 else f"{float(value):.15g}"
+        case Fraction() if value.denominator > 1:
+            return f"{float(value):.15g}"
+        case _:
+            return format_value(int(value) if isinstance(value, Fraction) else value, kind)

@@ -118,7 +118,7 @@ def test_the_time_does_not_stand_still(constant: str, world: World) -> None:
     for _ in range(8 * len(world.session._all)):
         oracle = world.oracle()
         seen.add(oracle.constant(asked)[0])
-        assert oracle.moving
+        assert oracle.volatile
     assert len(seen) == 8 * len(world.session._all)
 
 

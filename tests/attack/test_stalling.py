@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.lexer.split import statements
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.analyze import take_apart
+from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.parse import parse
 from dpsql.wire.intercept.classify import read
 
@@ -42,7 +42,7 @@ def test_reading_takes_little_time(sql: str, policy: Policy) -> None:
     """Spaces, comments, nesting and repetition cost no more than their length."""
     start = perf_counter()
     read(sql)
-    take_apart(sql, policy)
+    analyze(sql, policy)
     assert perf_counter() - start < SECONDS
 
 
@@ -62,6 +62,6 @@ def test_usual_nesting_is_read() -> None:
 @pytest.mark.parametrize("number", ["1_000", "0x1F", "0o7", "0b1", "1_0.5_0"])
 def test_numbers_written_oddly_are_not_misread(number: str, policy: Policy) -> None:
     """PostgreSQL reads 1_000 as a thousand, the parser would as 1 with a name."""
-    asked = take_apart(f"SELECT count(*) * {number} FROM rides", policy)
+    asked = analyze(f"SELECT count(*) * {number} FROM rides", policy)
     assert asked is not None
     assert asked.refusal is not None

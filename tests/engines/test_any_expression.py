@@ -15,7 +15,7 @@ from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.intervals import AGE_FIELDS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, Span, Unit, refs
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, IntervalValue, Unit, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
 from tests.support.dialects import DIALECTS, POSTGRES
 
@@ -31,7 +31,7 @@ _NUMBERS = st.one_of(
 _TIMES = st.sampled_from([REF["t"], REF["tn"]])
 _DATES = st.sampled_from([REF["d"], REF["dv"]])
 _AGES = st.sampled_from(sorted(AGE_FIELDS))
-_SPANS = st.builds(Span, st.integers(-30, 30), st.integers(-900, 900), st.integers(-(10**13), 10**13))
+_SPANS = st.builds(IntervalValue, st.integers(-30, 30), st.integers(-900, 900), st.integers(-(10**13), 10**13))
 
 
 def _arithmetic(op: str, a: Expr, b: Expr) -> Expr:
@@ -76,7 +76,9 @@ def _numbers(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         st.builds(lambda t, span: Apply("shift", (t,), SqlType.TIMESTAMP, span), _TIMES, _SPANS),
         st.builds(lambda t, u: Apply("date_trunc", (t,), SqlType.TIMESTAMP, Unit(u)), _TIMES, st.sampled_from(UNITS)),
         st.builds(
-            lambda t, n: Apply("shift_by", (t, _rounding("floor", n)), SqlType.TIMESTAMP, Span(0, 1, 1)), _TIMES, inner
+            lambda t, n: Apply("shift_by", (t, _rounding("floor", n)), SqlType.TIMESTAMP, IntervalValue(0, 1, 1)),
+            _TIMES,
+            inner,
         ),
         _DATES.map(lambda d: Apply("date_to_timestamp", (d,), SqlType.TIMESTAMP)),
     )

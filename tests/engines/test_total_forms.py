@@ -14,7 +14,20 @@ from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import MOMENTS, UNITS
-from dpsql.rewrite.ir.expr import TRUE, Apply, Bins, Buckets, Const, Digits, Expr, Field, Option, Results, Span, Unit
+from dpsql.rewrite.ir.expr import (
+    TRUE,
+    Apply,
+    Bins,
+    Buckets,
+    Const,
+    Digits,
+    Expr,
+    Field,
+    IntervalValue,
+    Option,
+    Results,
+    Unit,
+)
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import DECLARED, REF, Engines, alike, check
 from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
@@ -27,7 +40,13 @@ SMALL = [REF[name] for name in ("x", "xn", "xv", "r", "i", "iv", "ivn", "n", "m"
 TEXTS = [REF[name] for name in ("s", "sv", "sw")]
 TIMES = [REF["t"], REF["tn"]]
 DATES = [REF["d"], REF["dv"]]
-SPANS = [Span(1, 0, 0), Span(-13, 5, -1), Span(0, -400, 0), Span(0, 0, 900_000_000), Span(0, 0, -1_500_000)]
+SPANS = [
+    IntervalValue(1, 0, 0),
+    IntervalValue(-13, 5, -1),
+    IntervalValue(0, -400, 0),
+    IntervalValue(0, 0, 900_000_000),
+    IntervalValue(0, 0, -1_500_000),
+]
 
 BINS = [Bins(1, 0), Bins(900_000_000, 978_307_200_000_000), Bins(LONGEST_BIN, -1)]
 
@@ -157,7 +176,7 @@ CASES: dict[str, list[Expr]] = {
     "extract": _of("extract", TIMES, NUMERIC, [Field(name) for name in sorted(FIELDS)]),
     "shift": _of("shift", TIMES, SqlType.TIMESTAMP, tuple(SPANS)),
     "shift_by": [
-        Apply("shift_by", (a, n), SqlType.TIMESTAMP, Span(0, 2, -900_000_000))
+        Apply("shift_by", (a, n), SqlType.TIMESTAMP, IntervalValue(0, 2, -900_000_000))
         for a in TIMES
         for n in (REF["iv"], REF["ivn"], REF["i"], Apply("floor", (REF["x"],), DOUBLE))
     ],

@@ -63,7 +63,7 @@ def say_and_wait(word: str) -> None:
 class _NoShadow:
     """An oracle that is never asked: literals need none."""
 
-    moving: bool = False
+    volatile: bool = False
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Refuse."""

@@ -12,7 +12,7 @@ from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.plan import Counted, Measurement, Plan, Statistic
-from dpsql.privacy.measurement.planner import World as Facts
+from dpsql.privacy.measurement.planner import PlanningContext as Facts
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.release.exact import KeyRow, exact_buckets, exact_sums
@@ -20,7 +20,7 @@ from dpsql.privacy.release.exact import Row as EngineRow
 from dpsql.privacy.release.release import estimates
 from dpsql.question import Field
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import take_apart
+from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
 from tests.engines.asking import run
 from tests.support.fix_world import World
@@ -49,7 +49,7 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     Raises:
         DpsqlError: the statement is refused.
     """
-    asked = take_apart(sql, policy)
+    asked = analyze(sql, policy)
     assert asked is not None
     if asked.refusal is not None:
         raise asked.refusal.error()

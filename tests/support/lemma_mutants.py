@@ -15,7 +15,7 @@ from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.partition_rule import FromCount, Rule, rule_of
-from dpsql.privacy.measurement.planner import World
+from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact
 from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow, Row
@@ -162,7 +162,7 @@ def every_column_is_unique(patch: pytest.MonkeyPatch) -> None:
     """Take every column for one that the engine keeps unique."""
     right = planner.bounded
 
-    def bounded(relation: Any, world: World) -> Bound:
+    def bounded(relation: Any, world: PlanningContext) -> Bound:
         return right(relation, replace(world, unique=lambda name: frozenset(_columns(relation, name))))
 
     patch.setattr(planner, "bounded", bounded)

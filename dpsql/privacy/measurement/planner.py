@@ -29,7 +29,7 @@ from dpsql.rewrite.translate.aggregates import Aggregate
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class PlanningContext:
     """What is public: who asks, what is declared, the rows of public tables, and which units the engine keeps unique."""
 
     role: Role
@@ -43,7 +43,7 @@ def measure(
     keys: Sequence[Expr],
     sets: tuple[Set, ...] | None,
     aggregates: Sequence[Aggregate],
-    world: World,
+    world: PlanningContext,
 ) -> Plan:
     """Return what has to be measured to answer the aggregates for every group.
 
@@ -108,7 +108,7 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return aggregate.keys
 
 
-def bounded(relation: Relation, world: World) -> Bound:
+def bounded(relation: Relation, world: PlanningContext) -> Bound:
     """Return how much of the relation is one unit's, for the unit kind that the role protects."""
     unit = relation.unit(world.role.protects)
     table = relation.protected
@@ -123,7 +123,7 @@ def bounded(relation: Relation, world: World) -> Bound:
 
 
 def _groups(
-    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], world: World
+    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], world: PlanningContext
 ) -> tuple[Groups, Fraction]:
     """Return the groups, and the δ that finding them costs: 0 where the policy declares them."""
     if not keys:
@@ -152,7 +152,7 @@ def _impossible(
     sets: tuple[Set, ...] | None,
     aggregates: Sequence[Aggregate],
     bound: Bound,
-    world: World,
+    world: PlanningContext,
 ) -> Plan:
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
     builder = Builder(relation, NO_KEYS, bound, Fraction(0), world.role, _known({}, world.declared))

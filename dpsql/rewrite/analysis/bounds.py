@@ -6,7 +6,7 @@ from typing import assert_never
 from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.float_range import as_read, reached
+from dpsql.rewrite.analysis.float_range import as_read, computed_range
 from dpsql.rewrite.analysis.predicates import where
 from dpsql.rewrite.functions.function import LARGEST
 from dpsql.rewrite.functions.logical import branches
@@ -42,7 +42,7 @@ def facts(expr: Expr, env: Env) -> Facts:
             known = rule(facts(expr.args[0], env), expr)
         case _:
             assert_never(expr)
-    return known if known.reach else replace(known, reach=as_read(known.interval, expr.type))
+    return known if known.float_range else replace(known, float_range=as_read(known.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:
@@ -53,16 +53,18 @@ def _applied(expr: Apply, env: Env) -> Facts:
             _require_bounds(arg, known)
     try:
         interval = function.interval([g.interval for g in given], expr)
-        reach = None if interval is None else reached(expr, [g.reach for g in given])
+        within = None if interval is None else computed_range(expr, [g.float_range for g in given])
     except (OverflowError, ValueError, ZeroDivisionError):
         raise too_large(expr) from None
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
     unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
-    if unknown_time or (interval is not None and not (reach and _computable(reach, expr.type) and _is_short(interval))):
+    if unknown_time or (
+        interval is not None and not (within and _computable(within, expr.type) and _is_short(interval))
+    ):
         raise too_large(expr)
-    return Facts(nullable, interval, reach=reach)
+    return Facts(nullable, interval, float_range=within)
 
 
 def _branches(expr: Apply, env: Env) -> list[Facts]:
@@ -94,8 +96,8 @@ def _is_short(interval: Interval) -> bool:
 
 def countable(expr: Expr, env: Env) -> bool:
     """Say whether every engine can turn all values of an expression into whole numbers of 64 bits."""
-    reach = facts(expr, env).reach
-    return reach is not None and _computable(reach, SqlType.BIGINT)
+    within = facts(expr, env).float_range
+    return within is not None and _computable(within, SqlType.BIGINT)
 
 
 def too_large(expr: Expr) -> MissingBounds:

@@ -23,7 +23,7 @@ def as_read(interval: Interval | None, type_: SqlType) -> Interval | None:
     return _rounded(interval) if interval is not None and _is_double(type_) else interval
 
 
-def reached(expr: Apply, given: Sequence[Interval | None]) -> Interval | None:
+def computed_range(expr: Apply, given: Sequence[Interval | None]) -> Interval | None:
     """Return where the values of `expr` are, its arguments being where `given` says; None if that is not bounded.
 
     Raises:

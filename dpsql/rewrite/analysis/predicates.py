@@ -75,8 +75,8 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
         values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
         nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
         # To an engine a number that is not whole may be equal to one that is only very near.
-        reach = None if ref.type.is_integer else known.reach or as_read(known.interval, ref.type)
-        env[ref] = replace(Facts.of_values(values, nullable=nullable), reach=reach)
+        within = None if ref.type.is_integer else known.float_range or as_read(known.interval, ref.type)
+        env[ref] = replace(Facts.of_values(values, nullable=nullable), float_range=within)
         return bool(values) or nullable
     condition = _condition(conjunct)
     if not isinstance(conjunct, Apply) or condition is None:

@@ -11,7 +11,7 @@ from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_un
 from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template
 from dpsql.rewrite.functions.ranges import corners
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
-from dpsql.rewrite.ir.expr import Apply, Expr, Field, Span, Unit, option
+from dpsql.rewrite.ir.expr import Apply, Expr, Field, IntervalValue, Unit, option
 
 _RANGES = {
     "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
@@ -91,7 +91,7 @@ def _narrow_field(field: str, x: Interval | None) -> Interval:
 
 
 def _shifted(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    span = option(apply, Span)
+    span = option(apply, IntervalValue)
     return _ends(lambda micros: shift(micros, span))(intervals, apply)
 
 
@@ -99,12 +99,12 @@ def _shifted_by(intervals: Sequence[Interval | None], apply: Apply) -> Interval 
     x, n = intervals
     if x is None or n is None:
         return None
-    size = span_micros(option(apply, Span))
+    size = interval_micros(option(apply, IntervalValue))
     ends = [n.low * size, n.high * size]
     return Interval(x.low + min(ends), x.high + max(ends))
 
 
-def span_micros(span: Span) -> int:
+def interval_micros(span: IntervalValue) -> int:
     """Return the length of a span without months."""
     assert not span.months
     return span.days * DAY + span.micros
@@ -126,14 +126,14 @@ def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 
 def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:
-    span = option(apply, Span)
+    span = option(apply, IntervalValue)
     seconds, micros = divmod(span.micros, 10**6)
     text = f"{span.months} months {span.days} days {seconds} seconds {micros} microseconds"
     return f"({args[0]} + INTERVAL '{text}')"
 
 
 def _emit_shift_by(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    return dialect.add_micros(args[0], args[1], span_micros(option(apply, Span)))
+    return dialect.add_micros(args[0], args[1], interval_micros(option(apply, IntervalValue)))
 
 
 def _moved_by(args: Sequence[str], _: Apply) -> str:
@@ -147,7 +147,7 @@ def is_midnight(expr: Expr) -> bool:
             return True
         case Apply(op="date_trunc", option=Unit(name=unit)):
             return unit in UNITS[UNITS.index("day") :]
-        case Apply(op="shift", option=Span(micros=micros)):
+        case Apply(op="shift", option=IntervalValue(micros=micros)):
             return micros % DAY == 0 and is_midnight(expr.args[0])
         case _:
             return False
@@ -173,7 +173,7 @@ def _units(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
 def _moved(apply: Apply, domains: Domains) -> Sequence[Cell]:
     """Return every start moved by every number of steps."""
     starts, steps = (domains.of(arg) for arg in apply.args)
-    size = span_micros(option(apply, Span))
+    size = interval_micros(option(apply, IntervalValue))
     if len(starts) * len(steps) > domains.limit:
         raise too_many(len(starts) * len(steps), domains.limit)
     pairs = itertools.product((s for s in starts if s is not None), (n for n in steps if n is not None))
@@ -206,7 +206,9 @@ TIMES: tuple[Function, ...] = (
         "t + interval '…', t - interval '…'",
         _emit_shift,
         _shifted,
-        inverse=Inverse(lambda apply: apply.args[0], lambda apply, value: shift(int(value), option(apply, Span))),
+        inverse=Inverse(
+            lambda apply: apply.args[0], lambda apply, value: shift(int(value), option(apply, IntervalValue))
+        ),
         describe=_moved_by,
     ),
     Function(

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Mapping
 from fractions import Fraction
 
-from dpsql.rewrite.ir.expr import Span
+from dpsql.rewrite.ir.expr import IntervalValue
 
 DAY = 86_400_000_000
 EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # timestamps without time zone
@@ -60,11 +60,11 @@ def step(unit: str, micros: int) -> int:
     """Return where the next unit begins after one that begins at `micros`."""
     months = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000}
     if unit in months:
-        return shift(micros, Span(months[unit], 0, 0))
+        return shift(micros, IntervalValue(months[unit], 0, 0))
     return micros + {**_SIZES, "day": DAY, "week": 7 * DAY}[unit]
 
 
-def shift(micros: int, span: Span) -> int:
+def shift(micros: int, span: IntervalValue) -> int:
     """Return timestamp + interval as PostgreSQL adds them: months first (clipped to the month's end), then days."""
     moment = to_datetime(micros)
     months = moment.year * 12 + moment.month - 1 + span.months

@@ -11,10 +11,10 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.spelled import Spelled
 
 
-class Oracle(Protocol):
+class ConstantEvaluator(Protocol):
     """A session in the shadow that evaluates expressions of allowed functions."""
 
-    moving: bool
+    volatile: bool
     """Whether anything that was asked changes by itself, as `now()` does: then the plan serves once."""
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
@@ -48,5 +48,8 @@ TYPES: Mapping[str, SqlType] = {
     "timestamp with time zone": SqlType.TIMESTAMP,
     "timestamp": SqlType.TIMESTAMP,
     "timestamptz": SqlType.TIMESTAMP,
+    "int": SqlType.INTEGER,
+    "decimal": SqlType.NUMERIC,
+    "varchar": SqlType.TEXT,
 }
-"""PostgreSQL's names of the types that row-level expressions may have."""
+"""The names of the types that row-level expressions may have: PostgreSQL's, and those that the parser writes."""

@@ -35,16 +35,16 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IntervalValue:
     """A constant INTERVAL, in PostgreSQL's three parts."""
 
     months: int
     days: int
     micros: int
 
-    def times(self, factor: int) -> "Span":
+    def times(self, factor: int) -> "IntervalValue":
         """Return the span taken `factor` times."""
-        return Span(self.months * factor, self.days * factor, self.micros * factor)
+        return IntervalValue(self.months * factor, self.days * factor, self.micros * factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Whole:
     """Says that all arguments are whole numbers, whatever their types are."""
 
 
-Option = Unit | Field | Digits | Bins | Buckets | Results | Whole | Span
+Option = Unit | Field | Digits | Bins | Buckets | Results | Whole | IntervalValue
 OptionT = TypeVar("OptionT", bound=Option)
 
 

@@ -17,7 +17,7 @@ class Facts:
     interval: Interval | None = None
     values: tuple[Value, ...] | None = None
     """All values beside NULL, sorted; None when they are not few or not known."""
-    reach: Interval | None = None
+    float_range: Interval | None = None
     """Where the values can be as an engine computes them; of a column, None where that is its interval."""
 
     @classmethod

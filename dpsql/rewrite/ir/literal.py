@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.calendar import from_datetime, to_datetime
-from dpsql.rewrite.ir.expr import Span
+from dpsql.rewrite.ir.expr import IntervalValue
 
 _DAY_ZERO = dt.date(1970, 1, 1)
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "on", "1"}), frozenset({"f", "false", "n", "no", "off", "0"})
@@ -78,7 +78,7 @@ def format_value(value: Value, type_: SqlType) -> str:
             return repr(float(value)) if isinstance(value, Fraction) else str(value)
 
 
-def parse_span(text: str) -> Span:
+def parse_interval(text: str) -> IntervalValue:
     """Return an interval written in ISO 8601, as `intervalstyle = iso_8601` prints it.
 
     Raises:
@@ -89,4 +89,4 @@ def parse_span(text: str) -> Span:
         raise ValueError(text)
     years, months, weeks, days, hours, minutes, seconds = (Fraction(part or 0) for part in match.groups())
     micros = ((hours * 60 + minutes) * 60 + seconds) * 10**6
-    return Span(int(years * 12 + months), int(weeks * 7 + days), int(micros))
+    return IntervalValue(int(years * 12 + months), int(weeks * 7 + days), int(micros))

@@ -11,12 +11,12 @@ class Spelled:
     """One expression or query for the shadow; only `dpsql.rewrite.translate.speller` makes them."""
 
     text: str
-    moving: bool = False
+    volatile: bool = False
     """Whether its value changes by itself, as that of `now()` does: then a plan made of it serves once."""
 
     def within(self, form: str) -> "Spelled":
         """Return `form` with this in the place of `{}`."""
-        return Spelled(form.replace("{}", self.text, 1), self.moving)
+        return Spelled(form.replace("{}", self.text, 1), self.volatile)
 
 
 class UnspeakableError(Exception):

@@ -24,7 +24,7 @@ _LONGEST = 32_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnalyzedStatement:
     """A statement with its query parsed; `refusal` is what to say instead of an answer."""
 
     statement: Statement | None
@@ -42,7 +42,7 @@ class Asked:
         return into or self.statement.wrap in (Wrap.CREATE, Wrap.WRITE)
 
 
-def take_apart(text: str, policy: Policy) -> Asked | None:
+def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
     """Return what is asked of protected tables; None when the statement is the shadow's own business."""
     protected = {table.name for table in policy.tables.values() if not table.public}
     try:
@@ -50,7 +50,7 @@ def take_apart(text: str, policy: Policy) -> Asked | None:
         if statement is not None:
             return _understood(statement, policy)
     except DpsqlError as error:
-        return Asked(None, Kind.ROWS, (text,), Refusal.of(error))
+        return AnalyzedStatement(None, Kind.ROWS, (text,), Refusal.of(error))
     except RecursionError:
         return _not_understood(text)
     # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
@@ -70,7 +70,7 @@ def _is_query(text: str) -> bool:
     return found in _QUERIES and (found != "COPY" or of_query)
 
 
-def _understood(statement: Statement, policy: Policy) -> Asked | None:
+def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
     for query in statement.queries:
         simplify(query.tree)
     kinds, probes = set(), []
@@ -78,7 +78,9 @@ def _understood(statement: Statement, policy: Policy) -> Asked | None:
         try:
             found = find(query.tree, policy)
         except DpsqlError as error:
-            return Asked(statement, Kind.ROWS, tuple(q.text for q in statement.queries), query.placed(error))
+            return AnalyzedStatement(
+                statement, Kind.ROWS, tuple(q.text for q in statement.queries), query.placed(error)
+            )
         kinds.add(found.kind)
         probes += [query.text, *map(probe, found.scopes)]
     if kinds == {Kind.PUBLIC}:
@@ -86,20 +88,20 @@ def _understood(statement: Statement, policy: Policy) -> Asked | None:
     if kinds == {Kind.ROWS}:
         return _rows(statement)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE) and is_empty(statement.queries[0].tree):
-        return Asked(statement, Kind.ROWS, (statement.queries[0].text,))
-    return Asked(statement, Kind.ANSWER, tuple(probes))
+        return AnalyzedStatement(statement, Kind.ROWS, (statement.queries[0].text,))
+    return AnalyzedStatement(statement, Kind.ANSWER, tuple(probes))
 
 
-def _not_understood(text: str) -> Asked:
-    return Asked(None, Kind.ROWS, (text,), Refusal.of(not_understood()))
+def _not_understood(text: str) -> AnalyzedStatement:
+    return AnalyzedStatement(None, Kind.ROWS, (text,), Refusal.of(not_understood()))
 
 
-def _rows(statement: Statement) -> Asked:
+def _rows(statement: Statement) -> AnalyzedStatement:
     """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
     (query,) = statement.queries
     answered = _is_column_probe(query.tree) and statement.wrap is not Wrap.EXPLAIN
     refusal = None if answered else Refusal.of(rows_refused())
-    return Asked(statement, Kind.ROWS, (query.text,), refusal)
+    return AnalyzedStatement(statement, Kind.ROWS, (query.text,), refusal)
 
 
 def _is_column_probe(tree: exp.Query) -> bool:

@@ -9,10 +9,10 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import Call, Function, wide
 from dpsql.rewrite.functions.table import NUMBERS, integral
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Span, Whole
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Whole
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import coerce
-from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, SpanTimes, Translator, refused
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 
 _OPERATORS = {f.call.operator: f for f in NUMBERS if f.call is not None and f.call.operator}
 """Operators by the parser's name of their class of nodes."""
@@ -23,9 +23,9 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     a, b = t.operand(node.this), t.operand(node.expression)
     if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         raise refused(node, because="interval-arithmetic")
-    if isinstance(node, exp.Mul) and (isinstance(a, Span) or isinstance(b, Span)):
+    if isinstance(node, exp.Mul) and (isinstance(a, IntervalValue) or isinstance(b, IntervalValue)):
         return _times(a, b, node)
-    if isinstance(a, (Span, SpanTimes)) or isinstance(b, (Span, SpanTimes)):
+    if isinstance(a, (IntervalValue, IntervalTimes)) or isinstance(b, (IntervalValue, IntervalTimes)):
         return _with_time(t, a, b, node)
     if a.type.is_temporal or b.type.is_temporal:
         return _with_time(t, a, b, node)
@@ -101,11 +101,11 @@ def _as_number(t: Translator, expr: Expr, other: Expr) -> Expr:
     return coerce(expr, other.type, t.constants) if isinstance(expr, Const) else expr
 
 
-def _times(a: Operand, b: Operand, node: exp.Expr) -> SpanTimes:
-    span, number = (a, b) if isinstance(a, Span) else (b, a)
-    if not isinstance(span, Span) or not isinstance(number, Expr) or not integral(number) or span.months:
+def _times(a: Operand, b: Operand, node: exp.Expr) -> IntervalTimes:
+    span, number = (a, b) if isinstance(a, IntervalValue) else (b, a)
+    if not isinstance(span, IntervalValue) or not isinstance(number, Expr) or not integral(number) or span.months:
         raise refused(node, because="interval-times-number")
-    return SpanTimes(number, span)
+    return IntervalTimes(number, span)
 
 
 def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand:
@@ -113,15 +113,15 @@ def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand
 
     t - interval '1 day' * n  →  shift_by(t, n, interval '-1 day')
     """
-    if isinstance(node, exp.Add) and isinstance(a, (Span, SpanTimes)):
+    if isinstance(node, exp.Add) and isinstance(a, (IntervalValue, IntervalTimes)):
         a, b = b, a
     if not isinstance(a, Expr) or not isinstance(node, (exp.Add, exp.Sub)):
         raise refused(node, because="time-plus-interval")
     sign = 1 if isinstance(node, exp.Add) else -1
     match b:
-        case Span():
+        case IntervalValue():
             return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if sign > 0 else b.times(-1))
-        case SpanTimes(number=number, span=span):
+        case IntervalTimes(number=number, span=span):
             return Apply("shift_by", (as_timestamp(a), number), SqlType.TIMESTAMP, span if sign > 0 else span.times(-1))
         case Elapsed() | Age():
             raise refused(node, because="interval-arithmetic")

@@ -178,9 +178,7 @@ def cast(t: Translator, node: exp.Expr) -> Expr:
     """Translate a cast that can't fail; of a column with few values, any cast."""
     assert isinstance(node, exp.Cast)
     arg, name = t.expression(node.this), node.to.sql("postgres").lower()
-    target = TYPES.get(
-        {"int": "integer", "varchar": "text", "decimal": "numeric"}.get(name.split("(")[0], name.split("(")[0])
-    )
+    target = TYPES.get(name.split("(")[0])
     if target is None or "[" in name:
         raise refused(node, because="cast-type")
     result = _cast(arg, target) if "(" not in name or (target is SqlType.TEXT and arg.type is SqlType.TEXT) else None

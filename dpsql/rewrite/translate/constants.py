@@ -11,16 +11,17 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.question import Argument
-from dpsql.rewrite.ir.evaluator import TYPES, Oracle
-from dpsql.rewrite.ir.expr import NULL, Const, Span
-from dpsql.rewrite.ir.literal import exact_number, parse_span, parse_value, simplest
+from dpsql.rewrite.ir.evaluator import TYPES, ConstantEvaluator
+from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
+from dpsql.rewrite.ir.literal import exact_number, parse_interval, parse_value, simplest
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.speller import spell
 
 _UNITS = {
-    "day": Span(0, 1, 0), "week": Span(0, 7, 0), "month": Span(1, 0, 0), "year": Span(12, 0, 0), "quarter": Span(3, 0, 0),
-    "hour": Span(0, 0, 3600 * 10**6), "minute": Span(0, 0, 60 * 10**6), "second": Span(0, 0, 10**6),
+    "year": IntervalValue(12, 0, 0), "quarter": IntervalValue(3, 0, 0), "month": IntervalValue(1, 0, 0),
+    "week": IntervalValue(0, 7, 0), "day": IntervalValue(0, 1, 0), "hour": IntervalValue(0, 0, 3600 * 10**6),
+    "minute": IntervalValue(0, 0, 60 * 10**6), "second": IntervalValue(0, 0, 10**6),
 }  # fmt: skip
 _AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
@@ -30,9 +31,9 @@ class Constants:
     """Where the values of constants come from."""
 
     arguments: Sequence[Argument]
-    oracle: Oracle
+    evaluator: ConstantEvaluator
 
-    def of(self, node: exp.Expr) -> Const | Span:
+    def of(self, node: exp.Expr) -> Const | IntervalValue:
         """Return the value of an expression without columns.
 
         Raises:
@@ -47,7 +48,7 @@ class Constants:
             node = node.this
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
-        text, _ = self.oracle.constant(self.spelled(node).within("pg_catalog.to_json({})"))
+        text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
     def spelled(self, node: exp.Expr, *, queries: bool = False) -> Spelled:
@@ -68,14 +69,14 @@ class Constants:
 
     def _scalar(self, node: exp.Expr) -> Const:
         value = self.of(node)
-        if isinstance(value, Span):
+        if isinstance(value, IntervalValue):
             raise Unsupported("intervals can't stand in a list", because="interval-in-list", position=position(node))
         return value
 
     def _argument(self, node: exp.Parameter) -> Argument:
         return self.arguments[int(node.name) - 1]
 
-    def _simple(self, node: exp.Expr) -> Const | Span | None:
+    def _simple(self, node: exp.Expr) -> Const | IntervalValue | None:
         match node:
             case exp.Paren():
                 return self.of(node.this)
@@ -100,10 +101,10 @@ class Constants:
                 return _interval(node)
         return None
 
-    def _asked(self, node: exp.Expr) -> Const | Span:
-        text, type_ = self.oracle.constant(self.spelled(node))
+    def _asked(self, node: exp.Expr) -> Const | IntervalValue:
+        text, type_ = self.evaluator.constant(self.spelled(node))
         if type_ == "interval" and text is not None:
-            return parse_span(text)
+            return parse_interval(text)
         value = _typed(text, type_)
         if value is None:
             raise Unsupported(
@@ -142,7 +143,7 @@ def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
         literal = exp.Cast(
             this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
         )
-        text, _ = constants.oracle.constant(constants.spelled(literal))
+        text, _ = constants.evaluator.constant(constants.spelled(literal))
         return Const(None if text is None else _parsed(text, type_), type_)
 
 
@@ -158,7 +159,7 @@ def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
 
 
 def _typed(text: str | None, type_: str) -> Const | None:
-    sql_type = TYPES.get({"int": "integer", "varchar": "character varying", "decimal": "numeric"}.get(type_, type_))
+    sql_type = TYPES.get(type_)
     if sql_type is None:
         return None
     return (
@@ -207,15 +208,15 @@ def _number(text: str) -> Const:
     return Const(value, SqlType.BIGINT if value >= 2**31 else SqlType.INTEGER)
 
 
-def _negated(value: Const | Span) -> Const | Span | None:
-    if isinstance(value, Span):
+def _negated(value: Const | IntervalValue) -> Const | IntervalValue | None:
+    if isinstance(value, IntervalValue):
         return value.times(-1)
     if value.value is None or isinstance(value.value, str) or not value.type.is_number:
         return None
     return Const(-value.value, value.type)
 
 
-def _interval(node: exp.Interval) -> Span | None:
+def _interval(node: exp.Interval) -> IntervalValue | None:
     amount, unit = node.this, node.args.get("unit")
     if not isinstance(amount, exp.Literal) or unit is None:
         return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Expr, Span
+from dpsql.rewrite.ir.expr import Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import Constants
@@ -14,11 +14,11 @@ from dpsql.rewrite.translate.scope_names import Names
 
 
 @dataclass(frozen=True, slots=True)
-class SpanTimes:
+class IntervalTimes:
     """A constant interval times a whole number: exists only until it is added to a timestamp."""
 
     number: Expr
-    span: Span
+    span: IntervalValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Age:
 
 
 Duration = Elapsed | Age
-Operand = Expr | Span | SpanTimes | Duration
+Operand = Expr | IntervalValue | IntervalTimes | Duration
 """What may stand in an expression: a value of each row, or an interval."""
 
 
@@ -67,7 +67,7 @@ class Translator:
         Raises:
             Unsupported: it is one.
         """
-        if isinstance(operand, (Span, SpanTimes)):
+        if isinstance(operand, (IntervalValue, IntervalTimes)):
             raise Unsupported(
                 "an interval is not a value of a column here", because="interval-as-value", position=position(node)
             )

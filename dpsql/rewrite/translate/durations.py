@@ -7,9 +7,9 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
-from dpsql.rewrite.functions.temporal import span_micros
+from dpsql.rewrite.functions.temporal import interval_micros
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, Field, Span
+from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, Field, IntervalValue
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.context import Age, Duration, Elapsed, Operand, Translator, refused
@@ -81,7 +81,7 @@ def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
 
 
 def _length(value: Operand, node: exp.Expr) -> Expr:
-    if isinstance(value, Span):
+    if isinstance(value, IntervalValue):
         return Const((value.months * 30 + value.days) * DAY + value.micros, SqlType.BIGINT)
     if isinstance(value, Elapsed):
         return _micros(value)
@@ -103,10 +103,10 @@ def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     x, origin = (as_timestamp(as_moment(t, t.expression(arg))) for arg in args[1:])
     if x.type is not SqlType.TIMESTAMP or not isinstance(origin, Const) or not isinstance(origin.value, int):
         raise refused(node, because="date-bin-arguments")
-    if not isinstance(stride, Span) or stride.months or not 0 < span_micros(stride) <= LONGEST_BIN:
+    if not isinstance(stride, IntervalValue) or stride.months or not 0 < interval_micros(stride) <= LONGEST_BIN:
         raise Unsupported(
             "date_bin takes a constant stride of at most 366 days here",
             because="date-bin-arguments",
             position=position(node),
         )
-    return Apply("date_bin", (x,), SqlType.TIMESTAMP, Bins(span_micros(stride), origin.value))
+    return Apply("date_bin", (x,), SqlType.TIMESTAMP, Bins(interval_micros(stride), origin.value))

@@ -57,7 +57,7 @@ def spell(node: exp.Expr, arguments: Sequence[Argument] = (), *, queries: bool =
     """
     speller = _Speller(arguments, queries=queries)
     try:
-        return Spelled(speller.query(node) if isinstance(node, exp.Select) else speller.of(node), speller.moving)
+        return Spelled(speller.query(node) if isinstance(node, exp.Select) else speller.of(node), speller.volatile)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a tree of a form that no rule thought of
         raise UnspeakableError from None
 
@@ -68,7 +68,7 @@ class _Speller:
     def __init__(self, arguments: Sequence[Argument], *, queries: bool) -> None:
         self._arguments = arguments
         self._queries = queries
-        self.moving = False
+        self.volatile = False
 
     def of(self, node: object) -> str:
         """Return one expression, in parentheses where it has an operator."""
@@ -87,13 +87,13 @@ class _Speller:
 
     def string(self, text: str) -> str:
         """Return a string, and note whether PostgreSQL might read it as a time that moves."""
-        self.moving = self.moving or _CLOCK_WORDS.search(text) is not None
+        self.volatile = self.volatile or _CLOCK_WORDS.search(text) is not None
         return literal(text)
 
     def cast(self, value: str, type_: str, *, known: bool) -> str:
         """Return a cast; of what is not `known` to be one text, because the text of a time may be made by functions."""
         spelled, name = type_name(type_)
-        self.moving = self.moving or (name in TEMPORAL and not known)
+        self.volatile = self.volatile or (name in TEMPORAL and not known)
         return f"CAST({value} AS {spelled})"
 
     def query(self, node: exp.Expr) -> str:
@@ -160,7 +160,7 @@ class _Speller:
             raise UnspeakableError
         if name in _PADS and not (len(node.expressions) > 1 and _is_short(node.expressions[1])):
             raise UnspeakableError
-        self.moving = self.moving or name in CLOCKS or (name == "age" and len(node.expressions) == 1)
+        self.volatile = self.volatile or name in CLOCKS or (name == "age" and len(node.expressions) == 1)
         return f"pg_catalog.{name}({self.list(node.expressions)})"
 
     def _aggregated(self, nodes: Sequence[exp.Expr]) -> str:
@@ -196,7 +196,7 @@ def _literal(s: _Speller, node: exp.Expr) -> str:
 
 def _clock(s: _Speller, node: exp.Expr) -> str:
     only(node)
-    s.moving = True
+    s.volatile = True
     return _WORDS[type(node)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Const, Expr, Span
+from dpsql.rewrite.ir.expr import Const, Expr, IntervalValue
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.translate.constants import parsed
@@ -19,13 +19,13 @@ def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
     Raises:
         Unsupported: it reads anything but declared public tables, or does more than SELECT … FROM … WHERE … GROUP BY.
     """
-    texts, type_name = t.constants.oracle.column(_text(t, query))
+    texts, type_name = t.constants.evaluator.column(_text(t, query))
     return tuple(parsed(text, type_name) for text in texts)
 
 
-def scalar(t: Translator, node: exp.Expr) -> Expr | Span:
+def scalar(t: Translator, node: exp.Expr) -> Expr | IntervalValue:
     """Translate a scalar subquery over public tables."""
-    text, type_name = t.constants.oracle.constant(_text(t, node.this).within("({})"))
+    text, type_name = t.constants.evaluator.constant(_text(t, node.this).within("({})"))
     return parsed(text, type_name)
 
 

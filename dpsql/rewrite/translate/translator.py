@@ -16,7 +16,7 @@ from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Handler, Operand, Translator
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.subqueries import LOOKUPS
-from dpsql.rewrite.translate.value_map import SHADOWED
+from dpsql.rewrite.translate.value_map import MAPPED
 
 
 def _column(t: Translator, node: exp.Expr) -> Expr:
@@ -29,7 +29,7 @@ def _inner(t: Translator, node: exp.Expr) -> Operand:
 
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **SHADOWED, **LOOKUPS,
+    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **MAPPED, **LOOKUPS,
 }  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
             hint="WHERE can leave fewer of them.",
         )
     nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
-    texts, type_name = t.constants.oracle.over(t.constants.spelled(node), (*values, *nulls), argument.type)
+    texts, type_name = t.constants.evaluator.over(t.constants.spelled(node), (*values, *nulls), argument.type)
     type_ = TYPES.get(type_name)
     if type_name in _ZONED:
         raise Unsupported(
@@ -117,7 +117,7 @@ def _in_terms_of_x(node: exp.Expr, parts: Sequence[exp.Expr]) -> exp.Expr:
     return exp.Paren(this=node.transform(lambda one: exp.column("x") if one in parts else one))
 
 
-SHADOWED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(
+MAPPED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(
     (
         exp.RegexpLike,
         exp.RegexpILike,

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, integral
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, Ref, Results, Span, Unit
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, IntervalValue, Ref, Results, Unit
 
 ROOM = Path(__file__).parents[3] / "dpsql"
 EXEMPT = {("rewrite/ir/expr.py", "expr.op == 'and'")}
@@ -75,7 +75,7 @@ def test_each_function_has_one_record() -> None:
         (Apply("mul", (Apply("add", (FARE, SEATS), DOUBLE), Const(2, BIGINT)), DOUBLE), "(fare + seats) * 2"),
         (Apply("extract", (PICKED,), NUMERIC, Field("year")), "extract(year FROM picked)"),
         (Apply("date_trunc", (PICKED,), SqlType.TIMESTAMP, Unit("day")), "date_trunc('day', picked)"),
-        (Apply("shift", (PICKED,), SqlType.TIMESTAMP, Span(0, 1, 0)), "picked + interval …"),
+        (Apply("shift", (PICKED,), SqlType.TIMESTAMP, IntervalValue(0, 1, 0)), "picked + interval …"),
         (Apply("neg", (Const(Fraction(1, 2), NUMERIC),), NUMERIC), "-0.5"),
         (Apply("map", (SEATS, Const(1, BIGINT)), BIGINT, Results((2,))), "a function of seats"),
         (Apply("coalesce", (SEATS, Const(None, BIGINT)), BIGINT), "coalesce(seats, NULL)"),
