@@ -35,7 +35,7 @@ attack: $(VENV)/ok
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py
 
 test-all: $(VENV)/ok
-	HYPOTHESIS_PROFILE=default $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
+	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there.
 test-browser: $(VENV)/ok

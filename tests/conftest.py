@@ -8,6 +8,7 @@ import os
 from hypothesis import settings
 
 settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("thorough", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 pytest_plugins = (

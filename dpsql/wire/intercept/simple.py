@@ -10,8 +10,11 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, UndefinedParameter
+from dpsql.lexer.kinds import kind
+from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import Sort, tokens
+from dpsql.wire.backend.backend import ShadowRefusedError
 from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, read
 from dpsql.wire.intercept.context import Desk, SkippedError
 from dpsql.wire.intercept.execution import Run
@@ -20,6 +23,11 @@ from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import Kind, Owed
 
+_PROBE = b""
+_SYNTAX = "PREPARE _dpsql_syntax AS "
+_PREPARABLE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"})
+_LOOKED_AT = frozenset({"CREATE TABLE", "DECLARE CURSOR", "EXPLAIN"})
+"""Statements that PostgreSQL does not only parse when it is told to parse them: they may name what is made before them."""
 _NOTHING = bytes(6)  # no parameters, all results as text
 _NO_COPY = messages.message(b"f", messages.text("COPY FROM STDIN needs a message of its own"))
 
@@ -65,8 +73,8 @@ async def run(desk: Desk, found: tuple[Part, ...]) -> None:
     await backend.settle()
     if backend.replies.skipping:  # something before it failed, and the shadow would not look at it either
         return
-    backend.send(messages.close(b"S", b""), Owed(Kind.CLOSE, hide=b"3"))
-    for part in found:
+    _forget(desk)
+    for part in found if await _parses(desk, found) else ():
         await _run_part(desk, part)
         await backend.settle()
         if backend.replies.copying:
@@ -76,6 +84,46 @@ async def run(desk: Desk, found: tuple[Part, ...]) -> None:
         if backend.replies.skipping:
             break
     backend.send(messages.SYNC, Owed(Kind.SYNC))
+    _forget(desk)
+    backend.send(messages.FLUSH)
+
+
+def _forget(desk: Desk) -> None:
+    """Close what has no name: a simple query leaves no unnamed statement or portal, neither the client's nor ours."""
+    for what in (b"S", b"P"):
+        desk.backend.send(messages.close(what, b""), Owed(Kind.CLOSE, hide=b"3"))
+
+
+async def _parses(desk: Desk, found: tuple[Part, ...]) -> bool:
+    """Return whether PostgreSQL's grammar takes every statement; otherwise the client was told, and nothing may run.
+
+    PostgreSQL reads the whole message before it runs any of it: a slip at the end must not cost what stands before it.
+    A query is put behind PREPARE, whose query is parsed at once and looked at only when it runs:
+
+        SELECT nope FROM t   →   PREPARE _dpsql_syntax AS SELECT nope FROM t
+    """
+    await desk.backend.settle()
+    if len(found) == 1 or desk.backend.replies.status == b"E":
+        return True
+    read = [(part, _SYNTAX if _kind(part) in _PREPARABLE else "") for part in found if _kind(part) not in _LOOKED_AT]
+    try:
+        codec = await desk.codec()
+        asked = [messages.parse(_PROBE, f"{prefix}{part.text}".encode(codec)) for part, prefix in read]
+        await desk.backend.ask(*((Kind.PARSE, ask) for ask in asked))
+    except ShadowRefusedError as refused:
+        part, prefix = read[len(refused.replies)]
+        desk.runner.tell(moved(refused.body, part.start - len(prefix)))
+        return False
+    except (DpsqlError, SkippedError, UnicodeError):  # told when its turn comes
+        return True
+    return True
+
+
+def _kind(part: Part) -> str | None:
+    try:
+        return kind(Reader(part.text))
+    except DpsqlError:
+        return None
 
 
 async def refuse_alone(desk: Desk, failed: DpsqlError) -> None:
