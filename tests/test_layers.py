@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -203,15 +204,25 @@ def test_arrows_within_a_room_point_down(room: str) -> None:
     assert wrong == []
 
 
-def _uses(tree: ast.Module, thing: str) -> bool:
-    """Say whether a file imports a thing, or reaches it as an attribute of a module."""
-    if any(f"{full}.".startswith(f"{thing}.") for full in _imported(tree)):
-        return True
-    aliases = _aliases(tree)
-    names = (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
-    return any(
-        aliases.get(head, head) + dot + rest == thing for head, dot, rest in (name.partition(".") for name in names)
-    )
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """The full names of what a file imports, and of the attributes that it reaches."""
+
+    imported: frozenset[str]
+    reached: frozenset[str]
+
+    @classmethod
+    def by(cls, tree: ast.Module) -> "_Used":
+        """Read a file, which takes long enough to do it once."""
+        aliases = _aliases(tree)
+        attributes = (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+        parts = (name.partition(".") for name in attributes)
+        reached = frozenset(aliases.get(head, head) + dot + rest for head, dot, rest in parts)
+        return cls(frozenset(_imported(tree)), reached)
+
+    def includes(self, thing: str) -> bool:
+        """Return whether a thing is imported, or reached as an attribute of a module."""
+        return thing in self.reached or any(f"{full}.".startswith(f"{thing}.") for full in self.imported)
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
@@ -225,10 +236,16 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def used() -> Mapping[str, _Used]:
+    """Give what every file uses."""
+    return {name: _Used.by(tree) for name, tree in TREES.items()}
+
+
 @pytest.mark.parametrize("thing", ALLOWED)
-def test_only_named_files_touch_the_world(thing: str) -> None:
+def test_only_named_files_touch_the_world(thing: str, used: Mapping[str, _Used]) -> None:
     """Randomness, YAML and sockets are each in the files that are there for it."""
-    users = [name for name, tree in TREES.items() if _uses(tree, thing)]
+    users = [name for name, found in used.items() if found.includes(thing)]
     assert sorted(set(users) - set(ALLOWED[thing])) == []
 
 
@@ -238,5 +255,5 @@ def test_only_named_files_touch_the_world(thing: str) -> None:
 )
 def test_a_use_would_be_found(text: str) -> None:
     """Neither form of import hides one."""
-    assert _uses(ast.parse(text), "os.urandom")
-    assert not _uses(ast.parse("import os\nos.getpid()"), "os.urandom")
+    assert _Used.by(ast.parse(text)).includes("os.urandom")
+    assert not _Used.by(ast.parse("import os\nos.getpid()")).includes("os.urandom")
