@@ -142,6 +142,10 @@ class Dialect(ABC):
         """Return the test whether a text is one of the literals `texts`, of which there is at least one."""
 
     @abstractmethod
+    def if_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return a text if it is one of the literals `texts`, of which there is at least one; any other as NULL."""
+
+    @abstractmethod
     def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
         """Return the result that belongs to the key which a text is, NULL if it is none; there is at least one."""
 

@@ -127,6 +127,15 @@ class DuckDbDialect(Dialect):
             return f"{text} IN ({', '.join(texts)})"
         return f"(CASE {text} {' '.join(f'WHEN {one} THEN TRUE' for one in texts)} ELSE FALSE END)"
 
+    def if_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return the text where it has a place among `texts`, unless they are few.
+
+        IN inside a CASE goes through all texts for every row; a place is found once for each entry of a dictionary.
+        """
+        few = len(texts) <= _FEW_TEXTS
+        test = self.is_one_of(text, texts) if few else f"list_position([{', '.join(texts)}], {text}) > 0"
+        return f"(CASE WHEN {test} THEN {text} END)"
+
     def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
         """Return the key's place, or the entry at it, as functions: evaluated once for each entry of a dictionary."""
         place = f"list_position([{', '.join(keys)}], {text})"

@@ -115,6 +115,10 @@ class PostgresDialect(Dialect):
         """Return `x IN (…)`."""
         return f"{text} IN ({', '.join(texts)})"
 
+    def if_one_of(self, text: str, texts: Sequence[str]) -> str:
+        """Return `CASE WHEN x IN (…) THEN x END`."""
+        return f"(CASE WHEN {self.is_one_of(text, texts)} THEN {text} END)"
+
     def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
         """Return `CASE x WHEN key THEN result … END`."""
         pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))

@@ -114,6 +114,8 @@ class Emitter:
         read; then only what could make a calculation fail is kept away from it.
         """
         if ref.source == 0 and known.nullable and known.values is not None:
+            if ref.type is SqlType.TEXT and known.values:
+                return self.dialect.if_one_of(raw, [self.literal(value, ref.type) for value in known.values])
             return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)"
         float_ = ref.type.is_number and not ref.type.is_integer
         if known.interval is None or not (computed or (float_ and ref.source > 0)):

@@ -116,6 +116,17 @@ def test_texts_may_be_looked_up_by_their_places(numbers: list[int]) -> None:
     assert duckdb.execute(f"SELECT {text}").fetchone() == ((2,) if len(numbers) > 1 else (None,))
 
 
+@pytest.mark.parametrize("others", [0, 1000])
+def test_a_text_is_kept_if_it_is_one_of_them(others: int) -> None:
+    """Any other is NULL, and so is NULL, however many texts there are."""
+    texts = ["'a'", "''", "'it''s'", *(f"'{n}'" for n in range(others))]
+    kept = [
+        duckdb.execute(f"SELECT {DUCKDB.if_one_of(text, texts)}").fetchone()
+        for text in ("'a'", "''", "'it''s'", "'A'", "'a '", "CAST(NULL AS VARCHAR)")
+    ]
+    assert kept == [("a",), ("",), ("it's",), (None,), (None,), (None,)]
+
+
 def test_one_condition_is_no_place() -> None:
     """A map to TRUE alone is a condition, not the number 1."""
     assert "list_extract" in DUCKDB.looked_up("'a'", ["'a'"], ["TRUE"])
