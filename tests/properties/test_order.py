@@ -59,7 +59,7 @@ def many(policy: Policy, world: World, tmp_path_factory: pytest.TempPathFactory)
     memory, served = Memory(policy), Served(world, "many", **PARALLEL)
     directory: Path = tmp_path_factory.mktemp("many")
     memory.load("rides", rides(policy), directory)
-    served.load("rides", rides(policy))
+    served.fill("rides", rides(policy))
     memory.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, range({TIMES['duckdb']})")
     served.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, generate_series(1, {TIMES['postgres']})")
     yield {"duckdb": memory, "postgres": served}

@@ -41,8 +41,8 @@ def reference(world: World) -> Iterator[Reference]:
 def dirty_postgres(world: World, policy: Policy) -> Iterator[Served]:
     """PostgreSQL as the engine, with the dirty records as they are."""
     engine = Served(world, "records")
-    engine.load("trips", trips(policy))
-    engine.load("rides", rides(policy))
+    engine.fill("trips", trips(policy))
+    engine.fill("rides", rides(policy))
     yield engine
     engine.close()
 

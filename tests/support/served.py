@@ -53,20 +53,10 @@ class Served(PostgresEngine):
         super().close()
         self._owner.close()
 
-    def load(self, table: str, rows: Iterable[Row]) -> None:
-        """Let a large table hold just these rows."""
-        self._owner.execute(SQL("TRUNCATE {}").format(Identifier(table)))
-        _copy(self._owner, "public", self._policy.tables[table], rows)
-
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a table hold just these rows, in this order."""
-        name, columns = Identifier(table), self._policy.tables[table].columns
-        self._owner.execute(SQL("TRUNCATE {}").format(name))
-        values = SQL("({})").format(SQL(", ").join([SQL("%s")] * len(columns)))
-        given = [row[column] for row in rows for column in columns]
-        if given:
-            lines = SQL(", ").join([values] * (len(given) // len(columns)))
-            self._owner.execute(SQL("INSERT INTO {} VALUES {}").format(name, lines), given)
+        self._owner.execute(SQL("TRUNCATE {}").format(Identifier(table)))
+        _copy(self._owner, "public", self._policy.tables[table], rows)
 
 
 def write_table(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
