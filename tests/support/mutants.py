@@ -19,6 +19,8 @@ from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.release import exact
 from dpsql.rewrite.analysis.exclusion import Exclusion
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.dialects.duckdb import DuckDbDialect
+from dpsql.rewrite.dialects.postgres import PostgresDialect
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
@@ -151,7 +153,8 @@ def merged_units(patch: pytest.MonkeyPatch) -> None:
 
 def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
     """Let the sums be rounded on their way."""
-    patch.setattr(engine_sql, "_text", lambda text, _: f"CAST(CAST({text} AS DOUBLE PRECISION) AS VARCHAR)")
+    for dialect in (DuckDbDialect, PostgresDialect):
+        patch.setattr(dialect, "as_text", lambda _, text: f"CAST(CAST({text} AS DOUBLE PRECISION) AS VARCHAR)")
 
 
 def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
