@@ -15,7 +15,7 @@ LOOSE = " (nondeterministic collation)"
 
 
 def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
-    """Say whether a column of the engine's type `found` can be read as the declared type, `written` in full."""
+    """Return whether a column of the engine's type `found` can be read as the declared type, `written` in full."""
     plain = found.lower().removesuffix(LOOSE)
     kind = re.sub(r"^(enum|varchar|character varying|character)\(.*\)$|\(\d+\)", r"\1", plain)
     if declared.is_integer:

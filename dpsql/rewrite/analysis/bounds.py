@@ -81,7 +81,7 @@ def _branches(expr: Apply, env: Env) -> list[Facts]:
 
 
 def _computable(interval: Interval, type_: SqlType) -> bool:
-    """Say whether every engine can hold all values of an interval."""
+    """Return whether every engine can hold all values of an interval."""
     match type_:
         case SqlType.DATE | SqlType.TIMESTAMP:
             return interval.meet(_CALENDAR[type_]) == interval
@@ -90,12 +90,12 @@ def _computable(interval: Interval, type_: SqlType) -> bool:
 
 
 def _is_short(interval: Interval) -> bool:
-    """Say whether an interval's ends can be computed with: powers of powers have more digits than a machine can hold."""
+    """Return whether an interval's ends can be computed with: powers of powers have more digits than a machine can hold."""
     return max(end.denominator.bit_length() for end in (interval.low, interval.high)) <= _MOST_BITS
 
 
 def countable(expr: Expr, env: Env) -> bool:
-    """Say whether every engine can turn all values of an expression into whole numbers of 64 bits."""
+    """Return whether every engine can turn all values of an expression into whole numbers of 64 bits."""
     within = facts(expr, env).float_range
     return within is not None and _computable(within, SqlType.BIGINT)
 

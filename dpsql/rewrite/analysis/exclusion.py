@@ -74,7 +74,7 @@ def _collect(expr: Expr, known: Known, variables: dict[Expr, set[Value]]) -> Non
 
 
 def _finite(expr: Expr, known: Known) -> bool:
-    """Say whether all that a formula is about has declared values."""
+    """Return whether all that a formula is about has declared values."""
     return evaluable(expr) and all(known(leaf).values is not None for leaf in _leaves(expr))
 
 

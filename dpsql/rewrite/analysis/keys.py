@@ -32,7 +32,7 @@ class Key:
 
     @property
     def fractional(self) -> bool:
-        """Say whether the engine returns the values in double precision: as whole numbers, 1.2 would be taken for 1."""
+        """Return whether the engine returns the values in double precision: as whole numbers, 1.2 would be taken for 1."""
         return self.grouped.type.is_number and not integral(self.grouped)
 
     def returned(self, cell: Cell) -> Cell:

@@ -95,7 +95,7 @@ def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
 
 
 def blurred(condition: Expr) -> bool:
-    """Say whether a condition has a constant that in double precision is another, or may equal other whole numbers."""
+    """Return whether a condition has a constant that in double precision is another, or may equal other whole numbers."""
     return any(_is_blurred(value) for part in walk(condition) for value in _doubles(part))
 
 

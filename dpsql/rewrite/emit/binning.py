@@ -93,7 +93,7 @@ class _Reading:
 
     @property
     def exact(self) -> bool:
-        """Say whether no value in the interval comes out above its upper end, nor one beyond it below.
+        """Return whether no value in the interval comes out above its upper end, nor one beyond it below.
 
         That is so but for the rounding of the interval's ends, which matters if it is narrow. Otherwise the relative error
         of x − L is below 2^−31 (its ends are off by 2^−53 of their size, which is at most 2^20 times the width), too little
@@ -119,7 +119,7 @@ class _Reading:
 
 
 def _clamps(emitter: Emitter, ref: Ref, interval: Interval) -> bool:
-    """Say whether the range tests of `interval` do all that clamping to the column's bounds or domain would do."""
+    """Return whether the range tests of `interval` do all that clamping to the column's bounds or domain would do."""
     known = emitter.declared.one(ref)
     within = known.interval is not None and known.interval.meet(interval) == interval
     return within and known.values is None and not ref.source

@@ -50,7 +50,7 @@ def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
 
 
 def representable(numeric: str) -> bool:
-    """Say whether a numeric(p, s) is in the range of double precision whatever its value is."""
+    """Return whether a numeric(p, s) is in the range of double precision whatever its value is."""
     found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
     return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
 

@@ -1,4 +1,7 @@
-"""From expressions to the text an engine runs, with every column clamped and every function in its total form."""
+"""From expressions to the text an engine runs, with every column clamped and every function in its total form.
+
+fare / tip  →  (CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END / NULLIF(CASE WHEN s0."tip" … END, 0))
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -90,7 +93,7 @@ class Emitter:
         return self.dialect.is_nan(text)
 
     def may_be_nan(self, ref: Ref) -> bool:
-        """Say whether a column can hold NaN, which counts as NULL."""
+        """Return whether a column can hold NaN, which counts as NULL."""
         known = self.declared.one(ref)
         return known.nullable and ref.type.is_number and not ref.type.is_integer
 

@@ -1,4 +1,7 @@
-"""The FROM and WHERE of the engine's statement: which rows a measurement reads."""
+"""The FROM and WHERE of the engine's statement: which rows a measurement reads.
+
+trips, WHERE fare > 10  →  FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare" > 10e0
+"""
 
 from collections.abc import Sequence
 

@@ -34,7 +34,7 @@ def function_name(node: exp.Expr) -> str:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Say whether `node` is one aggregate call with all that belongs to it (FILTER, WITHIN GROUP)."""
+    """Return whether `node` is one aggregate call with all that belongs to it (FILTER, WITHIN GROUP)."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
     name = function_name(node)

@@ -1,4 +1,8 @@
-"""One statement that reads protected tables, taken apart as far as names alone allow."""
+"""One statement that reads protected tables, taken apart as far as names alone allow.
+
+COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT
+→  the query in COPY (…), and the probe SELECT zone AS g0, avg(fare) AS a0 FROM trips GROUP BY 1
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +17,8 @@ from dpsql.rewrite.syntax.column_probes import is_empty, limit_of
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
-from dpsql.rewrite.syntax.scopes import Kind, find, probe
+from dpsql.rewrite.syntax.scope_probe import probe
+from dpsql.rewrite.syntax.scopes import Kind, find
 from dpsql.rewrite.syntax.simplify import simplify
 from dpsql.rewrite.syntax.writing import not_understood, rows_refused, written
 
@@ -105,7 +110,7 @@ def _rows(statement: Statement) -> AnalyzedStatement:
 
 
 def _is_column_probe(tree: exp.Query) -> bool:
-    """Say whether a query for rows returns next to nothing whatever the table holds."""
+    """Return whether a query for rows returns next to nothing whatever the table holds."""
     limit = limit_of(tree)
     return (limit is not None and limit <= _PROBE_ROWS) or is_empty(tree)
 

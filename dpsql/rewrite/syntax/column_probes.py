@@ -6,7 +6,7 @@ from dpsql.rewrite.syntax.aggregate_names import top_aggregates
 
 
 def is_empty(tree: exp.Expr) -> bool:
-    """Say whether a query has LIMIT 0, or nothing but a false condition between its rows and its outputs."""
+    """Return whether a query has LIMIT 0, or nothing but a false condition between its rows and its outputs."""
     if limit_of(tree) == 0:
         return True
     if isinstance(tree, exp.Subquery):
@@ -30,7 +30,7 @@ def limit_of(tree: exp.Expr) -> int | None:
 
 
 def _aggregates(select: exp.Select) -> bool:
-    """Say whether a SELECT may have a row even if FROM has none."""
+    """Return whether a SELECT may have a row even if FROM has none."""
     if select.args.get("group") or select.args.get("having"):
         return True
     return any(True for node in select.expressions for _ in top_aggregates(node))
@@ -55,5 +55,5 @@ def _is_false(node: exp.Expr) -> bool:
 
 
 def _comparable(a: exp.Literal, b: exp.Literal) -> bool:
-    """Say whether two literals are equal only if they are written alike: 1 and 1.0 are not."""
+    """Return whether two literals are equal only if they are written alike: 1 and 1.0 are not."""
     return bool(a.is_string and b.is_string) or (a.name.isdigit() and b.name.isdigit() and a.is_string == b.is_string)

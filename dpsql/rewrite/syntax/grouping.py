@@ -1,4 +1,7 @@
-"""GROUP BY as PostgreSQL reads it: the keys, and the grouping sets over them."""
+"""GROUP BY as PostgreSQL reads it: the keys, and the grouping sets over them.
+
+GROUP BY zone, ROLLUP (year, month)  →  keys zone, year, month; sets (zone, year, month), (zone, year), (zone)
+"""
 
 import itertools
 import math
@@ -24,7 +27,7 @@ class Grouping:
 
     @property
     def plain(self) -> bool:
-        """Say whether it is an ordinary GROUP BY: one set, of all keys."""
+        """Return whether it is an ordinary GROUP BY: one set, of all keys."""
         return self.sets == (tuple(range(len(self.keys))),)
 
 

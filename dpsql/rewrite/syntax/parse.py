@@ -151,7 +151,7 @@ def parsed(text: str) -> exp.Query | None:
 
 
 def _has_odd_number(text: str, found: Sequence[Token]) -> bool:
-    """Say whether a number is written as 0x1F, 0o7, 0b1 or 1_000, which would be read as something else."""
+    """Return whether a number is written as 0x1F, 0o7, 0b1 or 1_000, which would be read as something else."""
     if any(text[t.start] == "0" for t in found if t.token_type in {TokenType.HEX_STRING, TokenType.BIT_STRING}):
         return True
     pairs = pairwise(found)

@@ -75,24 +75,6 @@ def find(tree: exp.Query, policy: Policy) -> Found:
     return Found(kind, tuple(scopes))
 
 
-def probe(scope: Scope) -> str:
-    """Return the SELECT of the scope's keys and aggregates alone: the shadow says what types they have."""
-    outputs = [f"{render(node)} AS g{i}" for i, node in enumerate(scope.keys)]
-    outputs += [f"{render(node)} AS a{i}" for i, node in enumerate(scope.aggregates)]
-    ctes = f"WITH {', '.join(map(render, scope.ctes.values()))} " if scope.ctes else ""
-    group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(scope.keys)))}" if scope.keys else ""
-    return f"{ctes}SELECT {', '.join(outputs or ['1'])}{''.join(_clauses(scope.select))}{group}"
-
-
-def _clauses(select: exp.Select) -> Iterator[str]:
-    """Yield the text of what decides the rows that a SELECT aggregates."""
-    for name in ("from_", "joins", "laterals", "where"):
-        clause = select.args.get(name) or []
-        for part in clause if isinstance(clause, list) else [clause]:
-            text = render(part)
-            yield text if text.startswith(",") else f" {text}"
-
-
 @dataclass(frozen=True, slots=True)
 class _Finder:
     policy: Policy

@@ -1,4 +1,8 @@
-"""Take away aggregates that nobody reads: BI tools first ask how many rows an answer has, and that may be public."""
+"""Take away aggregates that nobody reads: BI tools first ask how many rows an answer has, and that may be public.
+
+SELECT count(*) FROM (SELECT zone, avg(fare) FROM trips GROUP BY zone ORDER BY 2) AS t
+→  SELECT count(*) FROM (SELECT zone, NULL FROM trips GROUP BY zone) AS t
+"""
 
 from sqlglot import exp
 

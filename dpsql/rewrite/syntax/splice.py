@@ -1,5 +1,8 @@
 """Put the released rows in the place of the private ones: tree surgery on one scope, everything else untouched.
 
+    SELECT zone, round(avg(fare), 2) FROM trips WHERE tip > 0 GROUP BY zone HAVING count(*) > 9 ORDER BY 2
+    →  SELECT _dp."g0" AS "zone", round(_dp."a0", 2) AS "round" FROM "answer" AS _dp WHERE _dp."a1" > 9 ORDER BY 2
+
 FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING a WHERE. What refers to anything else of
 the private rows has no meaning any more and is refused.
 """

@@ -1,4 +1,7 @@
-"""Arithmetic over numbers, dates, timestamps and intervals."""
+"""Arithmetic over numbers, dates, timestamps and intervals.
+
+day + 1 - interval '1 month'  →  shift(date_to_timestamp(date_add(day, 1)), interval '-1 month')
+"""
 
 from collections.abc import Mapping
 

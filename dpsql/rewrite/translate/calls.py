@@ -1,4 +1,8 @@
-"""Function calls and casts by name, as PostgreSQL names them."""
+"""Function calls and casts by name, as PostgreSQL names them.
+
+date_part('year', day)  →  extract('year' FROM date_to_timestamp(day))
+shared::int             →  CASE WHEN shared THEN 1 WHEN shared IS FALSE THEN 0 ELSE NULL END
+"""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,8 @@
-"""Comparisons, lists, three-valued logic and conditionals."""
+"""Comparisons, lists, three-valued logic and conditionals.
+
+fare BETWEEN 5 AND '20' AND zone <> ALL ('{1,2}')  →  fare >= 5 AND fare <= 20 AND NOT zone IN (1, 2)
+CASE paid WHEN 'cash' THEN 1 END                   →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL END
+"""
 
 from collections.abc import Mapping
 

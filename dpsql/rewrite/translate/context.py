@@ -51,7 +51,7 @@ class Translator:
     known: Callable[[Expr], Facts]
     handlers: Mapping[type[exp.Expr], "Handler"]
     public: Callable[[exp.Table], bool]
-    """Says whether a name in FROM means a declared public table."""
+    """Returns whether a name in FROM means a declared public table."""
 
     def expression(self, node: exp.Expr) -> Expr:
         """Return the expression.

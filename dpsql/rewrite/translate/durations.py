@@ -1,4 +1,8 @@
-"""Intervals that depend on rows: they exist only inside EXTRACT, or to be compared with a constant interval."""
+"""Intervals that depend on rows: they exist only inside EXTRACT, or to be compared with a constant interval.
+
+extract(hour FROM dropped - picked)      →  elapsed(dropped, picked) / 3600000000 % 24
+dropped - picked > interval '1 hour'     →  elapsed(dropped, picked) > 3600000000
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,8 @@
-"""From the nodes of one scope to facts: its relation, its keys, its aggregates."""
+"""From the nodes of one scope to its relation: what is scanned and joined, and which rows stay.
+
+SELECT avg(f) FROM (SELECT fare AS f FROM trips WHERE tip > 0) AS t JOIN zones ON zone = zones.id
+→  sources trips, zones ON trips.zone = zones.id; where trips.tip > 0; columns f = trips.fare, id = zones.id
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +52,7 @@ class Tracker:
         return facts(expr, self.declared.env(refs(expr)))
 
     def _public(self, ctes: Mapping[str, exp.CTE], table: exp.Table) -> bool:
-        """Say whether a name in FROM means a declared public table."""
+        """Return whether a name in FROM means a declared public table."""
         found = declared(table, self.policy)
         hidden = fold(table.this) in ctes and not table.args.get("db")
         return found is not None and found.public and not hidden

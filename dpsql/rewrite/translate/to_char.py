@@ -1,4 +1,7 @@
-"""TO_CHAR over a bounded time: the shadow writes every unit of time that can occur, the engine sees the map."""
+"""TO_CHAR over a bounded time: the shadow writes every unit of time that can occur, the engine sees the map.
+
+to_char(picked, 'YYYY-MM')  →  CASE date_trunc('month', picked) WHEN TIMESTAMP '2019-03-01 …' THEN '2019-03' … END
+"""
 
 from sqlglot import exp
 

@@ -1,5 +1,7 @@
 """Functions of one expression with few possible values: the shadow evaluates them value by value.
 
+    upper(paid)  →  CASE paid WHEN 'card' THEN 'CARD' WHEN 'cash' THEN 'CASH' END
+
 The engine sees only the resulting map, so that every engine has PostgreSQL's own semantics.
 """
 

@@ -54,7 +54,7 @@ def made(cls: type[exp.Expr], part: exp.Expr) -> exp.Expr:
 
 
 def writable(node: exp.Expr) -> bool:
-    """Say whether the parser's own writer knows the node; one that it could not have parsed it may not."""
+    """Return whether the parser's own writer knows the node; one that it could not have parsed it may not."""
     try:
         node.sql("postgres")
     except (TypeError, AttributeError, ValueError, KeyError):
@@ -63,7 +63,7 @@ def writable(node: exp.Expr) -> bool:
 
 
 def refused(translate: Callable[[], object]) -> bool:
-    """Say whether something is refused; whatever else is raised is raised."""
+    """Return whether something is refused; whatever else is raised is raised."""
     try:
         translate()
     except InternalError:

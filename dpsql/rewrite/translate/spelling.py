@@ -1,0 +1,168 @@
+"""Spelling one tree for the shadow, rule by rule: what no rule speaks of is not said.
+
+SELECT zone FROM zones WHERE name = 'JFK'  →  SELECT "zone" FROM "public"."zones" WHERE ("name" = 'JFK')
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlglot import exp
+
+from dpsql.question import Argument
+from dpsql.rewrite.ir.spelled import (
+    AGGREGATES,
+    CLOCKS,
+    PLAIN_FUNCTIONS,
+    SYNTAX_FUNCTIONS,
+    TEMPORAL,
+    UnspeakableError,
+    literal,
+    only,
+    quoted,
+    type_name,
+)
+from dpsql.rewrite.syntax.identifiers import fold
+
+_CLOCK_WORDS = re.compile(r"(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE | re.ASCII)
+_SIDES = frozenset({"", "LEFT", "RIGHT", "FULL"})
+_KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
+_PADS = frozenset({"lpad", "rpad"})
+_PADDED = 100_000
+"""Characters to which a constant may be padded."""
+
+
+class Speller:
+    """Spells one tree; remembers whether a clock is in it."""
+
+    def __init__(
+        self,
+        arguments: Sequence[Argument],
+        rules: Mapping[type, "Rule"],
+        operators: Mapping[type, str],
+        *,
+        queries: bool,
+    ) -> None:
+        self._arguments = arguments
+        self._rules, self._operators = rules, operators
+        self._queries = queries
+        self.volatile = False
+
+    def of(self, node: object) -> str:
+        """Return one expression, in parentheses where it has an operator."""
+        if not isinstance(node, exp.Expr):
+            raise UnspeakableError
+        rule, operator = self._rules.get(type(node)), self._operators.get(type(node))
+        if rule is not None:
+            return rule(self, node)
+        if operator is None:
+            raise UnspeakableError
+        return self._binary(node, operator)
+
+    def list(self, nodes: Sequence[exp.Expr]) -> str:
+        """Return expressions with commas between."""
+        return ", ".join(self.of(node) for node in nodes)
+
+    def string(self, text: str) -> str:
+        """Return a string, and note whether PostgreSQL might read it as a time that moves."""
+        self.volatile = self.volatile or _CLOCK_WORDS.search(text) is not None
+        return literal(text)
+
+    def cast(self, value: str, type_: str, *, known: bool) -> str:
+        """Return a cast; of what is not `known` to be one text, because the text of a time may be made by functions."""
+        spelled, name = type_name(type_)
+        self.volatile = self.volatile or (name in TEMPORAL and not known)
+        return f"CAST({value} AS {spelled})"
+
+    def query(self, node: exp.Expr) -> str:
+        """Return SELECT … FROM … WHERE … GROUP BY … HAVING over tables in `public`."""
+        if not self._queries or not isinstance(node, exp.Select):
+            raise UnspeakableError
+        only(node, "expressions", "distinct", "from_", "joins", "where", "group", "having", "kind")
+        distinct, source, joins = node.args.get("distinct"), node.args.get("from_"), node.args.get("joins") or []
+        if (distinct and distinct.args.get("on")) or source is None or node.args.get("kind"):
+            raise UnspeakableError
+        outputs = ", ".join(self._output(one) for one in node.expressions)
+        parts = [f"SELECT {'DISTINCT ' if distinct else ''}{outputs} FROM {self._source(source.this)}"]
+        parts += [self._join(join) for join in joins]
+        for keyword, name in (("WHERE", "where"), ("HAVING", "having")):
+            clause = node.args.get(name)
+            if name == "having" and (group := node.args.get("group")) is not None:
+                only(group, "expressions")
+                parts.append(f"GROUP BY {self.list(group.expressions)}")
+            if clause is not None:
+                parts.append(f"{keyword} {self.of(clause.this)}")
+        return " ".join(parts)
+
+    def _output(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Alias):
+            return f"{self.of(node.this)} AS {quoted(fold(node.args['alias']))}"
+        return "*" if isinstance(node, exp.Star) and not any(node.args.values()) else self.of(node)
+
+    def _source(self, node: exp.Expr) -> str:
+        alias = node.args.get("alias")
+        only(node, "this", "db", "alias")
+        if alias is not None:
+            only(alias, "this")
+        called = "" if alias is None else f" AS {quoted(fold(alias.this))}"
+        if isinstance(node, exp.Subquery):
+            return f"({self.query(node.this)}){called}"
+        if not isinstance(node, exp.Table):
+            raise UnspeakableError
+        return f'"public".{quoted(fold(node.this))}{called}'
+
+    def _join(self, node: exp.Expr) -> str:
+        only(node, "this", "side", "kind", "on", "using")
+        side, kind = (str(node.args.get(name) or "").upper() for name in ("side", "kind"))
+        if side not in _SIDES or kind not in _KINDS:
+            raise UnspeakableError
+        using, on = node.args.get("using"), node.args.get("on")
+        how = f" ON {self.of(on)}" if on is not None else ""
+        how = f" USING ({', '.join(quoted(fold(name)) for name in using)})" if using else how
+        return f"{side} {kind or ('' if how else 'CROSS')} JOIN {self._source(node.this)}{how}"
+
+    def _binary(self, node: exp.Expr, operator: str) -> str:
+        only(node, "this", "expression", "negate", "typed", "safe")
+        text = f"({self.of(node.this)} {operator} {self.of(node.args['expression'])})"
+        return f"(NOT {text})" if node.args.get("negate") else text
+
+    def call(self, node: exp.Expr) -> str:
+        """Return the call of an allowed function, in PostgreSQL's own schema."""
+        name = node.this if isinstance(node.this, str) else fold(node.this)
+        name = name.lower() if isinstance(node.this, str) else name
+        if name in SYNTAX_FUNCTIONS:
+            return f"{name}({self.list(node.expressions)})"
+        if self._queries and name in AGGREGATES:
+            return f"pg_catalog.{name}({self._aggregated(node.expressions)})"
+        if name not in PLAIN_FUNCTIONS:
+            raise UnspeakableError
+        if name in _PADS and not (len(node.expressions) > 1 and _is_short(node.expressions[1])):
+            raise UnspeakableError
+        self.volatile = self.volatile or name in CLOCKS or (name == "age" and len(node.expressions) == 1)
+        return f"pg_catalog.{name}({self.list(node.expressions)})"
+
+    def _aggregated(self, nodes: Sequence[exp.Expr]) -> str:
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Star):
+            return "*"
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+            return f"DISTINCT {self.list(nodes[0].expressions)}"
+        return self.list(nodes)
+
+    def parameter(self, node: exp.Expr) -> str:
+        """Return the value that was bound."""
+        argument = self._arguments[int(node.name) - 1]
+        value = "NULL" if argument.text is None else self.string(argument.text)
+        return self.cast(value, argument.type, known=True)
+
+
+def _is_short(node: exp.Expr) -> bool:
+    """Return whether a length is written as a number that is padded to in no time; PostgreSQL pads without a pause."""
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and str(node.this).isdecimal()
+        and int(node.this) <= _PADDED
+    )
+
+
+Rule = Callable[[Speller, exp.Expr], str]
+"""How one kind of node is spelled."""
