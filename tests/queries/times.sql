@@ -104,8 +104,20 @@ SELECT count(*) FROM trips WHERE pickup_ts < date_trunc('year', now()) AND picku
 SELECT count(*) FROM trips WHERE pickup_ts + interval '9000 years' > '2019-03-05';
 
 -- infinity
---> refused 0A000: can't be compared
+--> answered, 1 measurement
 SELECT count(*) FROM trips WHERE pickup_ts < 'infinity';
+
+-- minus infinity, and a date's
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE dropped > '-infinity'::timestamp AND day <> 'infinity'::date AND refund < 'NaN';
+
+-- numbers that are not finite, in comparisons and lists
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE fare < 'Infinity' AND NOT fare >= 'NaN'::float8 AND fare > '-inf'::numeric AND fare NOT IN (3, 'NaN');
+
+-- infinity where a value is computed
+--> refused 0A000: can only be compared
+SELECT sum(fare * 'Infinity'::float8) FROM trips;
 
 -- no such time
 --> postgres 22008: date/time field value out of range

@@ -8,6 +8,9 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.calendar import from_datetime, to_datetime
 from dpsql.rewrite.ir.expr import IntervalValue
 
+ENDLESS = 2**1025
+"""Stands for infinity and for NaN, which PostgreSQL takes for larger still: no column with bounds has such values."""
+_ENDLESS = {"infinity": ENDLESS, "-infinity": -ENDLESS, "nan": ENDLESS}
 _DAY_ZERO = dt.date(1970, 1, 1)
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "on", "1"}), frozenset({"f", "false", "n", "no", "off", "0"})
 _ZONE = re.compile(r"[+-]\d\d(:?\d\d)?(:?\d\d)?$|Z$")
@@ -43,6 +46,24 @@ def parse_value(text: str, type_: SqlType) -> Value:
             return from_datetime(
                 dt.datetime.fromisoformat(_ZONE.sub("", text.strip()) if ":" in text else text.strip())
             )
+
+
+def parse_any(text: str, type_: SqlType) -> Value:
+    """Return the value that `text` is for `type_`, ±`ENDLESS` for what is not finite.
+
+    Raises:
+        ValueError: it is none, or is written in a form that only PostgreSQL knows.
+    """
+    if type_.is_temporal or (type_.is_number and not type_.is_integer):
+        endless = _ENDLESS.get(text.lower())
+        if endless is not None:
+            return endless
+    return parse_value(text, type_)
+
+
+def is_endless(value: Value | None) -> bool:
+    """Return whether a value stands for infinity or NaN."""
+    return isinstance(value, int) and abs(value) == ENDLESS
 
 
 def exact_number(text: str) -> Fraction | int:

@@ -4,6 +4,7 @@ fare BETWEEN 5 AND '20' AND zone <> ALL ('{1,2}')  →  fare >= 5 AND fare <= 20
 CASE paid WHEN 'cash' THEN 1 END                   →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL END
 """
 
+import math
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.constants import coerce
@@ -28,8 +30,9 @@ _OPS: Mapping[type[exp.Expr], str] = {
 
 def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
-    a = coerce(a, b.type, t.constants) if isinstance(a, Const) else a
-    b = coerce(b, a.type, t.constants) if isinstance(b, Const) else b
+    a = coerce(a, b.type, t.constants, endless=True) if isinstance(a, Const) else a
+    b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
+    a, b = _within_reach(t, a, b, node), _within_reach(t, b, a, node)
     if SqlType.TIMESTAMP in (a.type, b.type):
         a, b = as_timestamp(a), as_timestamp(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
@@ -38,6 +41,22 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     if a.type is SqlType.TEXT and op in {"lt", "le", "gt", "ge"}:
         return through_shadow(t, node)
     return Apply(op, (a, b), BOOL)
+
+
+def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Expr:
+    """Return infinity (or NaN) as a value that is as surely beyond everything that it is compared with."""
+    if not isinstance(const, Const) or not is_endless(const.value):
+        return const
+    interval = t.known(other).interval
+    if interval is None:
+        raise Unsupported(
+            "only values with bounds can be compared with infinity and NaN",
+            because="endless-without-bounds",
+            position=position(node),
+        )
+    spare = 1 if other.type.is_temporal else interval.magnitude + 1
+    beyond = interval.high + spare if const.value == ENDLESS else interval.low - spare
+    return Const(math.floor(beyond), other.type)
 
 
 def _comparison(t: Translator, node: exp.Expr) -> Expr:
@@ -50,7 +69,7 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
-    a, b = t.operand(left), t.operand(right)
+    a, b = t.operand(left, endless=True), t.operand(right, endless=True)
     if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
@@ -103,7 +122,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         raise refused(node, because="list-form")
     if node.args.get("query"):
         return _membership(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
-    items = [t.expression(item) for item in node.expressions]
+    items = [t.value(t.operand(item, endless=True), item) for item in node.expressions]
     if not all(isinstance(item, Const) for item in items):
         x = t.expression(node.this)
         parts = tuple(compare(t, "eq", x, item, node) for item in items)

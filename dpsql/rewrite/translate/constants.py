@@ -13,7 +13,7 @@ from dpsql.policy.model import SqlType
 from dpsql.question import Argument
 from dpsql.rewrite.ir.evaluator import TYPES, ConstantEvaluator
 from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
-from dpsql.rewrite.ir.literal import exact_number, parse_interval, parse_value, simplest
+from dpsql.rewrite.ir.literal import exact_number, is_endless, parse_any, parse_interval, simplest
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.speller import spell
@@ -33,17 +33,21 @@ class Constants:
     arguments: Sequence[Argument]
     evaluator: ConstantEvaluator
 
-    def of(self, node: exp.Expr) -> Const | IntervalValue:
-        """Return the value of an expression without columns.
+    def of(self, node: exp.Expr, *, endless: bool = False) -> Const | IntervalValue:
+        """Return the value of an expression without columns; one that is not finite only where it may be `endless`.
 
         Raises:
             Unsupported: it may not be asked of the shadow, or has a type that is not supported.
         """
         simple = self._simple(node)
-        return simple if simple is not None else self._asked(node)
+        value = simple if simple is not None else self._asked(node)
+        return value if endless or isinstance(value, IntervalValue) else _finite(value, node)
 
     def items(self, node: exp.Expr) -> tuple[Const, ...] | None:
-        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL."""
+        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL.
+
+        Some may not be finite, or be the texts of such.
+        """
         while isinstance(node, exp.Paren):
             node = node.this
         if isinstance(node, exp.Array):
@@ -68,7 +72,7 @@ class Constants:
             ) from None
 
     def _scalar(self, node: exp.Expr) -> Const:
-        value = self.of(node)
+        value = self.of(node, endless=True)
         if isinstance(value, IntervalValue):
             raise Unsupported("intervals can't stand in a list", because="interval-in-list", position=position(node))
         return value
@@ -79,7 +83,7 @@ class Constants:
     def _simple(self, node: exp.Expr) -> Const | IntervalValue | None:
         match node:
             case exp.Paren():
-                return self.of(node.this)
+                return self.of(node.this, endless=True)
             case exp.Null():
                 return NULL
             case exp.Boolean():
@@ -87,7 +91,7 @@ class Constants:
             case exp.Literal():
                 return Const(str(node.this), SqlType.TEXT) if node.is_string else _number(str(node.this))
             case exp.Neg():
-                return _negated(self.of(node.this))
+                return _negated(self.of(node.this, endless=True))
             case exp.Parameter():
                 argument = self._argument(node)
                 return _typed(argument.text, argument.type)
@@ -124,17 +128,31 @@ def parsed(text: str | None, type_name: str) -> Const:
     value = _typed(text, type_name)
     if value is None:
         raise Unsupported(f"a value of type {type_name} can't stand beside private rows", because="constant-type")
-    return value
+    return _finite(value)
 
 
-def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
+def coerce(const: Const, type_: SqlType, constants: Constants, *, endless: bool = False) -> Const:
     """Return NULL, or a string literal, as the type of what it is compared with; others unchanged."""
+    coerced = _coerced(const, type_, constants)
+    return coerced if endless else _finite(coerced)
+
+
+def _finite(const: Const, node: exp.Expr | None = None) -> Const:
+    if is_endless(const.value):
+        place = None if node is None else position(node)
+        raise Unsupported(
+            "infinity and NaN can only be compared with private values", because="endless-value", position=place
+        )
+    return const
+
+
+def _coerced(const: Const, type_: SqlType, constants: Constants) -> Const:
     if const.value is None:
         return Const(None, type_)
     if const.type is not SqlType.TEXT or type_ is SqlType.TEXT:
         return const
     try:
-        return Const(parse_value(str(const.value), type_), type_)
+        return Const(parse_any(str(const.value), type_), type_)
     except ValueError:
         if type_.is_temporal and _AMBIGUOUS.match(str(const.value)):
             raise Unsupported(
@@ -149,7 +167,7 @@ def coerce(const: Const, type_: SqlType, constants: Constants) -> Const:
 
 def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
     try:
-        return parse_value(text, type_)
+        return parse_any(text, type_)
     except (ValueError, OverflowError) as error:
         raise Unsupported(
             f'"{text}" can\'t be compared with private values',
@@ -175,7 +193,7 @@ def _readable(text: str | None, type_: SqlType) -> bool:
 
 def _parsed_or_none(text: str, type_: SqlType) -> bool | int | Fraction | str | None:
     try:
-        return parse_value(text, type_)
+        return parse_any(text, type_)
     except (ValueError, OverflowError):
         return None
 

@@ -80,10 +80,10 @@ class Translator:
             )
         return operand
 
-    def operand(self, node: exp.Expr) -> Operand:
-        """Return the expression, or the interval."""
+    def operand(self, node: exp.Expr, *, endless: bool = False) -> Operand:
+        """Return the expression, or the interval; a constant that is not finite where it may be `endless`."""
         if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
-            return self.constants.of(node)
+            return self.constants.of(node, endless=endless)
         handler = self.handlers.get(type(node))
         if handler is None:
             raise refused(node, because="construct-not-known")
