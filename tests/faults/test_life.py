@@ -1,11 +1,12 @@
 """dpsql in a process of its own: stopped, killed, told to read its configuration again, and left without its shadow."""
 
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psycopg
@@ -14,9 +15,11 @@ import pytest
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, serving
-from tests.faults.controls import line, signal_to
+from tests.faults.controls import line, signal_to, write
 from tests.support.processes import children
 
+QUICK = 7.0
+"""Seconds for a stop; half a second on a quiet machine, and far less than the grace of what is waited for."""
 linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
 
 
@@ -40,6 +43,33 @@ def test_stop_is_told_to_idle_clients(config: Path) -> None:
         assert site.process.wait(30) == 0
         with socket.socket(fileno=os.dup(connection.fileno())) as raw:
             assert b"C57P01\0" in raw.recv(1000)
+
+
+def test_stop_does_not_wait_for_idle_encrypted_clients(config: Path) -> None:
+    """Who is idle does not answer the end of TLS either, and is told all the same."""
+    for name in ("localhost.crt", "localhost.key"):
+        shutil.copy(Path(__file__).parent.parent / "wire" / name, config.parent)
+    write(config, "port: 0}", "port: 0, tls: {certificate: localhost.crt, key: localhost.key}}")
+    with serving(config) as site, ExitStack() as opened:
+        dsn = site.dsn.replace("sslmode=disable", "sslmode=require")
+        clients = [opened.enter_context(psycopg.connect(dsn, autocommit=True)) for _ in range(10)]
+        clients[0].execute("SELECT 1")
+        signal_to(site, signal.SIGTERM)
+        assert site.process is not None
+        assert site.process.wait(QUICK) == 0
+        for client in clients:
+            with pytest.raises(psycopg.errors.AdminShutdown):
+                client.execute("SELECT 1")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stop_right_after_the_start_is_clean(config: Path, number: signal.Signals) -> None:
+    """Whoever stops it as soon as it says that it serves gets an exit code of 0, each time."""
+    for _ in range(3):
+        with serving(config) as site:
+            signal_to(site, number)
+            assert site.process is not None
+            assert site.process.wait(30) == 0
 
 
 def test_kill_loses_nothing_that_was_paid(config: Path) -> None:

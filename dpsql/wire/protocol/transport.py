@@ -136,7 +136,11 @@ class Pipe(Comer):
             raise ConnectionResetError
 
     def close(self) -> None:
-        """Send what is written and hang up; at once after a while, if it is not taken."""
+        """Read nothing more, send what is written and hang up; at once after a while, if it is not taken."""
+        # With TLS the connection is lost only when the client says good-bye, which an idle one does not.
+        self._ended = True
+        self._pieces.clear()
+        self._wake()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
             self._last = asyncio.get_running_loop().call_later(_LAST_WORDS, self.abort)
