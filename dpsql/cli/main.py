@@ -20,6 +20,7 @@ from dpsql.cli.commands import (
     unlock,
     user,
 )
+from dpsql.cli.support.logs import log_to_standard_error
 from dpsql.cli.support.planned import planned
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ def main(
     _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Run one of the commands below."""
+    log_to_standard_error()
 
 
 for _command in (

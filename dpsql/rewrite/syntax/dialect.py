@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
@@ -55,6 +56,10 @@ class Client(Postgres):
             super().reset()
             self._taken = 0
 
+        def _warn_unsupported(self) -> None:
+            """Give up: the parser would keep the text as it is, and repeat it in the log."""
+            raise ParseError("not understood")
+
         def _advance(self, times: int = 1) -> None:
             """Take a step; nested types and arrays would take twice as many for each level, since all is tried twice."""
             self._taken += 1
@@ -89,4 +94,11 @@ def with_marked_parameters(text: str) -> str:
 
 def render(node: exp.Expr) -> str:
     """Return `node` as PostgreSQL text, function names as they were written."""
-    return _CLIENT.generate(node, copy=False, normalize_functions=False, comments=False)
+    try:
+        return _CLIENT.generate(
+            node, copy=False, normalize_functions=False, comments=False, unsupported_level=ErrorLevel.RAISE
+        )
+    except UnsupportedError:
+        raise Unsupported(
+            "this statement can't be written again as PostgreSQL reads it", because="not-written"
+        ) from None
