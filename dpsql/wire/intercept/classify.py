@@ -87,6 +87,15 @@ def _execute(text: str, reader: Reader) -> ExecuteNamed | None:
     return None if name is None else ExecuteNamed(text, name, text[start:end].strip())
 
 
+def tag(text: str) -> bytes | None:
+    """Return what a client is to be told that it ran, where an answer to it runs as something else.
+
+    Raises:
+        DpsqlError: PostgreSQL would not read it.
+    """
+    return b"EXPLAIN" if kind(_begun(text)) == "EXPLAIN" else None
+
+
 def is_restoring(text: str) -> bool:
     """Return whether a text changes settings or ends a transaction, and does nothing else."""
     try:

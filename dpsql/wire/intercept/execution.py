@@ -39,24 +39,26 @@ class Runner:
     def __init__(self, backend: Backend, asking: Asking, write: Callable[[bytes], None]) -> None:
         self._backend = backend
         self._asking = asking
-        self._write = write
+        self.write = write
         self.working: Cancellation | None = None
         """What interrupts the statement that is being answered; None when there is none."""
 
-    async def install(self, run: Run, codec: str) -> bool:
-        """Bind the answer to `run.portal`; False when the client was told an error and the shadow skips."""
+    async def install(self, run: Run, codec: str) -> bytes | None:
+        """Bind the answer to `run.portal`; return the statement's row description, b"" if it has no rows.
+
+        None when the client was told an error and the shadow skips.
+        """
         cancellation = self.working = Cancellation()
         try:
-            if not await self._install(run, codec, cancellation):
-                return False
+            described = await self._install(run, codec, cancellation)
         finally:
             self.working = None
-        if cancellation.requested:  # between two things that the shadow did
+        if described is not None and cancellation.requested:  # between two things that the shadow did
             refuse(self._backend, QueryCanceled())
-            return False
-        return True
+            return None
+        return described
 
-    async def _install(self, run: Run, codec: str, cancellation: Cancellation) -> bool:
+    async def _install(self, run: Run, codec: str, cancellation: Cancellation) -> bytes | None:
         asked: Asked | None = None
         try:
             values, count = messages.bind_parameters(run.rest)
@@ -66,19 +68,19 @@ class Runner:
             answer = await self._asking.answer(self._backend, asked, codec, cancellation)
         except ShadowRefusedError as refused:
             self.tell(_placed(refused, asked, run.offset))
-            return False
+            return None
         except DpsqlError as failed:
             self.refuse(failed, run.offset)
-            return False
+            return None
         try:
             await self._asking.install(self._backend, answer, asked, run.rest, run.portal, codec)
         except ShadowRefusedError as refused:
             self.tell(_of_answer(refused))
-            return False
+            return None
         except InternalError as failed:
             refuse(self._backend, failed)
-            return False
-        return True
+            return None
+        return answer.described
 
     async def arguments(self, named: ExecuteNamed, codec: str, offset: int) -> tuple[str | None, ...] | None:
         """Evaluate the arguments of an EXECUTE; None when the client was told an error and the shadow skips."""
@@ -91,7 +93,7 @@ class Runner:
 
     def tell(self, body: bytes) -> None:
         """Tell the client an error of the shadow's."""
-        self._write(messages.message(b"E", body))
+        self.write(messages.message(b"E", body))
 
     def refuse(self, failed: DpsqlError, offset: int | None) -> None:
         """Tell the client an error of ours, about a statement that begins at `offset` of what it sent."""

@@ -61,6 +61,8 @@ class Answer:
 
     text: str
     columns: tuple[Field, ...]
+    described: bytes
+    """The same as the shadow sent it; b"" if the client's statement has no rows."""
 
 
 class Asking:
@@ -106,7 +108,8 @@ class Asking:
                 because="answer-not-in-encoding",
                 hint="SET client_encoding = 'UTF8'",
             )
-        return Answer(text, spelled[0])
+        kind, body = next((k, b) for k, b in replies if k in (b"T", b"n"))
+        return Answer(text, spelled[0], body if kind == b"T" else b"")
 
     async def install(
         self, backend: Backend, answer: Answer, asked: Asked, rest: bytes, portal: bytes, codec: str

@@ -35,6 +35,8 @@ class Names:
     def __init__(self) -> None:
         self.statements: dict[bytes, Prepared] = {}
         self.portals: dict[bytes, Portal] = {}
+        self.tags: dict[bytes, bytes] = {}
+        """What portals with an answer are called when they end, where the shadow says something else."""
         self._maybe_statements: set[bytes] = set()
         self._maybe_portals: set[bytes] = set()
 
@@ -64,6 +66,7 @@ class Names:
 
     def bound(self, portal: bytes, statement: bytes, rest: bytes) -> None:
         """Note that the shadow has bound what is now called `portal`."""
+        self.tags.pop(portal, None)
         prepared = self.statements.get(statement)
         if prepared is None:
             self.portals.pop(portal, None)
@@ -76,11 +79,13 @@ class Names:
             self.statements.pop(name, None)
         else:
             self.portals.pop(name, None)
+            self.tags.pop(name, None)
 
     def ready(self, in_transaction: bool, *, settled: bool) -> None:
         """Note a ReadyForQuery: portals end with their transaction, and what is settled needs no guess."""
         if not in_transaction:
             self.portals.clear()
+            self.tags.clear()
         if settled:
             self._maybe_statements = set(self.statements)
             self._maybe_portals = set(self.portals)

@@ -9,7 +9,7 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, ProtocolError, SyntaxFailed, Unsupported
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private
+from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, tag
 from dpsql.wire.intercept.context import Desk, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Portal, Prepared
@@ -142,7 +142,7 @@ class Session:
     async def _execute(self, frame: Frame) -> None:
         name, _ = messages.strings(frame.body, 1)
         if not self._names.may_be_portal(name):
-            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            self._again(frame, name)
             return
         await self._backend.settle()
         replies = self._backend.replies
@@ -154,7 +154,7 @@ class Session:
         # Only the first execution is ours: afterwards the portal holds the answer, or what needed none.
         portal = self._names.portals.pop(name, None)
         if portal is None:
-            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            self._again(frame, name)
             return
         try:
             codec = await self._desk.codec()
@@ -191,5 +191,13 @@ class Session:
         await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None), codec)
 
     async def _answer(self, frame: Frame, run: Run, codec: str) -> None:
-        if await self._desk.runner.install(run, codec):
-            self._backend.send(frame.raw, Owed(Kind.EXECUTE, error=unplaced))
+        if await self._desk.runner.install(run, codec) is None:
+            return
+        said = tag(run.prepared.text)
+        if said is not None:
+            self._names.tags[run.portal] = said
+        self._backend.send(frame.raw, Owed(Kind.EXECUTE, error=unplaced, tag=said))
+
+    def _again(self, frame: Frame, portal: bytes) -> None:
+        """Execute what needs no answer, or has it already."""
+        self._backend.send(frame.raw, Owed(Kind.EXECUTE, tag=self._names.tags.get(portal)))

@@ -15,7 +15,7 @@ from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.wire.backend.backend import ShadowRefusedError
-from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, read
+from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, read, tag
 from dpsql.wire.intercept.context import Desk, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Prepared
@@ -173,9 +173,13 @@ def _bind(desk: Desk, part: Part, codec: str) -> None:
 
 
 async def _answer(desk: Desk, asked: Run, codec: str) -> None:
-    if await desk.runner.install(asked, codec):
-        desk.backend.send(messages.describe(b"P", b""), Owed(Kind.DESCRIBE, hide=b"n"))
-        desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, error=unplaced))
+    described = await desk.runner.install(asked, codec)
+    if described is None:
+        return
+    if described:
+        # The statement's own: the answer's columns come from no table.
+        desk.runner.write(messages.message(b"T", described))
+    desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text)))
 
 
 async def _execute_named(desk: Desk, part: Part, execute: ExecuteNamed, codec: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from dpsql.wire.protocol.messages import HEADER, error_fields, join_error_fields, message
+from dpsql.wire.protocol.messages import HEADER, error_fields, join_error_fields, message, text
 
 Message = tuple[bytes, bytes]
 """A reply's kind and body."""
@@ -56,6 +56,8 @@ class Owed:
     """The kinds of reply that the client did not ask for; errors are never hidden."""
     error: Callable[[bytes], bytes] | None = None
     """What makes the body of an error into the one that the client gets."""
+    tag: bytes | None = None
+    """What the client is told instead of the command's own tag."""
     confirmed: Callable[[], None] | None = None
     """Called when the shadow has done what was asked."""
 
@@ -176,6 +178,8 @@ class Replies:
             return message(b"E", _presentable(raw[HEADER:], owed))
         if owed is not None and kind in owed.hide:
             return b""
+        if owed is not None and owed.tag is not None and kind == b"C":
+            return message(b"C", text(owed.tag))
         return raw
 
     def _failed(self, owed: Owed | None) -> None:
