@@ -37,13 +37,17 @@ attack: $(VENV)/ok
 test-all: $(VENV)/ok
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
 
-# The pages in Debian's Chromium, which only root can install; others need one that is there.
+# The pages in Debian's Chromium, which only root can install; others need one that is there. axe-core judges if all can use them.
+BROWSER = $(VENV)/browser
 test-browser: $(VENV)/ok
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } || \
 	  { echo 'chromium is needed: apt-get install chromium' >&2; exit 1; }
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	  --no-install-recommends nodejs npm; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
+	mkdir -p $(BROWSER) && cd $(BROWSER) && npm install --silent --no-audit --no-fund axe-core@4
 	$(PIP) -e '.[dev,plots,browser]'
-	$(PY) -m pytest -m browser tests/browser
+	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PY) -m pytest -m browser tests/browser
 
 # Clients that pip can't install: JDBC, ODBC and Node's. What is missing is installed, which only root can.
 CLIENTS = $(VENV)/clients

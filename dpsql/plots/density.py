@@ -1,10 +1,10 @@
 """A density curve from noisy bucket counts: post-processing, so it costs nothing and reveals nothing more.
 
 Negative counts weigh nothing in the curve. The kernel is Gaussian and reflected at the declared edges, so no mass is
-lost; its width follows from the noisy counts themselves (Silverman's rule, 1.06·σ·n^(−1/5)).
+lost. Its width is a share of the declared range and follows from nothing else: were it computed from the counts, two lines
+would differ by their smoothing as well as by their noise, and one could not tell which is which.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,28 +27,36 @@ class Density:
     band: tuple[float, ...] | None = None
 
 
+SMOOTHING = 0.02
+"""The usual width of the kernel, as a share of the range: two of a hundred buckets."""
+
+
 def density(
     counts: Iterable[float],
     low: float,
     high: float,
     *,
-    bandwidth: float | None = None,
+    smoothing: float = SMOOTHING,
     margins: Sequence[float] | None = None,
 ) -> Density:
-    """Return the density of equal buckets over [low, high].
+    """Return the density of equal buckets over [low, high]; without `smoothing` (0) the buckets stand as they are.
 
-    The band treats the buckets' errors as independent: it is the root of the sum of their squared shares.
+    The kernel is at least half a bucket wide, so that few buckets make a curve. The band treats the buckets' errors as
+    independent: it is the root of the sum of their squared shares.
 
     Raises:
-        ValueError: no buckets, or an empty range.
+        ValueError: no buckets, an empty range, or a negative width.
     """
     noisy = np.array(list(counts), dtype=np.float64)
-    if not len(noisy) or not low < high:
-        raise ValueError("a density needs at least one bucket and a range")
-    width = bandwidth or silverman(noisy, low, high)
+    if not len(noisy) or not low < high or smoothing < 0:
+        raise ValueError("a density needs at least one bucket, a range and a width that is not negative")
+    bucket = (high - low) / len(noisy)
+    width = max(smoothing * (high - low), bucket / 2) if smoothing else 0.0
     weights = np.maximum(noisy, 0.0)
     x = np.linspace(low, high, POINTS)
-    kernel = _kernel(x, _centres(len(weights), low, high), low, high, width)
+    kernel = (
+        _kernel(x, _centres(len(weights), low, high), low, high, width) if width else _steps(x, low, bucket, len(noisy))
+    )
     total = weights.sum() or 1.0
     band = None if margins is None else np.sqrt(kernel**2 @ np.square(np.asarray(margins))) / total
     return Density(
@@ -57,25 +65,6 @@ def density(
         width,
         None if band is None else tuple(band.tolist()),
     )
-
-
-def silverman(counts: Iterable[float], low: float, high: float) -> float:
-    """Return the bandwidth that the counts suggest; at least half a bucket, so that one full bucket is a curve.
-
-    n and σ are computed with the negative counts, whose noise then cancels; where too much noise leaves no variance,
-    without them.
-    """
-    noisy = np.array(list(counts), dtype=np.float64)
-    least = (high - low) / len(noisy) / 2
-    for weights in (noisy, np.maximum(noisy, 0.0)):
-        total = float(weights.sum())
-        if total < 1:
-            continue
-        place = _centres(len(weights), low, high)
-        variance = float(weights @ (place - weights @ place / total) ** 2) / total
-        if variance > 0:
-            return max(1.06 * math.sqrt(variance) * math.pow(total, -0.2), least)
-    return least
 
 
 def distance(one: Density, other: Density) -> float:
@@ -93,3 +82,9 @@ def _kernel(x: Floats, centres: Floats, low: float, high: float, width: float) -
     images = np.stack([centres, 2 * low - centres, 2 * high - centres])
     scaled = (x[:, None, None] - images[None]) / width
     return np.asarray(np.exp(-0.5 * scaled**2).sum(axis=1) / (width * np.sqrt(2 * np.pi)))
+
+
+def _steps(x: Floats, low: float, bucket: float, buckets: int) -> Floats:
+    """Return for each point (row) which bucket (column) it lies in."""
+    place = np.minimum(((x - low) / bucket).astype(np.int64), buckets - 1)
+    return np.asarray(np.eye(buckets)[place] / bucket)

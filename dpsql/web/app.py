@@ -25,6 +25,8 @@ from dpsql.web.site import Gone, Refused, Site
 Open = Callable[[Request, Rooms], Awaitable[Response]]
 Closed = Callable[[Request, Rooms, Visitor], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+_NOT_FOUND = 404
 
 
 def make_app(site: Site) -> tuple[ASGIApp, Rooms]:
@@ -42,7 +44,7 @@ def make_app(site: Site) -> tuple[ASGIApp, Rooms]:
     app = Starlette(
         routes=_routes(rooms),
         middleware=[cookie],
-        exception_handlers={HTTPException: _unhappy, ClientDisconnect: _unheard, 500: _broken},
+        exception_handlers={HTTPException: _unhappy(rooms), ClientDisconnect: _unheard, 500: _broken(rooms)},
     )
     # Around everything, also around what Starlette answers when an endpoint breaks.
     return SafeHeaders(app, secure=site.secure), rooms
@@ -133,9 +135,21 @@ def _error(status: int, message: str, hint: str | None = None, field: str | None
     return JSONResponse({"error": message, "hint": hint, "field": field}, status)
 
 
-async def _unhappy(_: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return _error(status, error.detail if isinstance(error, HTTPException) else "")
+def _unhappy(rooms: Rooms) -> Handler:
+    """Tell what is wrong with a request: a page to who follows an address, JSON to a page's script."""
+
+    async def handler(request: Request, error: Exception) -> Response:
+        status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+        if not _wants_page(request):
+            return _error(status, detail)
+        if status != _NOT_FOUND:
+            return rooms.page(
+                request, "error.html", status=status, title="That did not work", text=f"{detail.capitalize()}."
+            )
+        text = f"There is no page at {request.url.path}. There are Explore, Choose and Budget."
+        return rooms.page(request, "error.html", status=status, title="There is no such page", text=text)
+
+    return handler
 
 
 async def _unheard(_: Request, __: Exception) -> Response:
@@ -143,6 +157,18 @@ async def _unheard(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-async def _broken(_: Request, __: Exception) -> Response:
+def _broken(rooms: Rooms) -> Handler:
     """Say nothing about the cause, which stands in the operator's log."""
-    return _error(500, "something went wrong")
+
+    async def handler(request: Request, _: Exception) -> Response:
+        if not _wants_page(request):
+            return _error(500, "something went wrong")
+        text = "The cause is in the server's log; its operator can look it up."
+        return rooms.page(request, "error.html", status=500, title="Something went wrong", text=text)
+
+    return handler
+
+
+def _wants_page(request: Request) -> bool:
+    """Return whether a person looks at the answer: browsers say so when they follow an address, scripts do not."""
+    return "text/html" in request.headers.get("accept", "")

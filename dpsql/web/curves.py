@@ -1,33 +1,43 @@
 """Curves as a browser gets them, and the numbers beside them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpsql.plots.density import density
+from dpsql.epsilon.belief import belief_after
+from dpsql.plots.density import SMOOTHING, Density, density
 
 _DIGITS = 5
 Json = dict[str, object]
 
 
-def curve(counts: Iterable[float], low: float, high: float) -> Json:
-    """Return the density of equal buckets."""
-    drawn = density(counts, low, high)
-    return {"x": short(drawn.x), "y": short(drawn.y)}
+SMOOTHINGS = {"none": 0.0, "light": SMOOTHING, "strong": 0.05}
+"""The widths of the kernel that a visitor may choose, as shares of the range; both lines of a picture have the same."""
+
+
+def curves(counts: Sequence[float], low: float, high: float) -> Mapping[str, Density]:
+    """Return the density of equal buckets, by smoothing: changing that draws no noise again."""
+    return {name: density(counts, low, high, smoothing=width) for name, width in SMOOTHINGS.items()}
+
+
+def drawn(lines: Mapping[str, Density]) -> Json:
+    """Return curves as a browser gets them; they have steps where nothing was smoothed."""
+    return {name: {"x": short(line.x), "y": short(line.y), "step": not line.bandwidth} for name, line in lines.items()}
 
 
 def facts(contribution: int, epsilon: Fraction) -> Json:
-    """Return what is known before any noise is drawn: its scale, the typical error of a bucket, a guess's limit.
+    """Return what is known before any noise is drawn: its scale, the typical error of a bucket, the limits of guesses.
 
     The mean of |z| for P(z) ∝ exp(−|z|/s) on the integers is 1/sinh(1/s).
     """
-    scale = contribution / float(epsilon)
+    scale, belief = contribution / float(epsilon), belief_after(epsilon, 2)
     return {
         "epsilon": float(epsilon),
         "sensitivity": contribution,
         "scale": scale,
         "typical": 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0,
-        "guess": 1 / (1 + math.exp(-float(epsilon))),
+        "guess": belief.membership,
+        "valued": belief.value,
     }
 
 

@@ -13,7 +13,7 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Privacy
 from dpsql.web.ask import Bounded, bounded_columns
-from dpsql.web.curves import Json, curve, facts
+from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, facts
 from dpsql.web.inputs import number, one_of
 from dpsql.web.rooms import Rooms
 from dpsql.web.samples import LEAST, MOST, UNITS, noisy_sample
@@ -33,6 +33,7 @@ async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
         visitor,
         samples=samples().values(),
         units=UNITS.values(),
+        smoothings=SMOOTHINGS,
         columns=columns,
         protects=role.protects,
         cap=min(role.per_query.epsilon, MOST),
@@ -48,7 +49,8 @@ async def price(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
     """Return what asking about a real column would cost; nothing is asked."""
     column, epsilon = await _chosen(request, rooms, visitor)
     left = await asyncio.to_thread(_left, rooms.site, visitor)
-    return JSONResponse({"left": show(left.epsilon), **_facts(column, epsilon, rooms.site, visitor)})
+    enough = epsilon <= left.epsilon
+    return JSONResponse({"left": show(left.epsilon), "enough": enough, **_facts(column, epsilon, rooms.site, visitor)})
 
 
 async def ask(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
@@ -60,7 +62,7 @@ async def ask(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
     left = await asyncio.to_thread(_left, rooms.site, visitor)
     return JSONResponse(
         {
-            "private": curve(column.counts(rows), float(column.low), float(column.high)),
+            "private": drawn(curves(column.counts(rows), float(column.low), float(column.high))),
             "charged": show(left_of(after, before).epsilon),
             "left": show(left.epsilon),
             **_facts(column, epsilon, rooms.site, visitor),

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.plots.density import density, distance
+from dpsql.plots.density import distance
 from dpsql.plots.samples import samples
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.web.curves import Json, curve, facts, short
+from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, facts
 from dpsql.web.inputs import number, one_of
 
 LEAST, MOST = Fraction(1, 100), Fraction(10)
@@ -21,6 +21,11 @@ class Unit:
 
     name: str
     rows: int
+
+    @property
+    def plain(self) -> str:
+        """Return what it is called where the rows are nobody's trips."""
+        return "1 row" if self.rows == 1 else f"{self.rows} rows"
 
 
 UNITS = {unit.name: unit for unit in (Unit("row", 1), Unit("passenger", 5), Unit("driver", 40))}
@@ -37,14 +42,14 @@ def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:
     epsilon = number(given, "epsilon", LEAST, MOST)
     noise = discrete_laplace(entropy, unit.rows / epsilon, len(sample.counts))
     noisy = [count + z for count, z in zip(sample.counts, noise, strict=True)]
-    raw, private = (density(counts, sample.low, sample.high) for counts in (sample.counts, noisy))
+    raw, private = (curves(counts, sample.low, sample.high) for counts in (sample.counts, noisy))
     return {
         "title": sample.title,
         "axis": sample.unit,
         "low": sample.low,
         "high": sample.high,
-        "raw": curve(sample.counts, sample.low, sample.high),
-        "private": {"x": short(private.x), "y": short(private.y)},
-        "distance": distance(raw, private),
+        "raw": drawn(raw),
+        "private": drawn(private),
+        "distance": {name: distance(raw[name], private[name]) for name in SMOOTHINGS},
         **facts(unit.rows, epsilon),
     }

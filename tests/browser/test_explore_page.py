@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 Visit = Callable[..., Page]
 NUMBERS = ("scale", "typical", "spent", "guess")
@@ -50,6 +50,71 @@ def test_refresh_changes_only_the_noise(visit: Visit) -> None:
     assert (_line(page, "raw"), _numbers(page)) == (raw, numbers)
 
 
+def test_smoothing_changes_both_lines_and_draws_no_noise(visit: Visit) -> None:
+    """Going to another smoothing and back gives the same lines: the noise stayed; the smoothing is named."""
+    page = visit("ana")
+    raw, private = _line(page, "raw"), _line(page, "private")
+    for name in ("none", "strong"):
+        page.locator("#smoothing").select_option(name)
+        assert _line(page, "raw") != raw
+        assert _line(page, "private") != private
+    page.locator("#smoothing").select_option("light")
+    assert (_line(page, "raw"), _line(page, "private")) == (raw, private)
+    assert "light: 2 % of the range" in page.locator("#smoothing").inner_text()
+
+
+def test_explore_opens_with_nobodys_trips(visit: Visit) -> None:
+    """A hospital sees a normal distribution and rows; passengers and drivers come with the taxis only."""
+    page = visit("ana")
+    assert page.locator("#choice").input_value() == "normal"
+    assert page.locator("#segments").inner_text().split("\n") == ["1 row", "5 rows", "40 rows"]
+    _does(page, lambda: page.locator("#choice").select_option("tip"))
+    assert page.locator("#segments").inner_text().split("\n") == ["row", "passenger", "driver"]
+
+
+def test_nothing_stands_beside_an_error(visit: Visit, complaints: list[str]) -> None:
+    """Numbers and lines go away until the field makes sense."""
+    page = visit("ana")
+    page.locator("#epsilon").fill("99")
+    expect(page.locator("#controls-error")).to_contain_text("epsilon must be a number from 0.01 to 10")
+    assert _numbers(page) == ["–"] * 4
+    assert page.locator("#chart path[data-name]").count() == 0
+    page.locator("#epsilon").fill("1")
+    expect(page.locator("#controls-error")).to_be_hidden()
+    expect(page.locator("#scale")).to_have_text("1")
+    complaints.clear()
+
+
+def test_nothing_is_offered_that_cannot_be_paid(visit: Visit) -> None:
+    """The price is more than what is left: the page says so, and does not say "Ask, for ε = …"."""
+    page = visit("tess")
+    page.route("**/explore/price?*", lambda route: route.fulfill(json=_poor(route.fetch().json())))
+    _does(page, lambda: page.locator("#choice").select_option("rides.seats"))
+    expect(page.locator("#before")).to_contain_text("ε = 0.2 is more than what role third_party has left, 0.05")
+    expect(page.locator("#refresh")).to_have_text("Ask again, if it was answered before")
+
+
+def _poor(answer: dict[str, object]) -> dict[str, object]:
+    return {**answer, "left": "0.05", "enough": False}
+
+
+def test_asking_shows_that_it_is_at_work(visit: Visit) -> None:
+    """Until the answer is there the button is disabled and turns, and a line says what is done."""
+    page = visit("olga")
+    _does(page, lambda: page.locator("#choice").select_option("rides.fare"))
+    waiting = []
+
+    def slow(route: Route) -> None:
+        waiting.append((page.locator("#after").inner_text(), page.locator("#refresh").get_attribute("class")))
+        route.continue_()
+
+    page.route("**/explore/ask", slow)
+    page.get_by_role("button", name="Ask, for").click()
+    expect(page.locator("#after")).to_contain_text("left")
+    assert waiting == [("Asking: the records are being counted …", "main busy")]
+    expect(page.locator("#refresh")).to_be_enabled()
+
+
 def test_distance_falls_with_epsilon(visit: Visit) -> None:
     """A hundredfold ε brings the lines together, by far more than one draw varies."""
     page = visit("ana")
@@ -64,6 +129,7 @@ def test_distance_falls_with_epsilon(visit: Visit) -> None:
 def test_the_privacy_unit_changes_the_sensitivity(visit: Visit) -> None:
     """One driver has more rows than one passenger, so there is more noise."""
     page = visit("ana")
+    _does(page, lambda: page.locator("#choice").select_option("fare"))
     for unit, rows in (("driver", "40"), ("passenger", "5"), ("row", "1")):
         _does(page, lambda unit=unit: page.get_by_text(unit, exact=True).click())  # type: ignore[misc]  # the loop's own
         expect(page.locator("#scale")).to_have_text(rows)

@@ -1,7 +1,9 @@
 """The page Budget, and the content security policy, in a browser."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.fix_pages import Running
@@ -20,6 +22,58 @@ def test_another_roles_data_never_appears(visit: Visit) -> None:
     expect(olga.locator("#legend")).to_contain_text("analyst")
     assert "analyst" not in tess.content()
     assert "seats" not in tess.content()
+
+
+def test_unknown_addresses_are_pages(visit: Visit, complaints: list[str]) -> None:
+    """With a way back."""
+    page = visit("ana", "budget")
+    page.goto("/budgets")
+    expect(page.locator("h1")).to_have_text("There is no such page")
+    page.get_by_role("link", name="To the first page").click()
+    page.wait_for_url("**/explore")
+    assert all("404" in complaint for complaint in complaints)
+    complaints.clear()
+
+
+def test_budgets_are_told_as_risk(visit: Visit) -> None:
+    """Spent and all of it, beside what the usual promises allow."""
+    card = visit("tess", "budget").locator("article[data-name=third_party]")
+    expect(card).to_contain_text("a member's value")
+    expect(card.locator("dd.bad")).to_contain_text("more than the ε ≤ 1.0986 of the usual promises")
+
+
+def test_charges_stay_in_their_card_when_clocks_differ(visit: Visit) -> None:
+    """A browser whose clock is a day behind draws no line beyond the chart."""
+    ana = visit("ana")
+    ana.locator("#choice").select_option("rides.seats")
+    ana.get_by_role("button", name="Ask, for").click()
+    expect(ana.locator("#after")).to_contain_text("left")
+    ana.clock.set_fixed_time(datetime.now(UTC) - timedelta(days=1))
+    ana.goto("/budget")
+    ana.wait_for_selector("body[data-done]")
+    box, line = ana.locator("#charges").bounding_box(), ana.locator("#charges path[data-name]").bounding_box()
+    assert box is not None
+    assert line is not None
+    assert line["width"] > 0
+    assert box["x"] <= line["x"]
+    assert line["x"] + line["width"] <= box["x"] + box["width"]
+
+
+@pytest.mark.parametrize("path", ["explore", "choose", "budget"])
+def test_levels_and_labels_stay_on_one_line_at_360_px(visit: Visit, path: str) -> None:
+    """The name of a noise level, of a statistic or of a page is never broken."""
+    page = visit("olga", path, viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
+    broken = page.evaluate(
+        """() => [...document.querySelectorAll("nav a, .segments span, #statistics th label")].filter((e) => {
+             const range = document.createRange();
+             const text = [...e.childNodes].find((node) => node.nodeType === 3 && node.textContent.trim());
+             if (!text) return false;
+             range.selectNodeContents(text);
+             const lines = [...range.getClientRects()].filter((box) => box.width > 1).map((box) => Math.round(box.top));
+             return new Set(lines).size > 1;
+           }).map((e) => e.textContent)"""
+    )
+    assert broken == []
 
 
 def test_inline_scripts_do_not_run(visit: Visit, complaints: list[str]) -> None:

@@ -48,7 +48,7 @@ def test_distance_falls_with_epsilon(visit: Visit) -> None:
     """From about 1 at ε = 0.01 to about 0.0025 at 10; each step is far beyond the spread of one draw."""
     browser = visit("ana")
     found = [
-        browser.get("/explore/sample", sample="fare", unit="row", epsilon=epsilon).json()["distance"]
+        browser.get("/explore/sample", sample="fare", unit="row", epsilon=epsilon).json()["distance"]["light"]
         for epsilon in ("0.01", "0.1", "1", "10")
     ]
     assert found == sorted(found, reverse=True)
@@ -74,6 +74,32 @@ def test_samples_refuse_what_makes_no_sense(visit: Visit, wrong: dict[str, str])
     reply = visit("ana").get("/explore/sample", **{"sample": "fare", "unit": "row", "epsilon": "1", **wrong})
     assert reply.status_code == 400
     assert next(iter(wrong)) in reply.json()["error"]
+
+
+def test_both_lines_have_the_smoothing_that_is_named(visit: Visit) -> None:
+    """None, 2 and 5 per cent of the range; changing it draws no noise again, because all are there at once."""
+    answer = visit("ana").get("/explore/sample", sample="tip", unit="row", epsilon="0.3").json()
+    for name in ("none", "light", "strong"):
+        assert answer["raw"][name]["x"] == answer["private"][name]["x"]
+        assert answer["raw"][name]["step"] is answer["private"][name]["step"] is (name == "none")
+    assert answer["distance"]["none"] > answer["distance"]["light"] > answer["distance"]["strong"]
+    assert max(answer["private"]["light"]["y"]) < 1.5 * max(answer["raw"]["light"]["y"])
+
+
+def test_the_page_opens_with_nobodys_trips(visit: Visit) -> None:
+    """A hospital begins with a textbook's distribution, and with rows, not with taxis and passengers."""
+    text = visit("ana").get("/explore").text
+    assert '<option value="normal" selected>' in text
+    assert text.count(" selected>") == 2
+    assert ">40 rows</span>" in text
+
+
+def test_a_price_beyond_what_is_left_is_told(visit: Visit, server: Server) -> None:
+    """ε = 0.5 with 0.3 left."""
+    server.charge("ana", "SELECT 1", "9.7")
+    browser = visit("ana")
+    answers = [browser.get("/explore/price", column="rides.fare", epsilon=e).json() for e in ("0.5", "0.3")]
+    assert [(answer["left"], answer["enough"]) for answer in answers] == [("0.3", False), ("0.3", True)]
 
 
 def test_a_price_costs_nothing(visit: Visit, server: Server) -> None:

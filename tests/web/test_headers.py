@@ -96,3 +96,26 @@ def test_files_name_no_other_place(file: Path) -> None:
     assert "http" not in text
     assert "url(" not in text
     assert "eval(" not in text
+
+
+@pytest.mark.parametrize("user", [None, "ana"])
+def test_unknown_addresses_are_pages_to_people(visit: Visit, user: str | None) -> None:
+    """And JSON to scripts; the address is text."""
+    browser = visit(user)
+    browser.client.headers["accept"] = "text/html,application/xhtml+xml"
+    reply = browser.get("/nothing/<b>here</b>")
+    assert reply.status_code == 404
+    assert "There is no such page" in reply.text
+    assert "<b>here" not in reply.text
+    browser.client.headers["accept"] = "*/*"
+    assert browser.get("/nothing").json()["error"] == "Not Found"
+
+
+def test_a_form_that_is_too_old_is_a_page(visit: Visit) -> None:
+    """With the reason."""
+    browser = visit("ana")
+    browser.client.headers["accept"] = "text/html"
+    browser.token = ""
+    reply = browser.post("/logout")
+    assert reply.status_code == 403
+    assert "This form is too old; load the page again." in reply.text

@@ -8,7 +8,7 @@ import httpx2 as httpx
 import psycopg
 import pytest
 
-from dpsql.web.curves import curve
+from dpsql.web.curves import curves, drawn
 from tests.support.fix_pages import FARES, USERS, Running
 from tests.web.browsing import Browser
 
@@ -36,11 +36,11 @@ def log_in(running: Running, open_browser: Callable[[], Browser]) -> Callable[[s
     return log_in
 
 
-def _exact_curve() -> object:
+def _exact_curves() -> object:
     counts = [0] * 100
     for fare, times in FARES.items():
         counts[int(fare)] += times
-    return curve(counts, 0.0, 100.0)
+    return drawn(curves(counts, 0.0, 100.0))
 
 
 def test_no_exact_value_reaches_a_browser(log_in: LogIn) -> None:
@@ -53,7 +53,7 @@ def test_no_exact_value_reaches_a_browser(log_in: LogIn) -> None:
     for user in USERS:
         browser = log_in(user)
         asked = browser.post("/explore/ask", column="rides.fare", epsilon="0.01").json()
-        assert asked["private"] != _exact_curve()
+        assert asked["private"] != _exact_curves()
         browser.post("/explore/ask", column="rides.seats", epsilon="0.01")
         browser.get("/explore/price", column="rides.fare", epsilon="0.1")
         for path in _PAGES:
@@ -89,7 +89,7 @@ def test_what_another_role_asked_never_appears(running: Running, log_in: LogIn) 
 
 def test_the_private_curve_is_near_the_truth(log_in: LogIn) -> None:
     """With a scale of 2 rows of 2/1 among thousands, each peak is where the fares are."""
-    found = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["private"]
+    found = log_in("olga").post("/explore/ask", column="rides.fare", epsilon="1").json()["private"]["light"]
     near = [max(y for x, y in zip(found["x"], found["y"], strict=True) if abs(x - fare) < 2) for fare in FARES]
     far = [y for x, y in zip(found["x"], found["y"], strict=True) if all(abs(x - fare) > 12 for fare in FARES)]
     assert min(near) > 3 * max(far)

@@ -73,7 +73,10 @@ export class Chart {
     if (this.spec) this.draw({ ...this.spec, label: text, lines: [], marks: [], empty: text });
   }
 
-  left = (x) => ((x - this.spec.x.low) / (this.spec.x.high - this.spec.x.low || 1)) * this.width;
+  left = (x) => {
+    const share = (x - this.spec.x.low) / (this.spec.x.high - this.spec.x.low || 1);
+    return Math.min(Math.max(share, 0), 1) * this.width;
+  };
 
   down = (y) => {
     const share = (y - this.spec.y.low) / (this.spec.y.high - this.spec.y.low || 1);

@@ -29,6 +29,7 @@ const rule = latest(async () => {
   try {
     const answer = await ask("/choose/rule", { ...fields, noise: checked("noise")[0], statistics: checked("statistic").join() });
     complain(FORMS, null);
+    if (fields.epsilon === "") largest(answer.epsilon);
     ruled(answer);
   } catch (error) {
     complain(FORMS, error);
@@ -47,12 +48,15 @@ function unruled() {
   for (const cell of document.querySelectorAll("#statistics td")) cell.textContent = "–";
 }
 
+/** Write the ε that was reckoned with where none was given, unless somebody is about to type one. */
+function largest(epsilon) {
+  get("epsilon").placeholder = epsilon;
+  if (value("epsilon") !== "" || document.activeElement === get("epsilon")) return;
+  get("epsilon").value = epsilon;
+  places.epsilon();
+}
+
 function ruled(answer) {
-  get("epsilon").placeholder = answer.largest;
-  if (value("epsilon") === "" && document.activeElement !== get("epsilon")) {
-    get("epsilon").value = answer.epsilon;
-    places.epsilon();
-  }
   judged(answer);
   const often = answer.periods > 1;
   const period = get("period").value;
@@ -89,7 +93,7 @@ function judged(answer) {
 function milestones(answer, often, period) {
   get("milestones").tBodies[0].replaceChildren(...answer.milestones.map((row) => {
     const stay = !often ? "all of it" : row.periods === answer.periods ? `${row.periods} ${period}s: the stay` : row.periods > answer.periods ? `${row.periods}: twice the stay` : row.periods;
-    const made = cells([stay, show(row.spent, 5), percent(row.named), percent(row.guess), percent(row.valued)]);
+    const made = cells(get("milestones"), [stay, show(row.spent, 5), percent(row.named), percent(row.guess), percent(row.valued)]);
     made.className = row.kept ? "" : "bad";
     return made;
   }));
@@ -114,7 +118,7 @@ function quality(answer, often, period) {
 function standing(role) {
   const often = role.by_dataset ? "the data set’s own budget" : role.periods > 1 ? `${role.periods} renewals` : "once";
   const verdict = role.kept ? "kept" : `broken: ${words(role.broken)}`;
-  const row = cells([role.name, role.budget, `${show(role.spent, 5)} (${often})`, percent(role.named), percent(role.guess), percent(role.valued), verdict], 1);
+  const row = cells(get("roles"), [role.name, role.budget, `${show(role.spent, 5)} (${often})`, percent(role.named), percent(role.guess), percent(role.valued), verdict]);
   row.lastChild.className = role.kept ? "good" : "bad";
   return row;
 }

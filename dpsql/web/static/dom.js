@@ -22,12 +22,13 @@ export function percent(share) {
   return `${Number((100 * share).toFixed(Math.min(places, 12)))} %`;
 }
 
-/** A row of a table; the first `headings` cells name it. */
-export function cells(texts, headings = 0) {
+/** A row of a table, which its first cell names; on a phone the others stand below it with the names of their columns. */
+export function cells(table, texts) {
   const row = document.createElement("tr");
   texts.forEach((text, place) => {
-    const cell = document.createElement(place < headings ? "th" : "td");
-    if (place < headings) cell.scope = "row";
+    const cell = document.createElement(place ? "td" : "th");
+    if (place) cell.dataset.label = table.tHead.rows[0].cells[place].textContent;
+    else cell.scope = "row";
     cell.textContent = text;
     row.append(cell);
   });

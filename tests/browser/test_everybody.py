@@ -1,0 +1,86 @@
+"""Whether everybody can use the pages: axe-core's judgement, light, dark, on a phone and at 200 %."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.support.fix_pages import Running
+
+Visit = Callable[..., Page]
+AXE = Path(os.environ.get("AXE", ".venv/browser/node_modules/axe-core/axe.min.js"))
+LOOKS: Mapping[str, Mapping[str, object]] = {
+    "light": {},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True},
+    # A window of 1280 pixels at 200 % has 640 of CSS's.
+    "zoomed": {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2},
+}
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe-core finds, with the elements; its script comes in beside the page's policy, not through it."""
+    page.evaluate(f"() => {{ {AXE.read_text(encoding='utf-8')} }}")
+    found = page.evaluate("async () => (await axe.run()).violations")
+    return [f"{one['id']}: {', '.join(node['html'][:120] for node in one['nodes'])}" for one in found]
+
+
+@pytest.fixture
+def axe() -> None:
+    """Fail where axe-core is not installed: a test that is left out finds nothing."""
+    assert AXE.is_file(), "make test-browser installs axe-core"
+
+
+@pytest.mark.usefixtures("axe")
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_no_violation(visit: Visit, look: str, complaints: list[str]) -> None:
+    """On every page, with a charge to show, with an error and at an address that there is not."""
+    page = visit("olga", "explore", **LOOKS[look])
+    found = {"explore": violations(page)}
+    page.locator("#choice").select_option("rides.fare")
+    page.locator("#refresh").click()
+    page.locator("#after", has_text="left").wait_for()
+    found["asked"] = violations(page)
+    for path in ("choose", "budget"):
+        page.goto(f"/{path}")
+        page.wait_for_selector("body[data-done]")
+        found[path] = violations(page)
+    page.goto("/choose")
+    page.wait_for_selector("body[data-done]")
+    page.locator("#stay_unit").select_option("months")
+    page.locator("#period").select_option("day")
+    page.locator("#milestones tr.bad").wait_for()
+    found["renewing"] = violations(page)
+    page.locator("#rows").fill("many")
+    page.locator("#quality-error", has_text="rows must be").wait_for()
+    found["mistaken"] = violations(page)
+    page.goto("/nothing")
+    found["nothing"] = violations(page)
+    assert found == {key: [] for key in found}
+    complaints.clear()
+
+
+@pytest.mark.usefixtures("axe")
+def test_axe_finds_no_violation_at_the_log_in(visit: Visit, running: Running) -> None:
+    """Where everybody begins."""
+    page = visit("olga")
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url(f"{running.url}login")
+    assert violations(page) == []
+
+
+@pytest.mark.usefixtures("axe")
+def test_axe_would_find_one(visit: Visit) -> None:
+    """A button without a name, so that the tests above can fail."""
+    page = visit("ana")
+    page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+    assert any(found.startswith("button-name") for found in violations(page))
+
+
+@pytest.mark.parametrize("path", ["explore", "choose", "budget"])
+def test_nothing_is_scrolled_sideways_at_200_percent(visit: Visit, path: str) -> None:
+    """Nor when a stay of many periods, errors and all are shown."""
+    page = visit("olga", path, **LOOKS["zoomed"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= 640
