@@ -23,7 +23,7 @@ Beside = tuple[str, bytes]
 """A key, and the release that has to be stored under it."""
 Clock = Callable[[], datetime]
 """Returns the present time with its time zone."""
-Ready = Callable[[AbstractSet[str]], None]
+MakeReady = Callable[[AbstractSet[str]], None]
 """Makes ready to measure the items with these keys, or raises."""
 
 
@@ -47,7 +47,7 @@ class DataSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ChargeItem:
     """One measurement that a statement needs."""
 
     key: str
@@ -78,7 +78,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PaidStatement:
     """A statement that is paid for: what is stored already, and the charge for what has to be measured."""
 
     charge: Charge
@@ -114,7 +114,7 @@ class Ledger(Protocol):
         """Return what no other ledger has, nor this one for another data set."""
 
     def known(
-        self, account: Account, items: Sequence[Item], cancellation: Cancellation | None = None
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes] | Failing | None:
         """Return the releases of `items` by key, if the role has paid for each and all are stored.
 
@@ -126,10 +126,10 @@ class Ledger(Protocol):
         self,
         account: Account,
         text: str,
-        items: Sequence[Item],
-        ready: Ready = without_engine,
+        items: Sequence[ChargeItem],
+        ready: MakeReady = without_engine,
         cancellation: Cancellation | None = None,
-    ) -> AbstractContextManager[Statement]:
+    ) -> AbstractContextManager[PaidStatement]:
         """Pay for `items` (distinct keys), all or nothing, and return what is stored of them.
 
         Before anything is charged `ready` is called with the keys that have to be measured; if it raises, nothing is.

@@ -10,7 +10,7 @@ from dpsql.policy.model import Privacy
 _NOTHING = compose(())
 
 
-class Book:
+class RunningTotals:
     """What every role spent on each day, and what was measured of each unit kind."""
 
     def __init__(self) -> None:

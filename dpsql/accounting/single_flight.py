@@ -7,46 +7,46 @@ from dpsql.interrupt import wait_for
 from dpsql.question import Cancellation
 
 
-class Flights:
+class SingleFlight:
     """The measurements under way in this process, by key."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._aloft: set[str] = set()
+        self._taken: set[str] = set()
 
-    def board(self, keys: AbstractSet[str], cancellation: Cancellation | None = None) -> "Flight":
+    def acquire(self, keys: AbstractSet[str], cancellation: Cancellation | None = None) -> "HeldKeys":
         """Wait until none of `keys` is under way, then take them all.
 
         Taking all or none keeps statements that share some keys from waiting for each other in a circle, provided that
-        a thread has no more than one flight at a time.
+        a thread has no more than one `HeldKeys` at a time.
 
         Raises:
             QueryCanceled: somebody has cancelled, and none is taken.
         """
         with self._changed:
-            wait_for(self._changed, lambda: self._aloft.isdisjoint(keys), cancellation)
-            self._aloft |= keys
-        return Flight(self, set(keys))
+            wait_for(self._changed, lambda: self._taken.isdisjoint(keys), cancellation)
+            self._taken |= keys
+        return HeldKeys(self, set(keys))
 
-    def _land(self, keys: AbstractSet[str]) -> None:
+    def _release(self, keys: AbstractSet[str]) -> None:
         with self._changed:
-            self._aloft -= keys
+            self._taken -= keys
             self._changed.notify_all()
 
 
-class Flight:
+class HeldKeys:
     """The keys that one statement has taken and not yet given back."""
 
-    def __init__(self, flights: Flights, keys: set[str]) -> None:
-        self._flights = flights
+    def __init__(self, single_flight: SingleFlight, keys: set[str]) -> None:
+        self._single_flight = single_flight
         self._keys = keys
 
-    def land(self, keys: AbstractSet[str]) -> None:
+    def release(self, keys: AbstractSet[str]) -> None:
         """Give back those of `keys` that are still held, so that who waits for them goes on."""
         held = self._keys & keys
         self._keys -= held
-        self._flights._land(held)  # noqa: SLF001  (the two classes are one thing)
+        self._single_flight._release(held)  # noqa: SLF001  (the two classes are one thing)
 
-    def land_all(self) -> None:
+    def release_all(self) -> None:
         """Give back whatever is still held."""
-        self.land(set(self._keys))
+        self.release(set(self._keys))

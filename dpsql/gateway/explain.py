@@ -11,8 +11,8 @@ from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.partition_rule import FromCount
-from dpsql.privacy.measurement.plan import Plan
-from dpsql.privacy.measurement.pricing import Part
+from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Distinct, Sums
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import literal
@@ -20,7 +20,7 @@ from dpsql.shadow.splice import literal
 _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 
 
-def explain(scopes: Sequence[tuple[Plan, tuple[Part, ...]]], *, statements: bool) -> list[str]:
+def explain(scopes: Sequence[tuple[MeasurementPlan, tuple[PricedMeasurement, ...]]], *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
     parts = {part.identity: part for _, scope in scopes for part in scope}
     cost = compose(part.cost for part in parts.values())
@@ -32,7 +32,7 @@ def explain(scopes: Sequence[tuple[Plan, tuple[Part, ...]]], *, statements: bool
     return lines
 
 
-def _scope(plan: Plan, scope: Sequence[Part], *, statements: bool) -> Iterator[str]:
+def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, statements: bool) -> Iterator[str]:
     if not scope:
         yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
     for part in scope:
@@ -45,7 +45,7 @@ def _scope(plan: Plan, scope: Sequence[Part], *, statements: bool) -> Iterator[s
         yield f"     Output {line.output}: ±{line.margin:.6g} with 95 %{share}"
 
 
-def _headline(part: Part) -> str:
+def _headline(part: PricedMeasurement) -> str:
     m = part.measurement
     tables = ", ".join(source.table.name for source in m.relation.sources)
     groups = (
@@ -65,13 +65,13 @@ def _counted(m: Sums) -> str:
             return "Distinct values"
 
 
-def _details(part: Part) -> Iterator[str]:
+def _details(part: PricedMeasurement) -> Iterator[str]:
     m = part.measurement
     bound = m.bound
     how = {
-        Form.WHOLE: "one row each, by the engine's own constraint",
-        Form.MASS: "mass scaling",
-        Form.SELECTION: "selection",
+        Form.UNIQUE: "one row each, by the engine's own constraint",
+        Form.REWEIGHT: "mass scaling",
+        Form.TRUNCATE: "selection",
     }
     yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
     if isinstance(m, Buckets):
@@ -80,13 +80,13 @@ def _details(part: Part) -> Iterator[str]:
         yield f"Mostly NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
         return
     yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
-    if m.parted:
+    if m.block_conditions:
         yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
     clamped = dict.fromkeys(f.x for f in m.features if f.x is not None and f.shape in _CLAMPING)
     for x in clamped:
         yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
     if isinstance(part.rule, FromCount):
-        yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.unit:,.1f}"
+        yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
 
 
 def _interval(interval: object) -> str:

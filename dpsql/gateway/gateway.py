@@ -20,9 +20,9 @@ from dpsql.gateway.planner import Planner, StatementPlan
 from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
 from dpsql.interrupt import checked
 from dpsql.policy.model import Period, Policy, Role
-from dpsql.privacy.measurement.plan import Plan
+from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.planner import PlanningContext
-from dpsql.privacy.measurement.pricing import Part, shares, statement_epsilon
+from dpsql.privacy.measurement.pricing import PricedMeasurement, shares, statement_epsilon
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.release import Release
@@ -62,11 +62,11 @@ class Deps:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PricedPlan:
     """A planned statement: for each scope its priced plan and its parts."""
 
     plan: StatementPlan
-    scopes: tuple[tuple[Plan, tuple[Part, ...]], ...]
+    scopes: tuple[tuple[MeasurementPlan, tuple[PricedMeasurement, ...]], ...]
 
 
 class Gateway:
@@ -81,7 +81,7 @@ class Gateway:
         self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)
         self._asked: dict[Hashable, object] = {}
         self._plans: dict[Hashable, StatementPlan] = {}
-        self._ready: dict[Hashable, Ready] = {}
+        self._ready: dict[Hashable, PricedPlan] = {}
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
@@ -151,7 +151,7 @@ class Gateway:
         arguments: tuple[Argument, ...],
         settings: Settings,
         asker: Asker,
-    ) -> Ready:
+    ) -> PricedPlan:
         key = (text, described, arguments, replace(settings, epsilon=None), asker.role)
         try:
             plan = self._plans.get(key)
@@ -182,7 +182,7 @@ class Gateway:
             _keep(self._plans, key, plan)
         return plan
 
-    def _priced(self, plan: StatementPlan, key: Hashable, settings: Settings, asker: Asker) -> Ready:
+    def _priced(self, plan: StatementPlan, key: Hashable, settings: Settings, asker: Asker) -> PricedPlan:
         """Return the plan with its parts at the ε that the session asks for."""
         known = self._ready.get((key, settings.epsilon))
         if known is not None and known.plan is plan:
@@ -190,12 +190,12 @@ class Gateway:
         role, plans = self._deps.policy.roles[asker.role], [scope.plan for scope in plan.scopes]
         epsilon = _epsilon(settings, role, statement_epsilon(role, plans))
         emitter = Emitter(self._deps.engine.dialect, self._deps.declared, self._deps.engine.named)
-        ready = Ready(plan, shares(plans, epsilon, role, emitter))
+        ready = PricedPlan(plan, shares(plans, epsilon, role, emitter))
         _keep(self._ready, (key, settings.epsilon), ready)
         return ready
 
 
-def _spliced(ready: Ready, releases: Mapping[str, Release], cancellation: Cancellation, *, clamp: bool) -> str:
+def _spliced(ready: PricedPlan, releases: Mapping[str, Release], cancellation: Cancellation, *, clamp: bool) -> str:
     """Return the statement with its releases in the places of private rows."""
     tables = []
     for scope, (plan, parts) in zip(ready.plan.scopes, ready.scopes, strict=True):

@@ -17,13 +17,13 @@ from typing import Self
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import Beside, Item, Ledger, Statement
+from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
 from dpsql.engines.base import Engine, Prepared
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.interrupt import check, interruptible
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.histogram import Buckets
-from dpsql.privacy.measurement.pricing import Part
+from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.exact import Row, exact_buckets, exact_sums
@@ -46,7 +46,9 @@ class Measuring:
     timeout: float
     """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
 
-    def stored(self, wanted: Iterable[Part], asker: Asker, cancellation: Cancellation) -> Mapping[str, Release] | None:
+    def stored(
+        self, wanted: Iterable[PricedMeasurement], asker: Asker, cancellation: Cancellation
+    ) -> Mapping[str, Release] | None:
         """Return a release for every part, by identity, if all are paid for and stored; else None.
 
         Raises:
@@ -62,7 +64,7 @@ class Measuring:
         return None if known is None else {identity: Release.from_bytes(known[key]) for identity, key in keys.items()}
 
     def releases(
-        self, wanted: Iterable[Part], text: str, asker: Asker, cancellation: Cancellation
+        self, wanted: Iterable[PricedMeasurement], text: str, asker: Asker, cancellation: Cancellation
     ) -> Mapping[str, Release]:
         """Return a release for every part, by identity: stored ones, or measured and stored now that they are paid."""
         parts = {part.identity: part for part in wanted}
@@ -86,7 +88,9 @@ class Measuring:
                 kept[key] = self._measured(key, part, beside, statement, held) if stored is None else stored
         return {identity: Release.from_bytes(kept[key]) for identity, key in keys.items()}
 
-    def _measured(self, key: str, part: Part, beside: Beside | None, statement: Statement, held: "_Held") -> bytes:
+    def _measured(
+        self, key: str, part: PricedMeasurement, beside: Beside | None, statement: PaidStatement, held: "_Held"
+    ) -> bytes:
         """Measure, and store what may be shown of it, or that it failed.
 
         From the moment the engine is asked nothing may depend on data but the release. So whatever goes wrong, of which a
@@ -114,14 +118,14 @@ class Measuring:
             return release
 
     def _items(
-        self, parts: Mapping[str, Part], asker: Asker, cancellation: Cancellation
-    ) -> tuple[Mapping[str, str], Sequence[Item]]:
+        self, parts: Mapping[str, PricedMeasurement], asker: Asker, cancellation: Cancellation
+    ) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
         """Return what each part is stored under, by its identity, and what the ledger is asked for."""
         epoch = self.ledger.epoch(self.refresh, cancellation)  # one for all parts, which belong together
         keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
-        return keys, [Item(keys[identity], part.cost, part.note) for identity, part in parts.items()]
+        return keys, [ChargeItem(keys[identity], part.cost, part.note) for identity, part in parts.items()]
 
-    def _key(self, part: Part, asker: Asker, epoch: int) -> str:
+    def _key(self, part: PricedMeasurement, asker: Asker, epoch: int) -> str:
         """Return what a release is stored under: everything that it depends on."""
         kind = self.policy.roles[asker.role].protects
         cost, print_ = part.cost, self.policy.fingerprint
@@ -137,7 +141,7 @@ class _Held:
     """What the engine holds ready for one statement."""
 
     measuring: Measuring
-    parts: Mapping[str, Part]
+    parts: Mapping[str, PricedMeasurement]
     cancellation: Cancellation
     prepared: dict[str, Prepared] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -179,7 +183,7 @@ def _failure(error: Exception, cancellation: Cancellation) -> Failure | None:
             return Failure(Failing.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
-def _released(part: Part, rows: Sequence[Row], finder: Release | None, entropy: Entropy) -> Release:
+def _released(part: PricedMeasurement, rows: Sequence[Row], finder: Release | None, entropy: Entropy) -> Release:
     """Return what may be shown of the engine's rows; they end here."""
     measurement = part.measurement
     keys = None if finder is None else finder.keys

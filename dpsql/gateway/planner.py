@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.plan import Plan
+from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, Field
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
@@ -32,7 +32,7 @@ _NAME_LENGTH = 63
 class Answered:
     """One scope: its plan, and the names and types of the columns that its answer has."""
 
-    plan: Plan
+    plan: MeasurementPlan
     columns: tuple[str, ...]
     types: tuple[str, ...]
 
@@ -95,7 +95,7 @@ class Planner:
         drop_private_ctes(tree, self.policy)
         return list(zip(places, answered, strict=True)), render(tree)
 
-    def _measured(self, scope: Scope, tracker: Tracker) -> tuple[Plan, Match]:
+    def _measured(self, scope: Scope, tracker: Tracker) -> tuple[MeasurementPlan, Match]:
         relation, t = tracker.scope(scope.select, scope.ctes)
         keys = tuple(t.expression(key) for key in scope.keys)
         asked = tuple(aggregate(t, node) for node in scope.aggregates)
@@ -127,7 +127,7 @@ def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:
     return match
 
 
-def _answered(scope: Scope, plan: Plan, fields: Sequence[Field]) -> Answered:
+def _answered(scope: Scope, plan: MeasurementPlan, fields: Sequence[Field]) -> Answered:
     columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
     if columns and len(fields) != len(columns):
         raise InternalError

@@ -107,7 +107,7 @@ Source = Answer | Cursor | PandasFrame | PolarsFrame | tuple[Iterable[object], I
 
 
 def is_numeric(values: Iterable[object]) -> TypeGuard[Iterable[int | float | Decimal | Fraction | None]]:
-    """Say whether all values are numbers or NULL."""
+    """Return whether all values are numbers or NULL."""
     return all(
         value is None or (isinstance(value, int | float | Decimal | Fraction) and not isinstance(value, bool))
         for value in values

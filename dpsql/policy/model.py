@@ -34,22 +34,22 @@ class SqlType(StrEnum):
 
     @property
     def is_integer(self) -> bool:
-        """Say whether every value is an integer."""
+        """Return whether every value is an integer."""
         return self in (SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT)
 
     @property
     def is_float(self) -> bool:
-        """Say whether NaN and ±infinity are values."""
+        """Return whether NaN and ±infinity are values."""
         return self in (SqlType.REAL, SqlType.DOUBLE)
 
     @property
     def is_number(self) -> bool:
-        """Say whether arithmetic is defined."""
+        """Return whether arithmetic is defined."""
         return self.is_integer or self.is_float or self is SqlType.NUMERIC
 
     @property
     def is_temporal(self) -> bool:
-        """Say whether the values are days or microseconds."""
+        """Return whether the values are days or microseconds."""
         return self in (SqlType.DATE, SqlType.TIMESTAMP)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Item
+from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted
 from dpsql.policy.model import Privacy, Role, RoleBudget
@@ -33,7 +33,7 @@ def _account(total: int) -> Account:
 def _charge(ledger: SqliteLedger, account: Account, key: str) -> bool:
     """Ask a new question; say whether it could be paid."""
     try:
-        with ledger.open_statement(account, "SELECT 1", [Item(key, COST, "count")]) as statement:
+        with ledger.open_statement(account, "SELECT 1", [ChargeItem(key, COST, "count")]) as statement:
             statement.store(key, b"noisy" * 200)
     except BudgetExhausted:
         return False

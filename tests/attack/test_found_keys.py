@@ -33,7 +33,7 @@ def test_keys_that_come_back_as_one_are_one(policy: Policy, world: World) -> Non
         )
     keys, *_ = measurements("SELECT DISTINCT dropped FROM rides", free, world, engine, "explorer")
     assert isinstance(keys, Sums)
-    assert [list(units) for units in Measured.of(keys, engine, world).exact().values()] == [[keys.size]]
+    assert [list(units) for units in Measured.of(keys, engine, world).exact().values()] == [[keys.row_norm]]
 
 
 @pytest.mark.parametrize("sql", ["SELECT note, count(*) FROM rides GROUP BY note", "SELECT DISTINCT note FROM rides"])

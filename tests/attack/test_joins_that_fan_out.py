@@ -58,5 +58,5 @@ def test_what_matches_once_is_not_weighed(dialect: str, wide: Engines) -> None:
         (part,) = measurements(sql, one.policy, one.world, one.engine)
         return part.bound.form
 
-    assert {form(sql) for sql in ONCE} == {Form.WHOLE}
-    assert Form.WHOLE not in {form(sql) for sql in (*MANY, *ALSO)}
+    assert {form(sql) for sql in ONCE} == {Form.UNIQUE}
+    assert Form.UNIQUE not in {form(sql) for sql in (*MANY, *ALSO)}

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import binom
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Beside, Item, Ready, Statement, without_engine
+from dpsql.accounting.ledger import Beside, ChargeItem, MakeReady, PaidStatement, without_engine
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy.measurement.histogram import Buckets
@@ -43,10 +43,10 @@ class Recorder(SqliteLedger):
         self,
         account: Account,
         text: str,
-        items: Sequence[Item],
-        ready: Ready = without_engine,
+        items: Sequence[ChargeItem],
+        ready: MakeReady = without_engine,
         cancellation: Cancellation | None = None,
-    ) -> Iterator[Statement]:
+    ) -> Iterator[PaidStatement]:
         """Pay as usual, and listen to what is stored."""
         self.released = []
         with super().open_statement(account, text, items, ready, cancellation) as statement:

@@ -83,7 +83,7 @@ def _epsilon_for_each(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forgotten_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.weight * s.size))
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.weight * s.row_norm))
 
 
 def _forgotten_rows_of_ranks(patch: pytest.MonkeyPatch) -> None:

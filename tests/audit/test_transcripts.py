@@ -174,7 +174,7 @@ def _others(audit: Audit, unit: str) -> list[Row]:
         assert isinstance(part, Sums)
         rule = rule_of(replace(part, epsilon=audit.epsilon, delta=DELTA))
         assert isinstance(rule, FromCount)
-        others = others[:1] * (math.ceil(Fraction(rule.least, part.unit)) - 1)
+        others = others[:1] * (math.ceil(Fraction(rule.least, part.steps_per_row)) - 1)
     return [plain(unit, n, **cells) for n, cells in enumerate(others)]
 
 

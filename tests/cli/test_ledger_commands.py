@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
-from dpsql.accounting.ledger import Item
+from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.privacy_loss import renewal
 from dpsql.books import open_ledger
 from dpsql.cli.main import app
@@ -29,7 +29,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
     with (
         open_ledger(loaded) as ledger,
-        ledger.open_statement(account, "SELECT 1", [Item("key", Privacy(Fraction(1, 4)), "count")]) as statement,
+        ledger.open_statement(account, "SELECT 1", [ChargeItem("key", Privacy(Fraction(1, 4)), "count")]) as statement,
     ):
         statement.store("key", b"release")
     return path
@@ -58,7 +58,7 @@ def test_unlock_tells_what_failed_and_opens_the_account(config: Path) -> None:
     """What somebody else has asked can't speak to the terminal; a second time there is nothing to do."""
     loaded = load(config, {})
     account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
-    item = Item("other", Privacy(Fraction(1, 4)), "count")
+    item = ChargeItem("other", Privacy(Fraction(1, 4)), "count")
     with open_ledger(loaded) as ledger:
         with ledger.open_statement(account, "SELECT '\x1b[2J'", [item]) as statement:
             statement.fail("other", Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9"))

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Item
+from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.sqlite.file import Way
 from dpsql.books import open_ledger
 from dpsql.cli.main import app
@@ -39,7 +39,7 @@ def make(path: Path) -> None:
 def spend(config: Config) -> None:
     """Let the role pay ε = 1/10."""
     account = Account("ana", config.policy.roles["owner"], config.policy.budgets["passenger"])
-    items = [Item("a", Privacy(Fraction(1, 10)), "count")]
+    items = [ChargeItem("a", Privacy(Fraction(1, 10)), "count")]
     with open_ledger(config) as ledger, ledger.open_statement(account, "SELECT 1", items) as statement:
         statement.store("a", b"release")
 

@@ -178,7 +178,7 @@ def check(engines: Engines, exprs: Sequence[Expr], *, nested: bool = False) -> N
 
 
 def alike(a: object, b: object) -> bool:
-    """Say whether two engines' values are one: numbers to 9 digits, or both smaller than 1e-100."""
+    """Return whether two engines' values are one: numbers to 9 digits, or both smaller than 1e-100."""
     if isinstance(a, (int, float, Decimal)) and isinstance(b, (int, float, Decimal)):
         x, y = float(a), float(b)
         return x == y or math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-100) or (math.isnan(x) and math.isnan(y))

@@ -122,7 +122,7 @@ EXPRESSIONS = st.deferred(lambda: _EXPRESSIONS)
 
 
 def _computable(expr: Expr) -> bool:
-    """Say whether planning lets the expression pass; its refusals are no part of this test."""
+    """Return whether planning lets the expression pass; its refusals are no part of this test."""
     try:
         bounded(expr, facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)}))
         Emitter(POSTGRES, DECLARED).sql(expr)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import DataSet, Entry, Item
+from dpsql.accounting.ledger import ChargeItem, DataSet, Entry
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted, DpsqlError, Unsupported
@@ -198,7 +198,7 @@ def test_no_statement_hides_the_others_charges(rides: Memory, new_client: NewCli
     cost = Privacy(Fraction(1))
     account = Account("ana", client.gateway._deps.policy.roles["owner"], Privacy(Fraction(10**30)))
     for key, text in (("zero", "SELECT '\0'"), ("quotes", "'\\\"{}$$\n\x1b"), ("long", "x" * 10**5)):
-        with client.ledger.open_statement(account, text, [Item(key, cost, "count")]):
+        with client.ledger.open_statement(account, text, [ChargeItem(key, cost, "count")]):
             pass
     rows = client.ask("SELECT statement FROM dpsql.charges ORDER BY charge_id").rows
     assert rows == [(COUNT,), ("SELECT '\ufffd'",), ("'\\\"{}$$\n\x1b",), ("x" * 2000 + "…",)]

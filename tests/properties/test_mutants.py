@@ -80,7 +80,7 @@ class Bench:
     engine: Filled
 
     def caught(self, sql: str) -> bool:
-        """Say whether some unit moves a measurement too far, is in too many groups, or the integers are not whole."""
+        """Return whether some unit moves a measurement too far, is in too many groups, or the integers are not whole."""
         role = "explorer" if "number, " in sql else "owner"
         try:
             (measurement,) = measurements(sql, self.policy, self.world, self.engine, role)

@@ -128,7 +128,7 @@ def test_units_with_one_row_by_constraint(policy: Policy, world: World) -> None:
     rows = [Maker(n, edges=0.5).row(policy.tables["rides"]) | {"rider": n} for n in range(6)]
     measured = Measured.of(sums, engine, world)
     assert isinstance(sums, Sums)
-    assert max(measured.moves("rides", rows, "rider")) == measured.claim == sums.size
+    assert max(measured.moves("rides", rows, "rider")) == measured.claim == sums.row_norm
 
 
 def test_a_constraint_of_another_schema_bounds_nothing(policy: Policy, world: World) -> None:

@@ -32,7 +32,7 @@ BOUNDS = (1, 2, 3, 5)
 
 
 def agrees(statement: Weighed, rows: Sequence[Row], most: int, policy: Policy, world: World, engine: Filled) -> bool:
-    """Say whether an engine's un-noised statistics are the weighted ones, and zero in groups without rows."""
+    """Return whether an engine's un-noised statistics are the weighted ones, and zero in groups without rows."""
     bounded = with_rows(policy, "rides", "passenger", most)
     expected = statement.groups(rows, policy.tables["rides"], most)
     engine.fill("rides", rows)

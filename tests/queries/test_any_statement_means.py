@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.readout import Part, Readout
-from dpsql.privacy.measurement.plan import Counted, Output, Statistic
+from dpsql.privacy.measurement.plan import DistinctCountOutput, Output, StatisticOutput
 from tests.support.dialects import DIALECTS
 from tests.support.exactness import plans
 from tests.support.fix_dirty import NewUser
@@ -94,17 +94,19 @@ def _alike_rows(outputs: Sequence[Output], row: Sequence[object], wanted: Sequen
     numbers = {
         output.readout.count: _number(right)
         for output, right in zip(outputs, wanted, strict=True)
-        if isinstance(output, Statistic) and output.readout.moment.name == "count"
+        if isinstance(output, StatisticOutput) and output.readout.moment.name == "count"
     }
     triples = zip(outputs, row, wanted, strict=True)
     return all(_alike(output, value, right, numbers) for output, value, right in triples)
 
 
 def _alike(output: Output, value: object, right: object, numbers: Mapping[Feature | None, float]) -> bool:
-    """Say whether a value is the right one, as nearly as it can be; what is about no rows may have the sum 0."""
-    if isinstance(output, Counted) or (isinstance(output, Statistic) and output.readout.moment.name == "count"):
+    """Return whether a value is the right one, as nearly as it can be; what is about no rows may have the sum 0."""
+    if isinstance(output, DistinctCountOutput) or (
+        isinstance(output, StatisticOutput) and output.readout.moment.name == "count"
+    ):
         return _number(value) == _number(right)
-    assert isinstance(output, Statistic)
+    assert isinstance(output, StatisticOutput)
     if (value is None or right is None) and output.readout.moment.name != "sum":
         # The least noise makes one row less than one, which has no mean.
         return right is value or (value is None and numbers[output.readout.count] == 1)

@@ -11,7 +11,7 @@ from dpsql.gateway.planner import Planner
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Buckets
-from dpsql.privacy.measurement.plan import Counted, Measurement, Plan, Statistic
+from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.planner import PlanningContext as Facts
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
@@ -43,7 +43,7 @@ def measurements(
     return tuple(part for plan in plans(sql, policy, world, engine, role) for part in plan.parts)
 
 
-def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "owner") -> tuple[Plan, ...]:
+def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "owner") -> tuple[MeasurementPlan, ...]:
     """Return what the statement measures, and how it is read, scope by scope.
 
     Raises:
@@ -69,13 +69,13 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
 
     def answers(key: KeyRow) -> Iterator[float | None]:
         for output in plan.outputs:
-            assert isinstance(output, Statistic | Counted)
+            assert isinstance(output, StatisticOutput | DistinctCountOutput)
             part, numbers = plan.parts[output.part or 0], exact[output.part or 0][key]
             assert isinstance(part, Sums)
             yield (
                 statistic(output.readout.moment.name).estimate(output.readout, estimates(part)(numbers))
-                if isinstance(output, Statistic)
-                else numbers[0] / part.unit
+                if isinstance(output, StatisticOutput)
+                else numbers[0] / part.steps_per_row
             )
 
     groups = zip(plan.groups.shown, plan.groups.grouped, strict=True)

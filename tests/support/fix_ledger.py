@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Item, Ledger
+from dpsql.accounting.ledger import ChargeItem, Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Period, Privacy, Role, RoleBudget
 
@@ -46,12 +46,12 @@ def account_of(
     return Account("ana", made, Privacy(Fraction(dataset), Fraction("1e-6")))
 
 
-def item_of(key: str, epsilon: str = "0.4", delta: str = "0") -> Item:
+def item_of(key: str, epsilon: str = "0.4", delta: str = "0") -> ChargeItem:
     """Return a measurement."""
-    return Item(key, Privacy(Fraction(epsilon), Fraction(delta)), "count of trips")
+    return ChargeItem(key, Privacy(Fraction(epsilon), Fraction(delta)), "count of trips")
 
 
-def ask(ledger: Ledger, account: Account, *items: Item, store: bool = True) -> dict[str, bytes | None]:
+def ask(ledger: Ledger, account: Account, *items: ChargeItem, store: bool = True) -> dict[str, bytes | None]:
     """Open a statement, store what is to be measured, and return what was stored before, by key."""
     with ledger.open_statement(account, "SELECT …", items) as statement:
         for key in statement.charge.keys if store else ():

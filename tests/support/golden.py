@@ -56,7 +56,7 @@ class Golden:
 
     @property
     def still(self) -> bool:
-        """Say whether engines are asked the same at any time."""
+        """Return whether engines are asked the same at any time."""
         return _MOVING.search(self.sql) is None
 
     @property

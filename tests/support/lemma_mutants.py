@@ -155,7 +155,7 @@ def empty_answers_are_failures(patch: pytest.MonkeyPatch) -> None:
 
 def a_unit_in_one_group(patch: pytest.MonkeyPatch) -> None:
     """Claim that a unit is in one group, however many there are."""
-    patch.setattr(Builder, "_unit_bound", lambda self: replace(self._bound, rows=1, form=Form.WHOLE))
+    patch.setattr(Builder, "_unit_bound", lambda self: replace(self._bound, rows=1, form=Form.UNIQUE))
 
 
 def every_column_is_unique(patch: pytest.MonkeyPatch) -> None:
@@ -264,14 +264,14 @@ def _entries(patch: pytest.MonkeyPatch, change: Callable[[list[Any], int], list[
 
 def in_the_order_of_their_counts(patch: pytest.MonkeyPatch) -> None:
     """Put the largest groups first."""
-    right = exact._discovered
+    right = exact._candidates
 
     def discovered(*args: Any) -> ExactSums:
         found = right(*args)
         pairs = sorted(zip(found.coordinates, found.keys or (), strict=True), key=lambda pair: -pair[0][0])
         return replace(found, keys=[key for _, key in pairs], coordinates=[numbers for numbers, _ in pairs])
 
-    patch.setattr(exact, "_discovered", discovered)
+    patch.setattr(exact, "_candidates", discovered)
 
 
 def not_ranked(patch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ Break = Callable[[pytest.MonkeyPatch], None]
 
 def half(patch: pytest.MonkeyPatch) -> None:
     """Claim half of what a unit can do."""
-    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass * s.size // 2))
+    patch.setattr(Sums, "sensitivity", property(lambda s: s.bound.mass * s.row_norm // 2))
 
 
 def forgotten_rows(patch: pytest.MonkeyPatch) -> None:
@@ -98,10 +98,10 @@ def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
 def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
     """Keep all rows of a heavy unit, lightly: it is then in any number of groups."""
 
-    def grouped(reading: engine_sql.Reading, rows: str, _: Sequence[str], __: Sequence[str], *___: str) -> str:
+    def grouped(reading: engine_sql.BoundedScan, rows: str, _: Sequence[str], __: Sequence[str], *___: str) -> str:
         return f"SELECT {reading.outputs(['1'])} FROM ({rows}) AS r{reading.group_by}"
 
-    patch.setattr(engine_sql.Reading, "grouped", grouped)
+    patch.setattr(engine_sql.BoundedScan, "grouped", grouped)
 
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
@@ -183,9 +183,9 @@ def blocks_by_conditions(patch: pytest.MonkeyPatch) -> None:
     overlapping(patch)
     right = sums._Values.__init__
 
-    def init(self: sums._Values, emitter: Emitter, bound: Bound, points: int, parted: Sequence[Expr]) -> None:
+    def init(self: sums._Values, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr]) -> None:
         right(self, emitter, bound, points, ())
-        self.conditions = [emitter.sql(where) for where in parted]  # type: ignore[attr-defined]  # the mistake needs it
+        self.conditions = [emitter.sql(where) for where in block_conditions]  # type: ignore[attr-defined]  # the mistake needs it
 
     patch.setattr(sums._Values, "__init__", init)
     patch.setattr(sums._Values, "block", lambda self, block: self._name(self.conditions[block]))
@@ -225,17 +225,17 @@ def no_condition(patch: pytest.MonkeyPatch) -> None:
 
 def left_join(patch: pytest.MonkeyPatch) -> None:
     """Keep rows for which there is no weight, in full."""
-    right = engine_sql.Reading.grouped
+    right = engine_sql.BoundedScan.grouped
 
-    def grouped(reading: engine_sql.Reading, *args: Any) -> str:
+    def grouped(reading: engine_sql.BoundedScan, *args: Any) -> str:
         return _left(right(reading, *args))
 
-    def by_unit(reading: engine_sql.Reading, *args: Any) -> str:
+    def by_unit(reading: engine_sql.BoundedScan, *args: Any) -> str:
         return _left(units_first(reading, *args))
 
-    units_first = engine_sql.Reading.by_unit
-    patch.setattr(engine_sql.Reading, "grouped", grouped)
-    patch.setattr(engine_sql.Reading, "by_unit", by_unit)
+    units_first = engine_sql.BoundedScan.by_unit
+    patch.setattr(engine_sql.BoundedScan, "grouped", grouped)
+    patch.setattr(engine_sql.BoundedScan, "by_unit", by_unit)
 
 
 def _left(sql: str) -> str:

@@ -14,10 +14,20 @@ from typing import Self
 from dpsql.accounting.balance import Account, Balance, afford
 from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Event, Failing, Failure
-from dpsql.accounting.ledger import Beside, Clock, DataSet, Entry, Item, Ready, Statement, presentable, without_engine
+from dpsql.accounting.ledger import (
+    Beside,
+    ChargeItem,
+    Clock,
+    DataSet,
+    Entry,
+    MakeReady,
+    PaidStatement,
+    presentable,
+    without_engine,
+)
 from dpsql.accounting.privacy_loss import first_day, issue, renewal
-from dpsql.accounting.running_totals import Book
-from dpsql.accounting.single_flight import Flights
+from dpsql.accounting.running_totals import RunningTotals
+from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
 from dpsql.accounting.sqlite.releases import Found, enter, find, forget, keep, mark, unmeasured
@@ -45,8 +55,8 @@ class SqliteLedger:
         if self._file.adopted is not None:
             # What was released of other records answers no questions about these.
             self.advance(f"dpsql adopt, from {self._file.adopted.name}")
-        self._book = Book()
-        self._flights = Flights()
+        self._totals = RunningTotals()
+        self._single_flight = SingleFlight()
 
     def __enter__(self) -> Self:
         return self
@@ -73,15 +83,15 @@ class SqliteLedger:
         self,
         account: Account,
         text: str,
-        items: Sequence[Item],
-        ready: Ready = without_engine,
+        items: Sequence[ChargeItem],
+        ready: MakeReady = without_engine,
         cancellation: Cancellation | None = None,
-    ) -> Iterator[Statement]:
+    ) -> Iterator[PaidStatement]:
         """Pay for a statement; see `Ledger.open_statement`."""
         keys = frozenset(item.key for item in items)
         if len(keys) < len(items):
             raise InternalError
-        text, since, flight = presentable(text), time.monotonic(), self._flights.board(keys, cancellation)
+        text, since, held = presentable(text), time.monotonic(), self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
             while statement is None:
@@ -89,13 +99,13 @@ class SqliteLedger:
                 if missing:
                     ready(missing)
                 statement = self._pay(account, text, items, missing, cancellation, since)
-            flight.land(statement.stored.keys())
+            held.release(statement.stored.keys())
             yield statement
         finally:
-            flight.land_all()
+            held.release_all()
 
     def known(
-        self, account: Account, items: Sequence[Item], cancellation: Cancellation | None = None
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes] | Failing | None:
         """Return what is paid for and stored; see `Ledger.known`."""
         with self._file.read(cancellation) as connection:
@@ -149,7 +159,7 @@ class SqliteLedger:
             return events.since_opening(connection, role)
 
     def _missing(
-        self, account: Account, items: Sequence[Item], cancellation: Cancellation | None, since: float
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
     ) -> frozenset[str]:
         """Return the keys that have to be measured; who can't pay for them does not get so far as to ask the engine."""
         with self._file.read(cancellation, since) as connection:
@@ -174,11 +184,11 @@ class SqliteLedger:
         self,
         account: Account,
         text: str,
-        items: Sequence[Item],
+        items: Sequence[ChargeItem],
         ready: frozenset[str],
         cancellation: Cancellation | None,
         since: float,
-    ) -> Statement | None:
+    ) -> PaidStatement | None:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
         self._file.check()
         with self._file.write(cancellation, since) as connection:
@@ -191,7 +201,7 @@ class SqliteLedger:
             last = enter(connection, account, text, now, due) if due else None
         if last is not None:
             self._file.note(last)
-        return Statement(
+        return PaidStatement(
             issue(frozenset(each.item.key for each in due if not each.stored), compose(each.item.cost for each in due)),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
@@ -221,15 +231,15 @@ class SqliteLedger:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
 
     def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
-        for number, entry in lines.after(connection, self._book.last):
-            self._book.enter(number, entry)
+        for number, entry in lines.after(connection, self._totals.last):
+            self._totals.enter(number, entry)
         period = account.role.budget.period
         return Balance(
             account,
-            self._book.by_role(account.role.name, first_day(period, now)),
-            self._book.on_kind(account.role.protects),
+            self._totals.by_role(account.role.name, first_day(period, now)),
+            self._totals.on_kind(account.role.protects),
             renewal(period, now),
-            self._book.lines(account.role.name, now.date()),
+            self._totals.lines(account.role.name, now.date()),
             events.is_closed(connection, account.role.name),
         )
 

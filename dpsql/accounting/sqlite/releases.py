@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing
-from dpsql.accounting.ledger import Beside, Item
+from dpsql.accounting.ledger import Beside, ChargeItem
 
 _STORED = """
 SELECT release, failed, EXISTS (SELECT 1 FROM entitlements e WHERE e.kind = r.kind AND e.key = r.key AND e.role = ?3)
@@ -28,7 +28,7 @@ _ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, 
 class Found:
     """What the file holds of one item."""
 
-    item: Item
+    item: ChargeItem
     release: bytes | None
     failed: Failing | None
     """How it was measured in vain."""
@@ -41,7 +41,7 @@ class Found:
         return self.release is not None or self.failed is not None
 
 
-def find(connection: sqlite3.Connection, account: Account, item: Item) -> Found:
+def find(connection: sqlite3.Connection, account: Account, item: ChargeItem) -> Found:
     """Return what is stored of an item."""
     row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
     release, failed, entitled = row or (None, None, 0)

@@ -34,7 +34,7 @@ class Document:
         return self.lines.get(path, 1)
 
     def has(self, path: Path) -> bool:
-        """Say whether the file has something at `path`, right or wrong."""
+        """Return whether the file has something at `path`, right or wrong."""
         return path in self.lines
 
 

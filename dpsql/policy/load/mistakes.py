@@ -52,7 +52,7 @@ class Mistakes:
         self.found.append(Mistake(file, line, text))
 
     def touch(self, document: Positioned, path: Path) -> bool:
-        """Say whether a mistake is known at `path` or below: what follows from it need not be told."""
+        """Return whether a mistake is known at `path` or below: what follows from it need not be told."""
         return any(file == document.file and place[: len(path)] == path for file, place in self._places)
 
     def settle(self) -> None:

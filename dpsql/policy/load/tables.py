@@ -42,7 +42,7 @@ class SchemaFile:
         self.mistakes.add(self.document, path, text)
 
     def declares(self, column: str) -> bool:
-        """Say whether the column stands in the file, right or wrong."""
+        """Return whether the column stands in the file, right or wrong."""
         return self.document.has(("columns", column))
 
     def check_names(self, path: Path, names: Iterable[str]) -> None:

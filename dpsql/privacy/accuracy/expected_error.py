@@ -6,7 +6,7 @@ from dpsql.privacy.accuracy.margin import half_width
 from dpsql.privacy.features.feature import ONE, Shape
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
-from dpsql.privacy.measurement.plan import Counted, Output, Plan, Statistic
+from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.translate.aggregates import Moment
@@ -25,17 +25,17 @@ class Expected:
     """That as a share of the expected value; None where no value can be expected."""
 
 
-def expected(plan: Plan) -> list[Expected]:
+def expected(plan: MeasurementPlan) -> list[Expected]:
     """Return the expected errors of the outputs that are read off sums."""
     return [found for output in plan.outputs if (found := _of(plan, output)) is not None]
 
 
-def _of(plan: Plan, output: Output) -> Expected | None:
+def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
     match output:
-        case Statistic(part=part, readout=readout, margin=False) if part is not None and plan.parts:
+        case StatisticOutput(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
             return _statistic(sums, readout) if isinstance(sums, Sums) else None
-        case Counted(part=part) if part is not None and plan.parts:
+        case DistinctCountOutput(part=part) if part is not None and plan.parts:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
                 return None

@@ -36,4 +36,4 @@ def _pieces_reach(measurement: Sums, onto: Mapping[int, Number]) -> float:
         for law, places in mechanism(measurement.mechanism).laws(block):
             sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
             pieces += [Piece(law, sizes)] if sizes else []
-    return reach(pieces, measurement.scale / measurement.unit)
+    return reach(pieces, measurement.scale / measurement.steps_per_row)

@@ -31,7 +31,7 @@ class Design:
     features: tuple[Feature, ...]
     where: Expr
     readouts: tuple[Readout, ...]
-    parted: tuple[Expr, ...] = ()
+    block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks, if there are any; rows that satisfy none are one more block."""
 
 
@@ -142,5 +142,5 @@ def _joined(
     places = [(i, b, found) for b, at in enumerate(members) for i, found in zip(at, blocks[b].readouts, strict=True)]
     several = {i for i, b, _ in places if b and any(i in at for at in members[:b])}
     readouts = {i: found if i in several else found.within(b) for i, b, found in places}
-    parted = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
-    return Design(features, where, tuple(readouts[i] for i in range(len(readouts))), parted)
+    block_conditions = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
+    return Design(features, where, tuple(readouts[i] for i in range(len(readouts))), block_conditions)

@@ -63,7 +63,7 @@ def columns(feature: Feature) -> tuple[Column, ...]:
 
 
 def coordinate(shape: Shape, parts: Sequence[int], points: int, size: int) -> int:
-    """Return a feature's sum times `size` from the sums of `columns`.
+    """Return a feature's sum times `size`, its `row_norm`, from the sums of `columns`.
 
     With S = `points`, w ≥ 0, 0 ≤ t ≤ 2S and f = t − S per row: size·w, size·(2·1[c]·w − w), (size/S)·w·(t − S)·1[c],
     or (size/S)·w·t with t ≤ S, (size/S²)·(2·w·f² − S²·w·1[c]) and (size/S²)·w·f·g are each at most size·w in absolute
@@ -95,7 +95,7 @@ def _cell(shape: Shape, parts: Sequence[int], steps: int) -> int:
     return squares if shape is Shape.HIGH else 2 * (steps * ts - squares)
 
 
-def size(features: Sequence[Feature]) -> int:
+def row_norm(features: Sequence[Feature]) -> int:
     """Return what one row is at most, in the norm of its block: all that `coordinate` divides it by divides it."""
     s = lattice(features)
     if any(feature.shape in CELLS for feature in features):

@@ -39,14 +39,14 @@ class Variance(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)² − s·N at the reported μ and s."""
-        n, unit = count(readout, found), scale(readout).half ** (1 if self.root else 2)
+        n, whole = count(readout, found), scale(readout).half ** (1 if self.root else 2)
         if n < 1:
-            return unit
+            return whole
         at = Place(mean(readout, found, n), variance(readout, found, n))
         width = reach(variance_weights(readout, at)) / n
         # The error of the mean counts by its square, which matters in small groups.
         width += (reach(mean_weights(readout, at.mean)) / n) ** 2
-        return self._of_result(float(at.variance), min(width, 1.0), n) * unit
+        return self._of_result(float(at.variance), min(width, 1.0), n) * whole
 
     def _of_result(self, variance: float, width: float, n: float) -> float:
         """Return the half-width for a variance or its root, of a population or a sample, from the population's."""

@@ -13,7 +13,16 @@ from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
-from dpsql.privacy.measurement.plan import Chosen, Counted, Measurement, Output, Plan, Statistic, Ungrouped, Voted
+from dpsql.privacy.measurement.plan import (
+    DistinctCountOutput,
+    GroupingOutput,
+    Measurement,
+    MeasurementPlan,
+    Output,
+    QuantileOutput,
+    StatisticOutput,
+    VoteOutput,
+)
 from dpsql.privacy.measurement.sums import Distinct, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.groups import Groups
@@ -34,7 +43,7 @@ class Builder:
         self._role, self._known = role, known
         self._parts: list[Measurement] = []
 
-    def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> Plan:
+    def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> MeasurementPlan:
         """Return the whole plan."""
         summed = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin, asked.Vote))]
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
@@ -46,7 +55,7 @@ class Builder:
                 outputs[index] = self._other(aggregate, aggregates, keys)
         empty = not self._groups.grouped and not self._delta
         parts = () if empty else tuple(self._parts)
-        return Plan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
+        return MeasurementPlan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
 
     def _statistics(self, aggregates: Sequence[asked.Moment | asked.Margin | asked.Vote]) -> list[Output]:
         """Measure everything that is read off sums together."""
@@ -56,7 +65,7 @@ class Builder:
         every = [moment for moments in needed for moment in moments]
         chosen = design(every, self._known, self._role.mechanism, thresholded=bool(self._delta))
         check_features(chosen.features)
-        sums = replace(self._counting(chosen.where), features=chosen.features, parted=chosen.parted)
+        sums = replace(self._counting(chosen.where), features=chosen.features, block_conditions=chosen.block_conditions)
         self._parts.append(sums)
         readouts = iter(chosen.readouts)
         return [self._read(a, [next(readouts) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
@@ -74,9 +83,9 @@ class Builder:
     def _read(self, aggregate: asked.Moment | asked.Margin | asked.Vote, readouts: Sequence[Readout]) -> Output:
         match aggregate:
             case asked.Vote(name=name, arg=arg):
-                return Voted(0, name, self._choices(arg), tuple(readouts))
+                return VoteOutput(0, name, self._choices(arg), tuple(readouts))
             case _:
-                return Statistic(0, readouts[0], isinstance(aggregate, asked.Margin))
+                return StatisticOutput(0, readouts[0], isinstance(aggregate, asked.Margin))
 
     def _choices(self, arg: Expr) -> tuple[Value, ...]:
         """Return the values that a vote can be for.
@@ -99,7 +108,9 @@ class Builder:
         """Return the measurement of the number of rows, which is also the frame of every other sum."""
         role = self._role
         bound = (
-            replace(self._bound, form=Form.SELECTION) if self._delta and self._bound.form is Form.MASS else self._bound
+            replace(self._bound, form=Form.TRUNCATE)
+            if self._delta and self._bound.form is Form.REWEIGHT
+            else self._bound
         )
         return Sums(self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, self._delta)
 
@@ -107,13 +118,13 @@ class Builder:
         match aggregate:
             case asked.Quantile():
                 part = self._add(self._buckets(aggregate.arg, aggregate.where, aggregate.points, extremes=False))
-                return Chosen(part, tuple(range(len(aggregate.points))), aggregate.array)
+                return QuantileOutput(part, tuple(range(len(aggregate.points))), aggregate.array)
             case asked.Extreme():
                 return self._extreme(aggregate, every)
             case asked.Distinct():
-                return Counted(self._add(self._distinct(aggregate)))
+                return DistinctCountOutput(self._add(self._distinct(aggregate)))
             case asked.GroupingCall():
-                return Ungrouped(tuple(keys.index(key) for key in aggregate.keys))
+                return GroupingOutput(tuple(keys.index(key) for key in aggregate.keys))
             case asked.Moment() | asked.Margin() | asked.Vote():
                 raise AssertionError(aggregate)
 
@@ -127,7 +138,7 @@ class Builder:
         points = tuple(Fraction(p) for p, name in ((0, "min"), (1, "max")) if name in twins)
         buckets = self._buckets(aggregate.arg, aggregate.where, points, extremes=True)
         place = 1 if len(points) == 2 and aggregate.name == "max" else 0
-        return Chosen(self._add(buckets), (place,), array=False)
+        return QuantileOutput(self._add(buckets), (place,), array=False)
 
     def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Buckets:
         known = self._known(arg)
@@ -142,17 +153,17 @@ class Builder:
         counting = replace(self._counting(both(aggregate.where, _not_null(aggregate.arg))), delta=Fraction(0))
         if aggregate.arg == self._bound.unit:
             return replace(counting, bound=self._unit_bound(), distinct=Distinct.UNITS)
-        form = Form.WHOLE if self._bound.form is Form.WHOLE else Form.SELECTION
+        form = Form.UNIQUE if self._bound.form is Form.UNIQUE else Form.TRUNCATE
         bound = replace(self._bound, form=form)
         return replace(counting, bound=bound, distinct=Distinct.VALUES, value=aggregate.arg)
 
     def _unit_bound(self) -> Bound:
         """Return in how many groups a unit can be: in one if there is one, else at most `max_rows`."""
-        alone = not self._groups.keys or self._bound.form is Form.WHOLE
+        alone = not self._groups.keys or self._bound.form is Form.UNIQUE
         if alone:
-            return replace(self._bound, rows=1, form=Form.WHOLE)
+            return replace(self._bound, rows=1, form=Form.UNIQUE)
         known = len(self._groups.grouped) if not self._delta else self._bound.rows
-        return replace(self._bound, rows=max(min(self._bound.rows, known), 1), form=Form.MASS)
+        return replace(self._bound, rows=max(min(self._bound.rows, known), 1), form=Form.REWEIGHT)
 
     def _add(self, part: Measurement) -> int:
         if part not in self._parts:

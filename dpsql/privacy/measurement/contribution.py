@@ -26,9 +26,9 @@ _HEAVIEST = 2**34
 class Form(Enum):
     """What keeps a unit to its bound."""
 
-    WHOLE = "the engine enforces one row per unit"
-    MASS = "mass scaling"
-    SELECTION = "selection of rows"
+    UNIQUE = "the engine enforces one row per unit"
+    REWEIGHT = "mass scaling"
+    TRUNCATE = "selection of rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Bound:
     @property
     def weight(self) -> int:
         """Return W, the weight of a row of a unit that keeps to its bound."""
-        if self.form is not Form.MASS:
+        if self.form is not Form.REWEIGHT:
             return 1
         return min(max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()), _HEAVIEST)
 

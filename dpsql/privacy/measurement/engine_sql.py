@@ -15,7 +15,7 @@ from dpsql.rewrite.ir.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BoundedScan:
     """Which rows a measurement reads, by which keys, with each unit kept to its bound."""
 
     keys: tuple[Key, ...]
@@ -52,7 +52,7 @@ class Reading:
 
         Where rows are told apart or ranked, equal keys have one text.
         """
-        alike = distinct or self.bound.form is Form.SELECTION
+        alike = distinct or self.bound.form is Form.TRUNCATE
         texts = [_grouped(key, self.emitter) for key in self.keys]
         if alike:
             texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
@@ -65,12 +65,12 @@ class Reading:
         grouping = f" GROUP BY {', '.join(by)}" if by else ""
         outputs = self.outputs(sums, *also)
         match self.bound.form:
-            case Form.WHOLE:
+            case Form.UNIQUE:
                 return f"SELECT {outputs} FROM ({rows}) AS r{grouping}"
-            case Form.MASS:
+            case Form.REWEIGHT:
                 weights = self.bound.weights(self.unit, self.from_where, self.emitter.dialect)
                 return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
-            case Form.SELECTION:
+            case Form.TRUNCATE:
                 salted = salt(self.bound.unit, "u", self.emitter.dialect)
                 kept = selected(rows, [*self._names(), *values], self.bound.rows, salted)
                 return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
@@ -98,7 +98,10 @@ class Reading:
 
 
 def _grouped(key: Key, emitter: Emitter) -> str:
-    """Return what rows are grouped by; of keys to be found out no two that come back as one, or a unit would be two."""
+    """Return what rows are grouped by.
+
+    Under partition selection no two keys may come back as one: a unit that is in both would count twice.
+    """
     text, type_ = emitter.sql(key.grouped), key.grouped.type
     if key.shown is None:
         return emitter.as_number(text, type_) if type_.is_temporal else text

@@ -13,7 +13,7 @@ from fractions import Fraction
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.engine_sql import Reading
+from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket
@@ -54,12 +54,12 @@ class Buckets:
 
     @property
     def whole(self) -> bool:
-        """Say whether each bucket is one value."""
+        """Return whether each bucket is one value."""
         return _whole(self.x) and self.number == self.x.interval.width + 1
 
     @property
     def noisy(self) -> bool:
-        """Say whether the points are read off one noisy histogram."""
+        """Return whether the points are read off one noisy histogram."""
         several = len(self.points) if len(self.points) > 1 else 0
         return not self.extremes and _READ_OFF * several**2 > self.number
 
@@ -88,11 +88,11 @@ class Buckets:
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
-        reading = Reading.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
         part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
-        rows = reading.rows([f"{part} AS b"])
-        weight = "sum(w)" if self.bound.form is Form.MASS else "count(*)"
-        return reading.grouped(rows, [weight], ["b"], "b")
+        rows = scan.rows([f"{part} AS b"])
+        weight = "sum(w)" if self.bound.form is Form.REWEIGHT else "count(*)"
+        return scan.grouped(rows, [weight], ["b"], "b")
 
 
 def bucket_count(x: Scaled, groups: int) -> int:

@@ -1,4 +1,4 @@
-"""By which rule groups that are found out are shown: fixed when a measurement is priced, before any data is read.
+"""The rule of partition selection, which groups are shown: fixed when a measurement is priced, before any data is read.
 
 Thresholds and chances take the longer to compute the less ε there is. Computed after the engine has answered, and only for
 groups that occur, their time and memory would tell whether some do.
@@ -34,7 +34,7 @@ Rule = FromCount | ByUnits
 
 
 def rule_of(measurement: Sums) -> Rule | None:
-    """Return the rule of a measurement that finds its groups out, None if they are declared.
+    """Return the rule by which a measurement selects its groups, None if they are declared.
 
     Keys alone are chosen by their chances where these are few enough to be tabulated; else, as with so little ε the two
     hardly differ, by a noisy count of units that is not released.
@@ -57,4 +57,4 @@ def least_count(measurement: Sums) -> int:
     if others or block.norm is not Norm.LARGEST or measurement.features[0] != ONE:
         raise InternalError
     noise, rows = mechanism(measurement.mechanism), measurement.bound.rows
-    return noise.threshold(measurement.scale, block, measurement.size, rows, measurement.delta)
+    return noise.threshold(measurement.scale, block, measurement.row_norm, rows, measurement.delta)

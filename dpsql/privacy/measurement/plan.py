@@ -14,7 +14,7 @@ Measurement = Sums | Buckets
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class StatisticOutput:
     """An output read off noisy sums."""
 
     part: int | None
@@ -24,7 +24,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class QuantileOutput:
     """An output that is a chosen bucket, or an array of them: the places of its points."""
 
     part: int | None
@@ -33,21 +33,21 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class DistinctCountOutput:
     """An output that is the first coordinate of a measurement: a distinct count."""
 
     part: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ungrouped:
+class GroupingOutput:
     """An output that says which of some keys a row is not grouped by, as bits."""
 
     keys: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Voted:
+class VoteOutput:
     """An output that is one of some values, by the noisy counts of each."""
 
     part: int | None
@@ -56,11 +56,11 @@ class Voted:
     readouts: tuple[Readout, ...]
 
 
-Output = Statistic | Chosen | Counted | Ungrouped | Voted
+Output = StatisticOutput | QuantileOutput | DistinctCountOutput | GroupingOutput | VoteOutput
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasurementPlan:
     """What one scope needs: its groups, its measurements, and how each aggregate is read off them."""
 
     groups: Groups

@@ -12,7 +12,7 @@ from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.limits import check_extremes, check_scope
-from dpsql.privacy.measurement.plan import Plan, Statistic, Ungrouped
+from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import Distinct, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
@@ -43,8 +43,8 @@ def measure(
     keys: Sequence[Expr],
     sets: tuple[Set, ...] | None,
     aggregates: Sequence[Aggregate],
-    world: PlanningContext,
-) -> Plan:
+    context: PlanningContext,
+) -> MeasurementPlan:
     """Return what has to be measured to answer the aggregates for every group.
 
     Raises:
@@ -53,27 +53,27 @@ def measure(
         AccessDenied: the keys would show single units.
     """
     exprs = [e for a in aggregates for e in inputs(a)]
-    bound = bounded(relation, world)
-    check_scope(relation, keys, exprs, bound, world.rows)
+    bound = bounded(relation, context)
+    check_scope(relation, keys, exprs, bound, context.rows)
     # Rows for which the condition of a LEFT JOIN does not hold stay.
     condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
-    env = narrowed(refs(*keys, *exprs), condition, world.declared)
+    env = narrowed(refs(*keys, *exprs), condition, context.declared)
     if env is None:
-        return _impossible(relation, keys, sets, aggregates, bound, world)
-    known = _known(env, world.declared)
+        return _impossible(relation, keys, sets, aggregates, bound, context)
+    known = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         known(expr)  # refuses what could overflow: an error that depends on data would be a release
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
-    every, delta = _groups(keys, relation, env, world)
-    plan = Builder(relation, every, bound, delta, world.role, known).plan(aggregates, keys)
+    every, delta = _groups(keys, relation, env, context)
+    plan = Builder(relation, every, bound, delta, context.role, known).plan(aggregates, keys)
     return plan if sets is None else _with_sets(plan, sets)
 
 
-def _with_sets(plan: Plan, sets: tuple[Set, ...]) -> Plan:
+def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
     """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
     summable = all(isinstance(part, Sums) and part.distinct is Distinct.ROWS and not part.delta for part in plan.parts)
-    if not summable or any(isinstance(o, Statistic) and o.margin for o in plan.outputs):
+    if not summable or any(isinstance(o, StatisticOutput) and o.margin for o in plan.outputs):
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
             because="grouping-sets-add-up",
@@ -82,7 +82,7 @@ def _with_sets(plan: Plan, sets: tuple[Set, ...]) -> Plan:
     return replace(plan, sets=sets)
 
 
-def priced(plan: Plan, epsilon: Fraction) -> Plan:
+def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     """Return the plan whose every part pays `epsilon`.
 
     Raises:
@@ -108,29 +108,29 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return aggregate.keys
 
 
-def bounded(relation: Relation, world: PlanningContext) -> Bound:
+def bounded(relation: Relation, context: PlanningContext) -> Bound:
     """Return how much of the relation is one unit's, for the unit kind that the role protects."""
-    unit = relation.unit(world.role.protects)
+    unit = relation.unit(context.role.protects)
     table = relation.protected
     alone = all(
-        source.table.key in world.unique(source.table.name) and matches_once(relation, index)
+        source.table.key in context.unique(source.table.name) and matches_once(relation, index)
         for index, source in enumerate(relation.sources)
         if index
     )
-    if unit.name in world.unique(table.name) and alone:
-        return Bound(unit, 1, Form.WHOLE)
-    return Bound(unit, table.units[world.role.protects].max_rows, Form.MASS)
+    if unit.name in context.unique(table.name) and alone:
+        return Bound(unit, 1, Form.UNIQUE)
+    return Bound(unit, table.units[context.role.protects].max_rows, Form.REWEIGHT)
 
 
 def _groups(
-    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], world: PlanningContext
+    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], context: PlanningContext
 ) -> tuple[Groups, Fraction]:
     """Return the groups, and the δ that finding them costs: 0 where the policy declares them."""
     if not keys:
         return NO_KEYS, Fraction(0)
-    limit, delta = world.role.max_groups, world.role.per_query.delta
+    limit, delta = context.role.max_groups, context.role.per_query.delta
     try:
-        return groups(keys, relation, env, world.rows, limit), Fraction(0)
+        return groups(keys, relation, env, context.rows, limit), Fraction(0)
     except MissingBounds:
         if not delta:
             raise
@@ -152,14 +152,14 @@ def _impossible(
     sets: tuple[Set, ...] | None,
     aggregates: Sequence[Aggregate],
     bound: Bound,
-    world: PlanningContext,
-) -> Plan:
+    context: PlanningContext,
+) -> MeasurementPlan:
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
-    builder = Builder(relation, NO_KEYS, bound, Fraction(0), world.role, _known({}, world.declared))
+    builder = Builder(relation, NO_KEYS, bound, Fraction(0), context.role, _known({}, context.declared))
     outputs = tuple(
-        o if isinstance(o, Ungrouped) else replace(o, part=None) for o in builder.plan(aggregates, keys).outputs
+        o if isinstance(o, GroupingOutput) else replace(o, part=None) for o in builder.plan(aggregates, keys).outputs
     )
     if sets is None:
-        return Plan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
+        return MeasurementPlan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
     totals = tuple(one for one in sets if not one)
-    return Plan(Groups(tuple(Key(key, key, {}) for key in keys), (), ()), (), outputs, totals)
+    return MeasurementPlan(Groups(tuple(Key(key, key, {}) for key in keys), (), ()), (), outputs, totals)

@@ -1,4 +1,4 @@
-"""What a statement pays: its ε in equal parts for its distinct measurements, and δ where keys are found out."""
+"""What a statement pays: its ε in equal parts for its distinct measurements, and δ for partition selection."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.features.variance import ratio
 from dpsql.privacy.measurement.histogram import Buckets
 from dpsql.privacy.measurement.partition_rule import Rule, rule_of
-from dpsql.privacy.measurement.plan import Measurement, Plan, Statistic
+from dpsql.privacy.measurement.plan import Measurement, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.planner import priced
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
@@ -28,17 +28,17 @@ _TARGET = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PricedMeasurement:
     """One measurement, ready to be paid and run."""
 
     measurement: Measurement
     sql: str
     identity: str
     """A hash of everything that decides what is released, but for who asks and when."""
-    finds_keys: "Part | None" = None
-    """The part of the same scope that finds its groups out, where they are not declared."""
+    finds_keys: "PricedMeasurement | None" = None
+    """The measurement of the same scope by which its groups are selected, where they are not declared."""
     rule: Rule | None = None
-    """By which it shows the groups that it finds out; nothing of it is left to be computed after the engine was asked."""
+    """By which it selects groups; nothing of it is left to be computed after the engine was asked."""
 
     @property
     def cost(self) -> Privacy:
@@ -56,13 +56,13 @@ class Part:
         groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups found out"
         if isinstance(m, Buckets):
             return f"{len(m.points)} order statistics, {groups}"
-        blocks = f" in {len(m.blocks):,} blocks" if m.parted else ""
+        blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
         return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
 
 
 def shares(
-    plans: Sequence[Plan], epsilon: Fraction, role: Role, emitter: Emitter
-) -> tuple[tuple[Plan, tuple[Part, ...]], ...]:
+    plans: Sequence[MeasurementPlan], epsilon: Fraction, role: Role, emitter: Emitter
+) -> tuple[tuple[MeasurementPlan, tuple[PricedMeasurement, ...]], ...]:
     """Return each scope's plan and its parts, with the statement's ε spread over the distinct ones.
 
     Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
@@ -97,20 +97,20 @@ def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
     )
 
 
-def _spread(plan: Plan, finders: int) -> Plan:
+def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
     parts = tuple(
         replace(p, delta=share(p.delta, finders)) if isinstance(p, Sums) and p.delta else p for p in plan.parts
     )
     return replace(plan, parts=parts)
 
 
-def _parts(plan: Plan, sqls: Sequence[str]) -> tuple[Part, ...]:
-    made: list[Part] = []
+def _parts(plan: MeasurementPlan, sqls: Sequence[str]) -> tuple[PricedMeasurement, ...]:
+    made: list[PricedMeasurement] = []
     for measurement, sql in zip(plan.parts, sqls, strict=True):
         finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
         identity = _identity(measurement, sql) + (finder.identity if finder else "")
         rule = rule_of(measurement) if isinstance(measurement, Sums) and measurement.epsilon else None
-        made.append(Part(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
+        made.append(PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
     return tuple(made)
 
 
@@ -132,7 +132,7 @@ def _identity(measurement: Measurement, sql: str) -> str:
     return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
 
 
-def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
+def statement_epsilon(role: Role, plans: Sequence[MeasurementPlan]) -> Fraction:
     """Return what a statement of the role pays by default: `per_query`, or less where its noise level allows.
 
     For a noise level the aim is a relative error r of a group of the expected size n: ε = C/(r·n), four times that for
@@ -149,7 +149,7 @@ def statement_epsilon(role: Role, plans: Sequence[Plan]) -> Fraction:
     return min(most, max(*known, role.least_epsilon) * len(wanted))
 
 
-def _level_epsilon(plan: Plan, part: Measurement, level: NoiseLevel) -> Fraction | None:
+def _level_epsilon(plan: MeasurementPlan, part: Measurement, level: NoiseLevel) -> Fraction | None:
     rows = part.relation.protected.expected_rows
     if rows is None:
         return None
@@ -158,7 +158,7 @@ def _level_epsilon(plan: Plan, part: Measurement, level: NoiseLevel) -> Fraction
     return _rounded_up(exact * _wider(plan, part) if isinstance(part, Sums) else exact)
 
 
-def _wider(plan: Plan, sums: Sums) -> Fraction:
+def _wider(plan: MeasurementPlan, sums: Sums) -> Fraction:
     """Return how much more ε a measurement needs than a lone count for the same error.
 
     Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's. The
@@ -166,10 +166,10 @@ def _wider(plan: Plan, sums: Sums) -> Fraction:
     noise of all of them.
     """
     of_each = [CubeLaw(len(block.places)).variance for block in sums.blocks]
-    readouts = [output.readout for output in plan.outputs if isinstance(output, Statistic)]
+    readouts = [output.readout for output in plan.outputs if isinstance(output, StatisticOutput)]
     added_up = any(feature.block is None for readout in readouts for feature in readout.features)
     noise = ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
-    return max(noise, Fraction(1)) * (4 if sums.size > sums.lattice else 1)
+    return max(noise, Fraction(1)) * (4 if sums.row_norm > sums.lattice else 1)
 
 
 def _rounded_up(epsilon: Fraction) -> Fraction:

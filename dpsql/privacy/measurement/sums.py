@@ -2,9 +2,9 @@
 
 Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
 norm Σ_groups Σ_blocks ‖block‖, where ‖block‖ is the largest of its coordinates, or their sum for the cells of one value.
-Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `size` (see `columns.coordinate`), and one unit's
-weights add up to at most `bound.mass`; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per block,
-t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
+Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `row_norm` (see `lattice.coordinate`), and one
+unit's weights add up to at most `bound.mass`; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per
+block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
@@ -18,9 +18,9 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, SqlType
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.lattice import Column, columns, coordinate, lattice, size
+from dpsql.privacy.features.lattice import Column, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.engine_sql import Reading
+from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
@@ -57,7 +57,7 @@ class Sums:
     distinct: Distinct = Distinct.ROWS
     value: Expr | None = None
     """For `Distinct.VALUES`, what is counted once."""
-    parted: tuple[Expr, ...] = ()
+    block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
 
     @property
@@ -71,19 +71,19 @@ class Sums:
         return lattice(self.features)
 
     @property
-    def size(self) -> int:
+    def row_norm(self) -> int:
         """Return what one row with weight 1 is at most, in the norm of its block."""
-        return size(self.features)
+        return row_norm(self.features)
 
     @property
-    def unit(self) -> int:
+    def steps_per_row(self) -> int:
         """Return what one whole row of weight W adds to the coordinate ONE: noisy sums are divided by it."""
-        return self.size * self.bound.weight
+        return self.row_norm * self.bound.weight
 
     @property
     def sensitivity(self) -> int:
         """Return the most by which one unit moves all coordinates together."""
-        return self.bound.mass * self.size
+        return self.bound.mass * self.row_norm
 
     @property
     def scale(self) -> int:
@@ -98,7 +98,7 @@ class Sums:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
         place = {column: index for index, column in enumerate(self.columns())}
         made = [(feature.shape, [place[column] for column in columns(feature)]) for feature in self.features]
-        s, size = self.lattice, self.size
+        s, size = self.lattice, self.row_norm
         return lambda sums: tuple(coordinate(shape, [sums[i] for i in at], s, size) for shape, at in made)
 
     def sql(self, emitter: Emitter) -> str:
@@ -113,31 +113,31 @@ class Sums:
 
     def _of_rows(self, emitter: Emitter) -> str:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
-        used += self.parted
-        reading = Reading.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
-        values = _Values(emitter, self.bound, self.lattice, self.parted)
-        weighted = self.bound.form is Form.MASS
+        used += self.block_conditions
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
+        values = _Values(emitter, self.bound, self.lattice, self.block_conditions)
+        weighted = self.bound.form is Form.REWEIGHT
         first = weighted and self._sums_units_first(emitter.dialect)
         sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
-        rows = reading.rows(f"{text} AS {name}" for text, name in values.named.items())
-        return reading.by_unit(rows, sums) if first else reading.grouped(rows, sums, values.named.values())
+        rows = scan.rows(f"{text} AS {name}" for text, name in values.named.items())
+        return scan.by_unit(rows, sums) if first else scan.grouped(rows, sums, values.named.values())
 
     def _sums_units_first(self, dialect: Dialect) -> bool:
-        """Say whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
+        """Return whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
 
-        A unit's weighted sum is at most 2·mass·size, which then has to fit into 64 bits.
+        A unit's weighted sum is at most 2·mass·row_norm, which then has to fit into 64 bits.
         """
         few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
         return dialect.sums_by_unit_first and few and not self.delta and self.sensitivity < 2**62
 
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
-        reading = Reading.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter)
-        pairs = reading.rows((), distinct=True)
-        if self.bound.form is not Form.MASS:  # selection keeps C pairs of unit and group
-            return reading.grouped(pairs, ["count(*)"], ())
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter)
+        pairs = scan.rows((), distinct=True)
+        if self.bound.form is not Form.REWEIGHT:  # selection keeps C pairs of unit and group
+            return scan.grouped(pairs, ["count(*)"], ())
         weights = self.bound.weights("u", "FROM r", emitter.dialect)
-        select = f"SELECT {reading.outputs(['sum(w)'])} FROM r JOIN h ON u = hu{reading.group_by}"
+        select = f"SELECT {scan.outputs(['sum(w)'])} FROM r JOIN h ON u = hu{scan.group_by}"
         return f"WITH r AS MATERIALIZED ({pairs}), {weights} {select}"
 
     def _of_values(self, emitter: Emitter) -> str:
@@ -145,19 +145,19 @@ class Sums:
         value = self.value
         if value is None:
             raise InternalError
-        reading = Reading.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
-        rows = reading.rows([f"{emitter.one_text(emitter.sql(value), value.type)} AS x"], distinct=True)
-        return reading.grouped(rows, ["count(DISTINCT x)"], ["x"])
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
+        rows = scan.rows([f"{emitter.one_text(emitter.sql(value), value.type)} AS x"], distinct=True)
+        return scan.grouped(rows, ["count(DISTINCT x)"], ["x"])
 
 
 class _Values:
     """The lattice values, conditions and blocks that the inner SELECT computes, each under one name."""
 
-    def __init__(self, emitter: Emitter, bound: Bound, points: int, parted: Sequence[Expr]) -> None:
+    def __init__(self, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr]) -> None:
         self.named: dict[str, str] = {}
         self._emitter, self._bound, self._points = emitter, bound, points
-        cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(parted))
-        self._block = f"CASE {cases} ELSE {len(parted)} END"
+        cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
+        self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
 
     def summed(self, column: Column, *, weighted: bool) -> str:
         """Return the sum as the engine computes it."""

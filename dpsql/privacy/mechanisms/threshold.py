@@ -87,7 +87,7 @@ class _Tail:
         return cls(t, d, bits, (low, high), _homogeneous(differences, low, (1 << bits) - high))
 
     def is_at_most(self, delta: Fraction, m: int) -> bool:
-        """Say whether the tail from `m` on is proven to be at most `delta`."""
+        """Return whether the tail from `m` on is proven to be at most `delta`."""
         low, high = self.ratio
         differences = _differences([(2 * (m + j) + 1) ** (self.d - 1) * (j + 1) for j in range(self.d + 1)])
         above = _homogeneous(differences, high, (1 << self.bits) - low)

@@ -31,7 +31,7 @@ class ExactSums:
     """How many coordinates a group has, there being groups or not."""
 
     def at(self, keys: Sequence[KeyRow]) -> "ExactSums":
-        """Return the coordinates of groups that were found out before, zero where there are none."""
+        """Return the coordinates of groups that another measurement selected, zero where a group has no rows."""
         found = dict(zip(self.keys or (), self.coordinates, strict=True))
         nothing = (0,) * self.width
         return ExactSums(None, [found.get(key, nothing) for key in keys], self.width)
@@ -47,8 +47,8 @@ class ExactBuckets:
 def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
     """Return the coordinates of every group from the engine's rows.
 
-    Groups without rows are zero, and groups that the policy does not know are nobody's and are dropped, unless the keys
-    are to be found out. Everything else about the rows, their number and order included, ends here.
+    Groups without rows are zero, and groups that the policy does not know are nobody's and are dropped, unless partition
+    selection decides which keys are shown. Everything else about the rows, their number and order included, ends here.
 
     Raises:
         InternalError: a sum is not a whole number.
@@ -61,7 +61,7 @@ def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
         # Two rows of one group add up, as records do: one that hid the other would depend on their order.
         found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
     if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
-        return _discovered(measurement, found)
+        return _candidates(measurement, found)
     nothing, width = (0,) * len(measurement.features), len(measurement.features)
     return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
 
@@ -70,7 +70,7 @@ def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
     return tuple(key.returned(cell) for key, cell in zip(groups.keys, cells, strict=True))
 
 
-def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
+def _candidates(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
     """Return the groups that occur and are possible, in the order of their keys."""
     shown = {key: measurement.groups.show(key) for key in found}
     # By the keys alone, in which no two tie: the order in which the engine returns them depends on everybody's rows.
@@ -81,7 +81,7 @@ def _discovered(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> Exa
 
 
 def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:
-    """Return the histograms from the engine's rows; `keys` are the groups shown, where they were found out.
+    """Return the histograms from the engine's rows; `keys` are the groups shown, where partition selection chose them.
 
     No row can be too many, nor in no bucket: cells grow up to where a group's sum still has 64 bits, and a unit moves none of
     them further than without that end.

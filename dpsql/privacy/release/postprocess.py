@@ -12,7 +12,15 @@ from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Buckets
-from dpsql.privacy.measurement.plan import Chosen, Counted, Output, Plan, Statistic, Ungrouped, Voted
+from dpsql.privacy.measurement.plan import (
+    DistinctCountOutput,
+    GroupingOutput,
+    MeasurementPlan,
+    Output,
+    QuantileOutput,
+    StatisticOutput,
+    VoteOutput,
+)
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
 from dpsql.privacy.release.release import Release, estimates
@@ -37,7 +45,9 @@ class _Line:
     numbers: Sequence[Sequence[int]]
 
 
-def rows(plan: Plan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool) -> Iterator[list[Text]]:
+def rows(
+    plan: MeasurementPlan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool
+) -> Iterator[list[Text]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
     `releases` has one for every part of the plan.
@@ -52,7 +62,7 @@ def _nothing(_: Sequence[int]) -> Mapping[Feature, float]:
     return {}
 
 
-def _lines(plan: Plan, releases: Sequence[Release]) -> Iterator[_Line]:
+def _lines(plan: MeasurementPlan, releases: Sequence[Release]) -> Iterator[_Line]:
     found = releases[0].keys if releases and releases[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     finest = [_Line(keys, every, [release.numbers[i] for release in releases]) for i, keys in enumerate(found)]
@@ -82,7 +92,7 @@ def _shown(key: KeyRow, types: Sequence[str]) -> list[Text]:
 
 
 def _outputs(
-    plan: Plan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
+    plan: MeasurementPlan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
 ) -> list[Text]:
     """Return one row's aggregates."""
     found = [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
@@ -90,7 +100,7 @@ def _outputs(
 
 
 def _value(
-    plan: Plan,
+    plan: MeasurementPlan,
     output: Output,
     line: _Line,
     found: Sequence[Mapping[Feature, float]],
@@ -100,33 +110,33 @@ def _value(
 ) -> Text:
     numbers = line.numbers
     match output:
-        case Ungrouped(keys=keys):
+        case GroupingOutput(keys=keys):
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
             return str(int("".join(bits), 2))
-        case Statistic(part=part, readout=readout):
+        case StatisticOutput(part=part, readout=readout):
             if part is None or not plan.parts:
                 return _of_no_rows(output)
             if output.margin:
                 return number(half_width(_sums(plan, part), readout, found[part]), type_)
             return number(_estimate(readout, found[part], clamp=clamp), type_)
-        case Voted():
+        case VoteOutput():
             return _voted(plan, output, found, type_)
-        case Counted(part=part):
-            counted = 0.0 if part is None or not plan.parts else numbers[part][0] / _sums(plan, part).unit
+        case DistinctCountOutput(part=part):
+            counted = 0.0 if part is None or not plan.parts else numbers[part][0] / _sums(plan, part).steps_per_row
             return number(max(counted, 0.0) if clamp else counted, type_)
-        case Chosen(part=part, places=places, array=array):
+        case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
             chosen = [_point(plan.parts[part], numbers[part][place], type_) for place in places]
             return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
 
 
-def _of_no_rows(output: Statistic) -> Text:
+def _of_no_rows(output: StatisticOutput) -> Text:
     """Return a statistic of publicly no row, which PostgreSQL knows: a count is 0 and anything else NULL."""
     return "0" if output.margin or statistic(output.readout.moment.name).counts else None
 
 
-def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:
+def _voted(plan: MeasurementPlan, output: VoteOutput, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:
     """Return the value with the most votes; for BOOL_AND and BOOL_OR whether any row, to half a row, speaks against or for.
 
     NULL where no value has half a row.
@@ -146,7 +156,7 @@ def _voted(plan: Plan, output: Voted, found: Sequence[Mapping[Feature, float]], 
             return _key(max(votes, key=votes.__getitem__), type_)
 
 
-def _sums(plan: Plan, part: int | None) -> Sums:
+def _sums(plan: MeasurementPlan, part: int | None) -> Sums:
     sums = plan.parts[part or 0]
     if not isinstance(sums, Sums):
         raise InternalError

@@ -77,7 +77,7 @@ def _chosen(
     measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy, rule: ByUnits
 ) -> Release:
     """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
-    kept = partition_selection.shown(entropy, [row[0] // measurement.size for row in coordinates], rule.chances)
+    kept = partition_selection.shown(entropy, [row[0] // measurement.row_norm for row in coordinates], rule.chances)
     chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)
 
@@ -151,5 +151,5 @@ def estimates(measurement: Sums) -> Callable[[Sequence[int]], Mapping[Feature, f
 
     A row adds at most 1 to each.
     """
-    unit, read = measurement.unit, readable(measurement.features)
-    return lambda noisy: {f: sum(n * noisy[i] for i, n in made.items()) / unit for f, made in read.items()}
+    whole, read = measurement.steps_per_row, readable(measurement.features)
+    return lambda noisy: {f: sum(n * noisy[i] for i, n in made.items()) / whole for f, made in read.items()}

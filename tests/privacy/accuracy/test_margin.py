@@ -15,7 +15,7 @@ from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.margin import half_width as margin
 from dpsql.privacy.accuracy.noise_quantile import noise_quantile
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.measurement.plan import Statistic
+from dpsql.privacy.measurement.plan import StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import LAPLACE, CubeLaw
 from dpsql.privacy.release.exact import ExactSums
@@ -76,7 +76,7 @@ def test_coverage(
     noisy, exact = _drawn(sums, engine, world)
     estimate = estimates(sums)
     for output in plan.outputs:
-        assert isinstance(output, Statistic)
+        assert isinstance(output, StatisticOutput)
         known = statistic(output.readout.moment.name)
         true, within = known.estimate(output.readout, estimate(exact)), 0
         for numbers in noisy:

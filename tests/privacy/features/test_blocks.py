@@ -10,7 +10,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.blocks import blocks, cells, readable
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.lattice import coordinate, lattice, size
+from dpsql.privacy.features.lattice import coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import _HEAVIEST
 from dpsql.privacy.mechanisms.block import Block, Norm, parts
 from dpsql.rewrite.ir.expr import Const
@@ -22,7 +22,7 @@ VALUE, SQUARE = Feature(Shape.VALUE, x=X), Feature(Shape.SQUARE, x=X)
 
 def _row(features: Sequence[Feature], t: int) -> list[int]:
     """Return the coordinates of one row of weight 1 whose value is `t` steps above the lower end."""
-    points, most = lattice(features), size(features)
+    points, most = lattice(features), row_norm(features)
     f = t - points
     made = {
         Shape.ONE: [1],
@@ -39,14 +39,14 @@ def test_cells_of_a_row_are_shares_of_it() -> None:
     for t in range(2 * lattice(features) + 1):
         row = _row(features, t)
         assert min(row) >= 0
-        assert sum(row) == size(features)
+        assert sum(row) == row_norm(features)
 
 
 def test_a_row_without_a_value_is_no_larger() -> None:
     """A row that is counted though it has no value, which only a mistake elsewhere could do, is still one row."""
     features = cells(X)
-    row = [coordinate(feature.shape, [1, 0, 0], lattice(features), size(features)) for feature in features]
-    assert (min(row), sum(row)) == (0, size(features))
+    row = [coordinate(feature.shape, [1, 0, 0], lattice(features), row_norm(features)) for feature in features]
+    assert (min(row), sum(row)) == (0, row_norm(features))
 
 
 @pytest.mark.parametrize("width", [1, 6, 511, 513, 8191, 8192, 8193, 10**6])
@@ -70,14 +70,14 @@ def test_what_cells_say() -> None:
 
 
 def test_cubes_and_cells_side_by_side() -> None:
-    """Each block has its own norm; a row of either is at most one size, and ε is divided by the largest cube."""
+    """Each block has its own norm; a row of either is at most one row_norm, and ε is divided by the largest cube."""
     features = (*cells(X, 0), *(f.within(1) for f in (ONE, VALUE, SQUARE)))
     assert blocks(features) == (Block((0, 1, 2), Norm.TOTAL), Block((3, 4, 5), Norm.LARGEST))
     assert parts(blocks(features)) == 3
     assert parts(blocks(cells(X))) == 1
     for t in range(0, 2 * lattice(features) + 1, 5):
         row = _row(features, t)
-        assert sum(row[:3]) == size(features) == max(map(abs, row[3:]))
+        assert sum(row[:3]) == row_norm(features) == max(map(abs, row[3:]))
 
 
 def test_blocks_are_found_in_any_order() -> None:
