@@ -3,8 +3,17 @@
 import math
 from dataclasses import dataclass
 
-from dpsql.privacy.features.estimate import count, covariance, scale, variance
-from dpsql.privacy.features.gradient import Values, Weights, covariance_weights
+from dpsql.privacy.features.estimate import count, covariance, mean, scale, variance
+from dpsql.privacy.features.gradient import (
+    Place,
+    Values,
+    Weights,
+    added,
+    covariance_weights,
+    mean_weights,
+    times,
+    variance_weights,
+)
 from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, Part, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 from dpsql.privacy.features.variances import least_rows
@@ -27,15 +36,20 @@ class Covariance(Statistic):
         if n < least_rows(sample=self.sample):
             return None
         factor = n / (n - 1) if self.sample else 1
-        return covariance(readout, found, n) * scale(readout, FIRST).half * scale(readout, SECOND).half * factor
+        return covariance(readout, found, n) * both_halves(readout) * factor
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance."""
         return covariance_weights(readout, at)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> None:
-        """Say nothing."""
-        _ = readout, found, reach
+    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return the half-width off Σ (u − μ)(v − ν) − c·N at the reported μ, ν and c."""
+        n, whole = count(readout, found), both_halves(readout)
+        if n < 1:
+            return whole
+        at = ends(readout, found, n)
+        width = reach(covariance_weights(readout, at)) / n + reach_of_means(readout, at, reach, n)
+        return min(width, 2.0) * whole * (n / max(n - 1, 0.5) if self.sample else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +64,59 @@ class Correlation(Statistic):
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy coefficient, clamped to what is possible."""
         n = count(readout, found)
-        if n < least_rows(sample=False):
+        if n < least_rows(sample=False) or not both_halves(readout):
             return None
-        units = scale(readout, FIRST).half * scale(readout, SECOND).half
-        together = variance(readout, found, n, FIRST) * variance(readout, found, n, SECOND) * units**2
-        found_covariance = covariance(readout, found, n) * units
-        return min(max(found_covariance / math.sqrt(together), -1.0), 1.0) if together > 0 else None
+        return coefficient(place(readout, found, n))
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance, which are those of the coefficient where there is no correlation."""
         return covariance_weights(readout, at)
 
-    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> None:
-        """Say nothing."""
-        _ = readout, found, reach
+    def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return the half-width off the derivative at the reported values, dc/√(s·t) − ½·r·(ds/s + dt/t).
+
+        Where noise alone could make the variances s and t what they are it is all that a coefficient can be off.
+        """
+        n = count(readout, found)
+        at = place(readout, found, n) if n >= 1 else None
+        r = None if at is None else coefficient(at)
+        if at is None or r is None:
+            return 2.0
+        s, t = float(at.first.variance), float(at.second.variance)
+        spreads = [variance_weights(readout, at.first, FIRST), variance_weights(readout, at.second, SECOND)]
+        if any(reach(weights) / n >= own for weights, own in zip(spreads, (s, t), strict=True)):
+            return 1 + abs(r)
+        less = [times(weights, -r / 2 * math.sqrt(s * t) / own) for weights, own in zip(spreads, (s, t), strict=True)]
+        width = reach(added(covariance_weights(readout, at), *less)) / n + reach_of_means(readout, at, reach, n)
+        return min(width / math.sqrt(s * t), 1 + abs(r))
+
+
+def both_halves(readout: Readout) -> float:
+    """Return the unit of products of u and v."""
+    return scale(readout, FIRST).half * scale(readout, SECOND).half
+
+
+def ends(readout: Readout, found: Estimates, n: float) -> Values:
+    """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
+    first, second = (Place(mean(readout, found, n, argument), 0.0) for argument in (FIRST, SECOND))
+    return Values(first, second, covariance(readout, found, n))
+
+
+def place(readout: Readout, found: Estimates, n: float) -> Values:
+    """Return where the values of both arguments lie, by all noisy sums."""
+    first, second = (
+        Place(mean(readout, found, n, argument), variance(readout, found, n, argument)) for argument in (FIRST, SECOND)
+    )
+    return Values(first, second, covariance(readout, found, n))
+
+
+def coefficient(at: Values) -> float | None:
+    """Return the coefficient of correlation; None where an argument does not vary."""
+    together = float(at.first.variance) * float(at.second.variance)
+    return min(max(float(at.covariance) / math.sqrt(together), -1.0), 1.0) if together > 0 else None
+
+
+def reach_of_means(readout: Readout, at: Values, reach: Reach, n: float) -> float:
+    """Return how far the errors of both means reach in a covariance: by their product, which matters in small groups."""
+    first, second = (mean_weights(readout, at.of(argument).mean, argument) for argument in (FIRST, SECOND))
+    return reach(first) / n * reach(second) / n
