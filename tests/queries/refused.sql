@@ -87,10 +87,6 @@ SELECT upper(note), count(*) FROM rides GROUP BY 1;
 --> refused 0A000
 SELECT jsonb_agg(fare) FROM trips;
 
--- a regression
---> refused 0A000
-SELECT regr_slope(tip, fare) FROM trips;
-
 -- not SQL
 --> postgres 42601: syntax error
 SELECT count(* FROM trips;

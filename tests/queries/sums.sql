@@ -37,6 +37,21 @@ SELECT variance(fare), var_pop(tip), stddev(fare), stddev_pop(tip), var_samp(pas
 --> within 0.01
 SELECT covar_pop(fare, tip), covar_samp(fare, tip), corr(fare, total) FROM trips;
 
+-- a line through two columns
+--> answered, 1 measurement
+--> within 0.01
+SELECT regr_slope(total, fare), regr_intercept(total, fare), regr_r2(total, fare) FROM trips;
+
+-- about the means of two columns
+--> answered, 1 measurement
+--> within 0.01
+SELECT regr_count(tip, fare), regr_avgx(tip, fare), regr_avgy(tip, fare), regr_sxx(tip, fare), regr_syy(tip, fare), regr_sxy(tip, fare) FROM trips;
+
+-- about the means of rows that have both
+--> answered, 1 measurement
+--> within 0.01
+SELECT payment_type, regr_count(passenger_count, tip), regr_avgx(passenger_count, tip), regr_sxx(passenger_count, tip) FROM trips GROUP BY 1;
+
 -- with a filter
 --> answered, 1 measurement
 --> within 0.001

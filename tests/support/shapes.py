@@ -13,6 +13,7 @@ ATTAINED = (
     "SELECT stddev_pop(tip), avg(tip), count(*) FROM rides",
     "SELECT covar_pop(fare, tip), count(*) FROM rides",
     "SELECT corr(price, weight), avg(fare) FROM rides",
+    "SELECT regr_slope(tip, fare), regr_sxx(tip, fare), regr_count(tip, age) FROM rides",
     "SELECT var_samp(age), sum(seats), count(late) FROM rides",
     "SELECT paid, count(*) FROM rides GROUP BY paid",
     "SELECT paid, late, count(*), sum(weight) FROM rides GROUP BY 1, 2",

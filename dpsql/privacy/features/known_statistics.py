@@ -3,22 +3,24 @@
 from typing import assert_never
 
 from dpsql.privacy.features.counts import Count, Sum
+from dpsql.privacy.features.lines import Determination, Intercept, Slope
 from dpsql.privacy.features.means import Mean
 from dpsql.privacy.features.pairs import Correlation, Covariance
-from dpsql.privacy.features.readout import FIRST
+from dpsql.privacy.features.readout import FIRST, SECOND
+from dpsql.privacy.features.regression import SumOfProducts, SumOfSquares
 from dpsql.privacy.features.statistic import Statistic
 from dpsql.privacy.features.variances import Variance
 from dpsql.rewrite.syntax.aggregate_names import StatisticName
 
 
-def statistic(name: StatisticName) -> Statistic:  # noqa: C901  (a line each)
+def statistic(name: StatisticName) -> Statistic:  # noqa: C901, PLR0912  (a line each)
     """Return what is known of a statistic."""
     match name:
-        case "count":
+        case "count" | "regr_count":
             return Count()
         case "sum":
             return Sum()
-        case "avg":
+        case "avg" | "regr_avgy":
             return Mean(FIRST)
         case "var_pop":
             return Variance(sample=False)
@@ -34,5 +36,19 @@ def statistic(name: StatisticName) -> Statistic:  # noqa: C901  (a line each)
             return Covariance(sample=True)
         case "corr":
             return Correlation()
+        case "regr_avgx":
+            return Mean(SECOND)
+        case "regr_sxx":
+            return SumOfSquares(SECOND)
+        case "regr_syy":
+            return SumOfSquares(FIRST)
+        case "regr_sxy":
+            return SumOfProducts()
+        case "regr_slope":
+            return Slope()
+        case "regr_intercept":
+            return Intercept()
+        case "regr_r2":
+            return Determination()
         case _:
             assert_never(name)

@@ -6,21 +6,25 @@ from typing import Literal, get_args
 from sqlglot import exp
 
 StatisticName = Literal[
-    "count", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "covar_pop", "covar_samp", "corr"
-]
+    "count", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "covar_pop", "covar_samp", "corr",
+    "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "regr_slope", "regr_intercept", "regr_r2",
+]  # fmt: skip
 STATISTICS: Mapping[str, StatisticName] = {
     **{name: name for name in get_args(StatisticName)},
     "variance": "var_samp",
     "stddev": "stddev_samp",
 }
 """Statistics that are read off noisy sums, by the names that people write."""
-OF_TWO = frozenset({"covar_pop", "covar_samp", "corr"})
+OF_TWO = frozenset(
+    """covar_pop covar_samp corr regr_count regr_avgx regr_avgy regr_sxx regr_syy regr_sxy regr_slope regr_intercept
+    regr_r2""".split()
+)
 """Those of two arguments."""
 QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "max"})
 LOGICAL = frozenset({"bool_and", "bool_or", "every"})
 REFUSED = frozenset(
     """array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg xmlagg bit_and bit_or bit_xor range_agg
-    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy any_value""".split()
+    any_value""".split()
 )
 NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICAL | REFUSED
 

@@ -39,6 +39,13 @@ SELECTS: Sequence[tuple[str, float]] = (
     (f"stddev(fare) {A}, var_pop(fare) {B}", 0.995),
     ("variance(fare), count(tip)", 0.995),
     ("count(*), count(tip), sum(fare), avg(tip)", 0.995),
+    ("covar_pop(fare, tip), covar_samp(fare + tip, fare), corr(fare + tip, fare)", 0.995),
+    (
+        "regr_count(tip, fare), regr_avgx(tip, fare), regr_avgy(tip, fare), regr_sxx(tip, fare), regr_syy(tip, fare)",
+        0.995,
+    ),
+    ("regr_sxy(fare + tip, fare), regr_slope(fare + tip, fare), regr_intercept(fare + tip, fare)", 0.995),
+    ("regr_r2(fare + tip, fare)", 0.995),
 )
 
 

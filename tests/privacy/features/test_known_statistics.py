@@ -75,14 +75,23 @@ def test_a_statistic_needs_no_argument_that_it_lacks(name: StatisticName) -> Non
         ("covar_pop", np.cov(XS, YS, ddof=0)[0, 1]),
         ("covar_samp", np.cov(XS, YS)[0, 1]),
         ("corr", np.corrcoef(XS, YS)[0, 1]),
+        ("regr_count", 40.0),
+        ("regr_avgx", YS.mean()),
+        ("regr_avgy", XS.mean()),
+        ("regr_sxx", ((YS - YS.mean()) ** 2).sum()),
+        ("regr_syy", ((XS - XS.mean()) ** 2).sum()),
+        ("regr_sxy", ((XS - XS.mean()) * (YS - YS.mean())).sum()),
+        ("regr_slope", np.polyfit(YS, XS, 1)[0]),
+        ("regr_intercept", np.polyfit(YS, XS, 1)[1]),
+        ("regr_r2", np.corrcoef(XS, YS)[0, 1] ** 2),
     ],
 )
 def test_estimate_of_exact_sums(name: StatisticName, expected: float) -> None:
-    """Without noise a statistic is what it is called."""
+    """Without noise a statistic is what it is called; of a regression the first argument is y, as in PostgreSQL."""
     assert statistic(name).estimate(_readout(name), _sums()) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "corr" and not name.endswith("_samp")])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in {"corr", "regr_r2"} and not n.endswith("_samp")])
 def test_gradient_is_the_derivative(name: StatisticName) -> None:
     """A little more of a feature's sum changes the statistic by its weight, in one unit for all features.
 
@@ -111,10 +120,45 @@ def test_nothing_of_no_rows(name: StatisticName) -> None:
     assert (found is None) == known.located
 
 
+@pytest.mark.parametrize("name", ["corr", "regr_slope", "regr_intercept", "regr_r2"])
+def test_no_line_without_two_values_of_x(name: StatisticName) -> None:
+    """Where x does not vary there is no slope, and where nothing but noise could make it vary no margin of one."""
+    sums = dict(_sums())
+    n, v = sums[ONE], sums[FEATURES[Part.V]]
+    sums[FEATURES[Part.VV]] = 2 * v**2 / n - n - 1e-9
+    assert statistic(name).estimate(_readout(name), sums) is None
+    sure = statistic(name).half_width(_readout(name), sums, lambda weights: 1e-3 * bool(weights))
+    assert sure is None or sure >= 1
+
+
+def test_all_of_y_on_a_line_of_one_height() -> None:
+    """PostgreSQL says 1 where y does not vary but x does."""
+    sums = dict(_sums())
+    n, u = sums[ONE], sums[FEATURES[Part.U]]
+    sums[FEATURES[Part.UU]] = 2 * u**2 / n - n - 1e-9
+    assert statistic("regr_r2").estimate(_readout("regr_r2"), sums) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_margins_vanish_with_the_noise(name: StatisticName) -> None:
+    """Half the noise makes half the margin, to the errors that count by their products."""
+    known, readout, sums = statistic(name), _readout(name), _sums()
+
+    def width(noise: float) -> float:
+        found = known.half_width(readout, sums, lambda weights: noise * sum(abs(float(w)) for w in weights.values()))
+        assert found is not None
+        return found
+
+    assert width(0) == 0
+    assert width(2e-4) / width(1e-4) == pytest.approx(2, rel=1e-3)
+
+
 def test_typical_sizes() -> None:
     """A count is compared with the rows, a sum and a mean with values in the middle, and others with nothing."""
     sizes = {name: statistic(name).typical(_readout(name), 10.0) for name in NAMES}
-    assert {name: size for name, size in sizes.items() if size is not None} == {"count": 10.0, "sum": 20.0, "avg": 2.0}
+    means = {"avg": 2.0, "regr_avgy": 2.0, "regr_avgx": 5.0}
+    counts = {"count": 10.0, "regr_count": 10.0}
+    assert {name: size for name, size in sizes.items() if size is not None} == {**counts, **means, "sum": 20.0}
 
 
 def test_clamping() -> None:
