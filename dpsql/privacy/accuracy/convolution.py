@@ -50,7 +50,7 @@ def reach(pieces: Sequence[Piece], scale: float) -> float:
 @lru_cache(maxsize=4096)
 def _unit_reach(pieces: tuple[Piece, ...]) -> float:
     if len(pieces) == 1:
-        return float(noise_quantile(pieces[0].law, pieces[0].weights))
+        return noise_quantile(pieces[0].law, pieces[0].weights)
     step = 2 * _REACH * math.sqrt(sum(piece.variance for piece in pieces)) / _POINTS
     spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
     for piece, times in Counter(pieces).items():

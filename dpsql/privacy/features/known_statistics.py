@@ -8,8 +8,8 @@ from dpsql.privacy.features.means import Mean
 from dpsql.privacy.features.pairs import Correlation, Covariance
 from dpsql.privacy.features.readout import FIRST, SECOND
 from dpsql.privacy.features.regression import SumOfProducts, SumOfSquares
+from dpsql.privacy.features.spreads import Variance
 from dpsql.privacy.features.statistic import Statistic
-from dpsql.privacy.features.variances import Variance
 from dpsql.rewrite.syntax.aggregate_names import StatisticName
 
 

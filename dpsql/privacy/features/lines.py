@@ -23,8 +23,8 @@ from dpsql.privacy.features.gradient import (
 )
 from dpsql.privacy.features.pairs import Correlation, both_halves, coefficient, place, reach_of_means
 from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, Part, Readout
+from dpsql.privacy.features.spreads import least_rows
 from dpsql.privacy.features.statistic import Reach, Statistic
-from dpsql.privacy.features.variances import least_rows
 
 _OF_LINE = (Part.U, Part.V, Part.VV, Part.UV)
 

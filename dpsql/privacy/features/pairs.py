@@ -15,8 +15,8 @@ from dpsql.privacy.features.gradient import (
     variance_weights,
 )
 from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, Part, Readout
+from dpsql.privacy.features.spreads import least_rows
 from dpsql.privacy.features.statistic import Reach, Statistic
-from dpsql.privacy.features.variances import least_rows
 
 
 @dataclass(frozen=True, slots=True)

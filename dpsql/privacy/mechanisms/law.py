@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ class Law(Protocol):
         """Return what a coordinate passes with a probability far below any margin's."""
 
     def tail(self, x: Reals, weights: Reals) -> Reals:
-        """Return P(|Σ wᵢ·zᵢ| > x) for positive weights, which run along the last axis."""
+        """Return P(|Σ wᵢ·zᵢ| > x) for every x and one vector of positive weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +51,34 @@ class CubeLaw:
         P(Σ wᵢ·uᵢ > s) = Σ_σ (Πσᵢ)·max(σ·w − s, 0)^n / (2^n·n!·Πwᵢ) over all signs σ. With s = x/r the mean over r has
         only incomplete gamma functions of whole order. For n = 1 it is Q(d+1, x) − (x/d)·Q(d, x).
         """
-        n, d = weights.shape[-1], self.d
+        n, d = len(weights), self.d
         if n > d:
             raise ValueError(f"{n} weights for {d} coordinates")
-        tail = np.zeros_like(x)
-        for signs in itertools.product((1.0, -1.0), repeat=n):
-            reach = weights @ np.array(signs)
-            # Where the signs cancel the term vanishes, as it does for any negative reach.
-            reached = reach > 1e-9
-            safe = np.where(reached, reach, 1.0)
-            term = sum(
-                math.comb(n, j)
-                * safe ** (n - j)
-                * (-x) ** j
-                * (math.factorial(d - j) / math.factorial(d))
-                * _upper_gamma(d + 1 - j, x / safe)
-                for j in range(n + 1)
-            )
-            tail += np.where(reached, math.prod(signs) * term, 0.0)
-        result: Reals = 2 * tail / (2**n * math.factorial(n) * weights.prod(axis=-1))
-        return result
+        signs = _signs(n)
+        reach = signs @ weights
+        kept = reach > 1e-9  # where the signs cancel the term vanishes, as it does for any negative reach
+        tail: Reals = signs.prod(axis=1)[kept] @ _terms(x, reach[kept], n, d)
+        return 2 * tail / (2**n * math.factorial(n) * weights.prod())
 
 
 LAPLACE = CubeLaw(1)
 
 
-def _upper_gamma(order: int, x: Reals) -> Reals:
-    """Return the regularised upper incomplete gamma function Q(order, x) of a whole order."""
-    terms: Reals = np.exp(-x) * sum(x**k / math.factorial(k) for k in range(order))
+@lru_cache(maxsize=16)
+def _signs(n: int) -> Reals:
+    """Return all vectors of n signs."""
+    return np.array(list(itertools.product((1.0, -1.0), repeat=n)))
+
+
+def _terms(x: Reals, reaches: Reals, n: int, d: int) -> Reals:
+    """Return for each reach the mean of max(reach − x/r, 0)^n over the radius r, by Q(k, x/reach) up to k = d + 1."""
+    y = x[None, :] / reaches[:, None]
+    power, below = np.exp(-y), [np.zeros_like(y)]
+    for k in range(1, d + 2):  # Q(k, y) = e^(−y)·Σ yⁱ/i! over i < k
+        below.append(below[-1] + power)
+        power = power * y / k
+    terms = np.zeros_like(y)
+    for j in range(n + 1):
+        weight = math.comb(n, j) * math.factorial(d - j) / math.factorial(d)
+        terms += weight * reaches[:, None] ** (n - j) * (-x[None, :]) ** j * below[d + 1 - j]
     return terms
