@@ -58,7 +58,8 @@ class CubeLaw:
         reach = signs @ weights
         kept = reach > 1e-9  # where the signs cancel the term vanishes, as it does for any negative reach
         tail: Reals = signs.prod(axis=1)[kept] @ _terms(x, reach[kept], n, d)
-        return 2 * tail / (2**n * math.factorial(n) * weights.prod())
+        result: Reals = 2 * tail / (2**n * math.factorial(n) * weights.prod())
+        return result
 
 
 LAPLACE = CubeLaw(1)
