@@ -43,7 +43,7 @@ from dpsql.web.site import Site
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server import farewell
 from dpsql.wire.server.listener import Listener
-from dpsql.wire.server.tls import context_of
+from dpsql.wire.server.tls import certificate_of
 
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
@@ -209,7 +209,7 @@ class Server:
             config.listen.host,
             config.listen.port,
             secret=kept_secret(secret_file(config.shadow, config.file.parent)),
-            tls=context_of(config.listen.tls),
+            tls=certificate_of(config.listen.tls),
             limits=Limits(strangers=self._shares.strangers, seats=self._shares.seats),
         )
         await listener.start()
@@ -251,7 +251,9 @@ class Server:
         web = self._config.web
         if web is None:
             return
-        pages = Pages(web, self._site(), most=self._shares.pages, tls=context_of(web.tls))
+        shown = certificate_of(web.tls)
+        tls = None if shown is None else shown.context
+        pages = Pages(web, self._site(), most=self._shares.pages, tls=tls)
         await pages.start()
         self._pages = pages
 

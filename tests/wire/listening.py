@@ -1,13 +1,13 @@
 """A listener on a thread of its own, for as long as a test wants it."""
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dpsql.question import Answers
 from dpsql.shadow.postgres import Postgres
+from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.server.listener import Listener
@@ -17,7 +17,7 @@ from tests.support.fix_shadow import USERS
 
 @contextmanager
 def listening(
-    answers: Answers, shadow: Postgres, limits: Limits = Limits(), tls: ssl.SSLContext | None = None
+    answers: Answers, shadow: Postgres, limits: Limits = Limits(), tls: Certificate | None = None
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on."""
     users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}

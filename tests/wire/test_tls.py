@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-import ssl
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -11,8 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dpsql.policy.config import Tls
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.tls import certificate_of
 from tests.wire.exact import Exact
 from tests.wire.listening import listening
 
@@ -24,9 +25,7 @@ CERTIFICATE, KEY = HERE / "localhost.crt", HERE / "localhost.key"
 @pytest.fixture(scope="module")
 def secure(shadow: Postgres, answers: Exact) -> Iterator[Listener]:
     """Give a listener with a certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE, KEY)
-    with listening(answers, shadow, tls=context) as (served, _):
+    with listening(answers, shadow, tls=certificate_of(Tls(CERTIFICATE, KEY))) as (served, _):
         yield served
 
 

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 (RFC 5802, RFC 7677) from the server's side, with verifiers as PostgreSQL stores them.
+"""SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677) from the server's side, with verifiers as PostgreSQL stores them.
 
 Who has no verifier is led through the same steps and fails at the last, so that names can't be tried out.
 """
@@ -19,11 +19,14 @@ from typing import Self
 from dpsql.errors import AuthFailed
 
 MECHANISM = "SCRAM-SHA-256"
+BOUND = "SCRAM-SHA-256-PLUS"
+"""The mechanism that binds a log-in to the connection's TLS, and fails where somebody stands in the middle of it."""
 _ITERATIONS = 4096
 _SALT = 16
 _KEY = 32
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$([1-9][0-9]*):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
-_FIRST = re.compile(r"(?P<header>[ny],[^,]*,)(?P<bare>(?:m=[^,]*,)?n=[^,]*,r=(?P<nonce>[!-+\--~]+)(?:,.*)?)", re.DOTALL)
+_HEADER = r"(?P<header>(?P<binding>[ny]|p=tls-server-end-point),[^,]*,)"
+_FIRST = re.compile(_HEADER + r"(?P<bare>(?:m=[^,]*,)?n=[^,]*,r=(?P<nonce>[!-+\--~]+)(?:,.*)?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,11 @@ class Verifier:
 class Exchange:
     """One log-in: `challenge` answers the client's first message, `conclude` its last."""
 
-    def __init__(self, verifier: Verifier) -> None:
+    def __init__(self, verifier: Verifier, *, end_point: bytes | None = None, bound: bool = False) -> None:
+        """`end_point` is what a log-in could be bound to, if that was offered; `bound` says whether the client did it."""
         self._verifier = verifier
+        self._end_point = end_point
+        self._bound = bound
         self._header = ""
         self._bare = ""
         self._nonce = ""
@@ -88,10 +94,15 @@ class Exchange:
         """Return the server's first message.
 
         Raises:
-            AuthFailed: when the client's is not one, or asks for channel binding, which was not offered.
+            AuthFailed: when the client's is not one, or it binds otherwise than was offered.
         """
         match = _FIRST.fullmatch(_ascii_or_utf8(first))
         if match is None or match["bare"].startswith("m="):
+            raise AuthFailed
+        if match["binding"].startswith("p") != self._bound:
+            raise AuthFailed
+        if match["binding"] == "y" and self._end_point is not None:
+            # It could bind and believes that we can't: somebody has taken our offer away.
             raise AuthFailed
         self._header, self._bare = match["header"], match["bare"]
         self._nonce = match["nonce"] + secrets.token_urlsafe(18)
@@ -105,7 +116,8 @@ class Exchange:
             AuthFailed: when the client does not know the password.
         """
         without_proof, comma, proof = _ascii_or_utf8(last).rpartition(",p=")
-        expected = f"c={_b64(self._header.encode())},r={self._nonce}"
+        binding = self._end_point if self._bound and self._end_point is not None else b""
+        expected = f"c={_b64(self._header.encode() + binding)},r={self._nonce}"
         signed = f"{self._bare},{self._challenge},{without_proof}".encode()
         key = _xor(_unb64(proof), _mac(self._verifier.stored_key, signed))
         proven = hmac.compare_digest(hashlib.sha256(key).digest(), self._verifier.stored_key)

@@ -1,6 +1,5 @@
 """The first messages of a connection: encryption, a cancel request, or a start and the log-in."""
 
-import ssl
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,8 +7,9 @@ from enum import IntEnum
 
 from dpsql.errors import AuthFailed, EncryptionRequired, ProtocolError
 from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames, Limits, message, text, uint32
-from dpsql.wire.protocol.scram import MECHANISM, Exchange, Verifier
+from dpsql.wire.protocol.scram import BOUND, MECHANISM, Exchange, Verifier
 from dpsql.wire.protocol.transport import Pipe
 
 _SASL, _SASL_CONTINUE, _SASL_FINAL, _OK = 10, 11, 12, 0
@@ -41,7 +41,7 @@ class Cancel:
     key: bytes
 
 
-async def open_with(pipe: Pipe, incoming: Frames, tls: ssl.SSLContext | None, limits: Limits) -> Start | Cancel:
+async def open_with(pipe: Pipe, incoming: Frames, tls: Certificate | None, limits: Limits) -> Start | Cancel:
     """Read the first packets, and turn on TLS where the client asks and there is a certificate.
 
     Raises:
@@ -62,7 +62,7 @@ async def open_with(pipe: Pipe, incoming: Frames, tls: ssl.SSLContext | None, li
                 if not (incoming.is_empty and pipe.is_empty):
                     raise ProtocolError("unencrypted data after the request for TLS")
                 pipe.write(b"S")
-                await pipe.encrypt(tls, limits.patience)
+                await pipe.encrypt(tls.context, limits.patience)
             case Request.TLS | Request.GSS:
                 pipe.write(b"N")
             case Request.CANCEL:
@@ -96,20 +96,30 @@ def negotiation(start: Start) -> bytes:
     return message(b"v", uint32(_VERSION << 16), uint32(len(unknown)), *map(text, unknown))
 
 
-async def log_in(pipe: Pipe, incoming: Frames, verifier: Verifier, limits: Limits, barred: Callable[[], bool]) -> None:
+async def log_in(
+    pipe: Pipe,
+    incoming: Frames,
+    verifier: Verifier,
+    limits: Limits,
+    barred: Callable[[], bool],
+    end_point: bytes | None,
+) -> None:
     """Ask for the password and check it, unless at that moment nothing more is to be checked.
+
+    With TLS a client may bind the log-in to the certificate's `end_point`.
 
     Raises:
         AuthFailed: when it is not the user's, or `barred`.
         ProtocolError: when the client sends something else.
         EOFError: when it goes.
     """
-    pipe.write(_authentication(_SASL, text(MECHANISM) + b"\0"))
+    offered = [MECHANISM.encode()] if end_point is None else [BOUND.encode(), MECHANISM.encode()]
+    pipe.write(_authentication(_SASL, b"".join(map(text, offered)) + b"\0"))
     body = await _password_message(incoming, limits)
     mechanism, rest = messages.strings(body, 1)
-    if mechanism != MECHANISM.encode() or len(rest) < 4:
+    if mechanism not in offered or len(rest) < 4:
         raise AuthFailed
-    exchange = Exchange(verifier)
+    exchange = Exchange(verifier, end_point=end_point, bound=mechanism == BOUND.encode())
     pipe.write(_authentication(_SASL_CONTINUE, exchange.challenge(rest[4:])))
     last = await _password_message(incoming, limits)
     if barred():  # others that began at the same time may have failed since

@@ -155,7 +155,8 @@ class Connection:
             _SELDOM.warning("too many failed log-ins as %r from %s", user, address)
             raise AuthFailed
         try:
-            await startup.log_in(self._pipe, self._incoming, house.verifier(user), house.limits, barred)
+            end_point = house.tls.end_point if house.tls is not None and self._pipe.is_encrypted else None
+            await startup.log_in(self._pipe, self._incoming, house.verifier(user), house.limits, barred, end_point)
         except AuthFailed:
             house.attempts.failed(user, address)
             raise

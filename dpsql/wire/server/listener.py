@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +9,7 @@ from dpsql.errors import ShuttingDown, TooManyClients
 from dpsql.question import Answers
 from dpsql.shadow.postgres import ShadowAddress
 from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import Pipe
 from dpsql.wire.server import farewell
@@ -36,7 +36,7 @@ class Listener:
         port: int,
         *,
         secret: bytes,
-        tls: ssl.SSLContext | None = None,
+        tls: Certificate | None = None,
         limits: Limits = Limits(),  # noqa: B008 # a frozen value
         silence: Silence = Silence(),  # noqa: B008
     ) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import hmac
 import secrets
-import ssl
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from dpsql.errors import TooManyClients
 from dpsql.question import Answers, Asker, Cancellation
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.workers import Workers
+from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.protocol.transport import Pipe
@@ -80,7 +80,7 @@ class House:
         secret: bytes,
         planning: Executor,
         measuring: Executor,
-        tls: ssl.SSLContext | None,
+        tls: Certificate | None,
         limits: Limits,
     ) -> None:
         """`open_shadow` connects a protocol to the shadow, or raises OSError; `shadow_secret` lets it in.

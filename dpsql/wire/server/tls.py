@@ -1,12 +1,13 @@
-"""The certificate that clients are shown."""
+"""The certificate that clients are shown, read from its files."""
 
 import ssl
 
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Tls
+from dpsql.wire.protocol.certificate import Certificate
 
 
-def context_of(files: Tls | None) -> ssl.SSLContext | None:
+def certificate_of(files: Tls | None) -> Certificate | None:
     """Return what speaks TLS with a certificate; None without one.
 
     Raises:
@@ -18,6 +19,6 @@ def context_of(files: Tls | None) -> ssl.SSLContext | None:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_cert_chain(files.certificate, files.key)
+        return Certificate.of(context, files.certificate.read_text(encoding="latin-1"))
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"{files.certificate}: can't be used as the server's certificate: {error}") from error
-    return context

@@ -18,12 +18,25 @@ RFC_VERIFIER = (
 """Of the password `pencil` with the salt of RFC 7677."""
 
 
-def _log_in(verifier: Verifier, password: str, *, header: str = "n,,", binding: str | None = None) -> bytes:
-    """Go through the exchange as a client does."""
-    exchange, bare = Exchange(verifier), "n=,r=rOprNGfwEbeRWgbNEkqO"
+END_POINT = bytes(range(200, 232))
+"""The hash of some certificate."""
+
+
+def _log_in(
+    verifier: Verifier,
+    password: str,
+    *,
+    header: str = "n,,",
+    binding: str | None = None,
+    end_point: bytes | None = None,
+    shown: bytes = b"",
+) -> bytes:
+    """Go through the exchange as a client does, to which the certificate `shown` was shown."""
+    exchange = Exchange(verifier, end_point=end_point, bound=bool(shown))
+    bare = "n=,r=rOprNGfwEbeRWgbNEkqO"
     challenge = exchange.challenge((header + bare).encode())
     nonce = challenge.split(b",")[0].decode()
-    without_proof = f"c={base64.b64encode((binding or header).encode()).decode()},{nonce}"
+    without_proof = f"c={base64.b64encode((binding or header).encode() + shown).decode()},{nonce}"
     return exchange.conclude(without_proof.encode() + b",p=" + proof(password, challenge, bare, without_proof))
 
 
@@ -61,6 +74,42 @@ def test_channel_binding_and_odd_headers(header: str) -> None:
     else:
         with pytest.raises(AuthFailed):
             _log_in(Verifier.parse(RFC_VERIFIER), "pencil", header=header)
+
+
+PLUS = "p=tls-server-end-point,,"
+
+
+def test_log_in_is_bound_to_the_certificate() -> None:
+    """Who saw the server's own is let in, who saw another's is not, whatever the password."""
+    verifier = Verifier.parse(RFC_VERIFIER)
+    assert _log_in(verifier, "pencil", header=PLUS, end_point=END_POINT, shown=END_POINT).startswith(b"v=")
+    for password, shown in (("Pencil", END_POINT), ("pencil", END_POINT[::-1]), ("pencil", END_POINT + b"x")):
+        with pytest.raises(AuthFailed):
+            _log_in(verifier, password, header=PLUS, end_point=END_POINT, shown=shown)
+
+
+@pytest.mark.parametrize(
+    ("header", "end_point", "shown"),
+    [
+        ("y,,", END_POINT, b""),  # believes that nothing was offered
+        (PLUS, END_POINT, b""),  # binds under the mechanism that does not
+        ("n,,", END_POINT, END_POINT),  # does not under the one that does
+        ("p=tls-unique,,", END_POINT, END_POINT),
+        (PLUS, None, b""),
+    ],
+)
+def test_binding_that_does_not_fit_what_was_offered_is_refused(
+    header: str, end_point: bytes | None, shown: bytes
+) -> None:
+    """Somebody in the middle may have changed the offer."""
+    with pytest.raises(AuthFailed):
+        _log_in(Verifier.parse(RFC_VERIFIER), "pencil", header=header, end_point=end_point, shown=shown)
+
+
+@pytest.mark.parametrize(("header", "end_point"), [("n,,", END_POINT), ("n,,", None), ("y,,", None)])
+def test_nobody_has_to_bind(header: str, end_point: bytes | None) -> None:
+    """A client that can't, or was not offered it, is let in by its password."""
+    assert _log_in(Verifier.parse(RFC_VERIFIER), "pencil", header=header, end_point=end_point).startswith(b"v=")
 
 
 def test_changed_header_is_noticed() -> None:

@@ -1,0 +1,65 @@
+"""The certificate that clients are shown, and what ties a log-in to it (RFC 5929, `tls-server-end-point`)."""
+
+import hashlib
+import re
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_PSS = "2a864886f70d01010a"
+# By the algorithm of the signature, or of its hash, as DER has its identifier; MD5 and SHA-1 give way to SHA-256.
+_HASHES = {
+    "2a864886f70d010104": "sha256", "2a864886f70d010105": "sha256", "2a864886f70d01010e": "sha224",
+    "2a864886f70d01010b": "sha256", "2a864886f70d01010c": "sha384", "2a864886f70d01010d": "sha512",
+    "2a8648ce3d0401": "sha256", "2a8648ce3d040301": "sha224",
+    "2a8648ce3d040302": "sha256", "2a8648ce3d040303": "sha384", "2a8648ce3d040304": "sha512",
+    "2b0e03021a": "sha256", "608648016503040204": "sha224",
+    "608648016503040201": "sha256", "608648016503040202": "sha384", "608648016503040203": "sha512",
+}  # fmt: skip
+_IDENTIFIER, _HASH_OF_PSS = 0x06, 0xA0
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What speaks TLS with a certificate, and the hash of it that a log-in is bound to."""
+
+    context: ssl.SSLContext
+    end_point: bytes | None
+    """None where the signature has no hash, as Ed25519 has none: then binding is not offered."""
+
+    @classmethod
+    def of(cls, context: ssl.SSLContext, pem: str) -> "Certificate":
+        """Build from the text of the file whose first certificate `context` shows."""
+        found = _PEM.search(pem)
+        return cls(context, None if found is None else end_point(ssl.PEM_cert_to_DER_cert(found[0])))
+
+
+def end_point(certificate: bytes) -> bytes | None:
+    """Return the hash of a certificate (DER) by its own signature's algorithm; None if that has none that is known."""
+    (_, whole), *_ = _elements(certificate)
+    _, (_, algorithm), *_ = _elements(whole)
+    name = _hash(algorithm)
+    return None if name is None else hashlib.new(name, certificate).digest()
+
+
+def _hash(algorithm: bytes) -> str | None:
+    (tag, identifier), *parameters = _elements(algorithm)
+    if tag != _IDENTIFIER:
+        return None
+    if identifier.hex() != _PSS:
+        return _HASHES.get(identifier.hex())
+    given = [inside for _, fields in parameters for tag, inside in _elements(fields) if tag == _HASH_OF_PSS]
+    return _hash(next(_elements(given[0]))[1]) if given else "sha256"  # SHA-1, where nothing is said
+
+
+def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the elements that stand one behind the other: each one's tag, and what is in it."""
+    at = 0
+    while at < len(der):
+        tag, length, at = der[at], der[at + 1], at + 2
+        if length & 0x80:
+            size = length & 0x7F
+            length, at = int.from_bytes(der[at : at + size]), at + size
+        yield tag, der[at : at + length]
+        at += length
