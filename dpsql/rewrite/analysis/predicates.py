@@ -36,7 +36,7 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
 
 def where(condition: Expr, env: Env, *, holds: bool) -> Env:
     """Return what is known about whole numbers where a condition holds, or where it does not: false, or NULL."""
-    said = [c if holds else _denied(c) for c in (conjuncts(condition) if holds else (condition,))]
+    said = conjuncts(condition if holds else _denied(condition))
     known = dict(env)
     for conjunct in said:
         (ref, *others) = refs(conjunct) or (None,)

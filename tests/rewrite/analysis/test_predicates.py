@@ -1,0 +1,64 @@
+"""What WHERE says about columns: smaller intervals, fewer values, no NULL."""
+
+import pytest
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.predicates import blurred, narrowed, where
+from dpsql.rewrite.ir.expr import FALSE, Const, Expr, both
+from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, NUMERIC, PAID, SEATS, TEXT, apply, number
+
+DECLARED = Declared({("t", ref.name): known for ref, known in ENV.items()})
+
+
+def compared(op: str, value: int) -> Expr:
+    """Return `seats op value`."""
+    return apply(op, SEATS, number(value), type_=BOOL)
+
+
+@pytest.mark.parametrize(
+    ("condition", "interval"),
+    [
+        (compared("lt", 3), Interval.of(0, 2)),
+        (both(compared("ge", 2), compared("le", 9)), Interval.of(2, 6)),
+        (compared("ne", 6), Interval.of(0, 5)),
+        (compared("ne", 3), Interval.of(0, 6)),
+        (apply("in", SEATS, number(5), number(2), type_=BOOL), Interval.of(2, 5)),
+        (apply("or", compared("lt", 3), compared("gt", 3), type_=BOOL), Interval.of(0, 6)),
+    ],
+)
+def test_conjuncts_narrow_a_column(condition: Expr, interval: Interval) -> None:
+    """What is not understood says nothing."""
+    found = narrowed([SEATS], condition, DECLARED)
+    assert found is not None
+    assert found[SEATS].interval == interval
+
+
+@pytest.mark.parametrize("condition", [compared("gt", 6), FALSE, both(compared("lt", 2), compared("gt", 3))])
+def test_what_no_row_can_satisfy_is_known(condition: Expr) -> None:
+    """The answer is then a public zero."""
+    assert narrowed([SEATS], condition, DECLARED) is None
+
+
+def test_a_condition_leaves_some_values_of_a_domain() -> None:
+    """NULL stays out of every comparison."""
+    found = narrowed([PAID], apply("eq", PAID, Const("card", TEXT), type_=BOOL), DECLARED)
+    assert found is not None
+    assert found[PAID].values == ("card",)
+    assert not found[PAID].nullable
+
+
+@pytest.mark.parametrize(("holds", "interval"), [(True, Interval.of(0, 1)), (False, Interval.of(2, 6))])
+def test_branches_know_their_conditions(*, holds: bool, interval: Interval) -> None:
+    """Where one does not hold, its opposite does, or it is NULL."""
+    assert where(compared("lt", 2), ENV, holds=holds)[SEATS].interval == interval
+    either = apply("or", compared("lt", 2), compared("eq", 6), type_=BOOL)
+    assert where(either, ENV, holds=False)[SEATS].interval == Interval.of(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("value", "blur"), [(Const(3, DOUBLE), False), (Const(2**53, NUMERIC), True), (Const(2**53, SEATS.type), False)]
+)
+def test_constants_that_double_precision_changes_decide_nothing(value: Const, *, blur: bool) -> None:
+    """From 2^53 on a number may equal its neighbour, for the engine."""
+    assert blurred(apply("eq", FARE, value, type_=BOOL)) is blur

@@ -1,0 +1,46 @@
+"""Maps from few values."""
+
+import pytest
+
+from dpsql.policy.model import Value
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.functions.table import function_of
+from dpsql.rewrite.ir.expr import Const, Results
+from tests.rewrite.refs import BIGINT, BOOL, ENV, PAID, SEATS, TEXT, apply, number
+from tests.support.dialects import DUCKDB, POSTGRES
+
+UPPER = apply("map", PAID, Const("card", TEXT), Const("cash", TEXT), type_=TEXT, option=Results(("CARD", None)))
+ODD = apply("map", SEATS, *map(number, range(9)), type_=BOOL, option=Results(tuple(n % 2 == 1 for n in range(9))))
+
+
+@pytest.mark.parametrize(("value", "result"), [("card", "CARD"), ("cash", None), ("coin", None), (None, None)])
+def test_what_is_not_among_the_keys_is_null(value: Value | None, result: Value | None) -> None:
+    """On every engine as in Python."""
+    assert evaluate(UPPER, {PAID: value}) == result
+
+
+def test_only_results_of_possible_keys_are_possible() -> None:
+    """Of a column from 0 to 6 the keys beyond do not count."""
+    assert facts(UPPER, ENV).values == ("CARD",)
+    assert facts(UPPER, ENV).nullable
+    seats = apply("map", SEATS, *map(number, range(9)), option=Results(tuple(range(10, 19))))
+    assert facts(seats, ENV).values == tuple(range(10, 17))
+    assert not facts(seats, ENV).nullable
+
+
+def test_a_map_is_a_case_or_what_is_faster() -> None:
+    """DuckDB looks texts up in a list, once for each entry of a column's dictionary."""
+    args = ["p", "'card'", "'cash'"]
+    emit = function_of(UPPER).emit
+    assert emit(args, UPPER, POSTGRES) == "(CASE p WHEN 'card' THEN 'CARD' WHEN 'cash' THEN (NULL)::text END)"
+    assert emit(args, UPPER, DUCKDB) == "list_extract(['CARD', CAST(NULL AS TEXT)], list_position(['card', 'cash'], p))"
+    one = apply("map", SEATS, number(1), type_=BOOL, option=Results((True,)))
+    assert emit(["s", "1"], one, DUCKDB) == "(CASE s WHEN 1 THEN TRUE END)"
+
+
+def test_a_map_of_nothing_is_null() -> None:
+    """A domain may be empty."""
+    empty = apply("map", PAID, type_=BIGINT, option=Results(()))
+    assert function_of(empty).emit(["p"], empty, POSTGRES) == "(NULL)::bigint"
+    assert evaluate(ODD, {SEATS: 3}) is True
