@@ -45,12 +45,14 @@ _CODECS = {
     "WIN1257": "cp1257",
     "WIN1258": "cp1258",
 }
+_AS_WRITTEN = {"UNICODE": "UTF8"}
+"""The one other name that PostgreSQL reports as the client wrote it; of all others it makes its own spelling."""
 _UNREAD = frozenset({"EUC_TW", "MULE_INTERNAL", "SHIFT_JIS_2004"})
 
 
 def codec_of(client_encoding: str) -> str | None:
     """Return the codec for a value of `client_encoding`; None if we have none, and can't look into the texts."""
-    return _CODECS.get(client_encoding)
+    return _CODECS.get(_AS_WRITTEN.get(client_encoding, client_encoding))
 
 
 def readable() -> tuple[str, ...]:

@@ -100,6 +100,18 @@ def test_ascii_is_itself(owner: psycopg.Connection, encoding: str) -> None:
     assert decoded(every, codec) == every.decode("ascii")
 
 
+def test_other_names_of_encodings_are_read(owner: psycopg.Connection) -> None:
+    """PostgreSQL makes its own spelling of what clients write, but for UNICODE, which Pgtcl and old drivers set."""
+    told = {}
+    for name in ("UNICODE", "Unicode", "utf-8", "ISO88591", "Windows-1251", "shiftjis", "WIN"):
+        assert owner.pgconn.exec_(f"SET client_encoding = '{name}'".encode()).status == pq.ExecStatus.COMMAND_OK
+        told[name] = (owner.pgconn.parameter_status(b"client_encoding") or b"").decode()
+    owner.pgconn.exec_(b"SET client_encoding = 'UTF8'")
+    assert {name for name, spelled in told.items() if codec_of(spelled) is None} == set()
+    assert told["UNICODE"] == "UNICODE"
+    assert codec_of("UNICODE") == codec_of("UTF8")
+
+
 def test_every_encoding_of_postgresql_is_read_or_named(owner: psycopg.Connection) -> None:
     """What it takes as client_encoding, in its own spelling, we read, or know that we don't."""
     names = owner.execute("SELECT DISTINCT pg_encoding_to_char(i) FROM generate_series(0, 60) i").fetchall()
