@@ -11,12 +11,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow import creation, guard, hidden, role, schema
+from dpsql.shadow import creation, guard, hidden, role, schema, signals
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.Rows
 
-_EDITION = 6
+_EDITION = 7
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -91,6 +91,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         schema.create_tables(connection, policy, rows)
         schema.describe(connection, policy)
         hidden.create_hidden(connection)
+        signals.create_signals(connection)
         creation.create_triggers(connection, policy)
         role.lock_down(connection, policy, users)
         connection.execute("CREATE TABLE dpsql.stamp (structure text, users text, words text, rows text)")

@@ -1,10 +1,13 @@
 """What an operator does to a server that runs."""
 
+import os
 import select
 import signal
+import time
 from pathlib import Path
 
 from tests.clients.site import Site
+from tests.support.processes import children
 
 
 def signal_to(site: Site, number: signal.Signals) -> None:
@@ -32,3 +35,20 @@ def write(config: Path, old: str, new: str) -> None:
     text = config.read_text()
     assert old in text
     config.write_text(text.replace(old, new))
+
+
+def shadow_of(site: Site) -> int:
+    """Return the process of the shadow."""
+    assert site.process is not None
+    (child,) = children(site.process.pid)
+    return child
+
+
+def kill_shadow(site: Site, patience: float = 60.0) -> None:
+    """Kill the shadow, and wait until there is another one."""
+    assert site.process is not None
+    old, deadline = shadow_of(site), time.monotonic() + patience
+    os.kill(old, signal.SIGKILL)
+    while children(site.process.pid) in ([], [old]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -14,20 +14,12 @@ import pytest
 
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
-from tests.clients.site import Site, serving
-from tests.faults.controls import line, signal_to, write
-from tests.support.processes import children
+from tests.clients.site import serving
+from tests.faults.controls import kill_shadow, line, shadow_of, signal_to, write
 
 QUICK = 7.0
 """Seconds for a stop; half a second on a quiet machine, and far less than the grace of what is waited for."""
 linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
-
-
-def _shadow(site: Site) -> int:
-    """Return the process of the shadow."""
-    assert site.process is not None
-    (child,) = children(site.process.pid)
-    return child
 
 
 def _spent(connection: psycopg.Connection) -> object:
@@ -91,10 +83,8 @@ def test_dead_shadow_is_replaced(config: Path) -> None:
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as busy:
         busy.execute(GROUPED.encode())
         with psycopg.connect(site.dsn, autocommit=True) as idle:
-            old = _shadow(site)
-            os.kill(old, signal.SIGKILL)
+            kill_shadow(site)
             assert idle.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-            assert _shadow(site) != old
             with pytest.raises(psycopg.OperationalError):
                 busy.execute("SELECT 1")
 
@@ -131,11 +121,10 @@ def _hide(directory: Path) -> Path:
 def test_shadow_comes_back_while_the_data_are_away(config: Path) -> None:
     """What it is made of was read before; who only looks at the catalogue notices nothing."""
     with serving(config) as site:
-        hidden, old = _hide(config.parent), _shadow(site)
-        os.kill(old, signal.SIGKILL)
+        hidden = _hide(config.parent)
+        kill_shadow(site)
         with psycopg.connect(site.dsn, autocommit=True) as connection:
             assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
-        assert _shadow(site) != old
         hidden.rename(config.parent / "taxi.duckdb")
 
 
@@ -146,7 +135,7 @@ def test_shadow_comes_back_after_the_ledger_was_locked(config: Path, capfd: pyte
     with serving(config) as site:
         with closing(sqlite3.connect(config.parent / "ledger.db", isolation_level=None)) as ledger:
             ledger.execute("BEGIN EXCLUSIVE")
-            os.kill(_shadow(site), signal.SIGKILL)
+            os.kill(shadow_of(site), signal.SIGKILL)
             _said(capfd, "the shadow could not be started")
         with psycopg.connect(site.dsn, autocommit=True) as connection:
             assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
+from dpsql.shadow import signals
 from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
 from dpsql.wire.protocol.replies import Kind, Message, Owed, Replies
 
 _PROTOCOL = 0x30000
+_STOP, _END = signals.CODE.encode(), signals.END.encode()
 
 
 class ShadowLostError(ConnectionError):
@@ -33,10 +35,18 @@ class Backend(asyncio.Protocol):
     """A connection to the shadow: `send` what the client asked for, `ask` what we want to know."""
 
     def __init__(
-        self, deliver: Callable[[bytes], None], ready: Callable[[bool], None], lost: Callable[[], None]
+        self,
+        deliver: Callable[[bytes], None],
+        ready: Callable[[bool], None],
+        lost: Callable[[], None],
+        stop: Callable[[int, bool], None],
     ) -> None:
-        """`deliver` takes bytes for the client, `ready` hears of each ReadyForQuery, `lost` of the end."""
-        self.replies = Replies(ready)
+        """`deliver` takes bytes for the client, `ready` hears of each ReadyForQuery, `lost` of the end.
+
+        `stop` hears which session a statement has asked the shadow to stop, by its number, and whether to end it.
+        """
+        self.replies = Replies(ready, self._noted)
+        self._stop = stop
         self.key = b""
         """What a cancel request must show."""
         self._deliver = deliver
@@ -140,6 +150,15 @@ class Backend(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(TERMINATE)
             self._transport.close()
+
+    def _noted(self, body: bytes) -> bool:
+        """Read a notice that one of our functions has raised; return whether it is one."""
+        fields = error_fields(body)
+        if fields.get(b"C") != _STOP:
+            return False
+        number, _, what = fields[b"M"].partition(b" ")
+        self._stop(int(number), what == _END)
+        return True
 
     def _write(self, raw: bytes) -> None:
         if self._transport is None:

@@ -1,11 +1,9 @@
 """What both protocols, simple and extended, share in a session: who asks, what a statement is, what was prepared."""
 
 import logging
-import re
 from collections.abc import Callable
 
 from dpsql.errors import DpsqlError, InternalError, Unsupported
-from dpsql.lexer.tokens import TEXTS, Sort, tokens
 from dpsql.question import Answers, Asker
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, is_restoring, read
@@ -15,10 +13,6 @@ from dpsql.wire.intercept.prepared import Names, Prepared
 from dpsql.wire.intercept.settings import not_in, unread
 from dpsql.wire.protocol.encodings import codec_of, decoded
 from dpsql.wire.protocol.replies import Kind, Owed
-
-_SIGNAL = re.compile(r"pg_(?:cancel|terminate)_backend", re.IGNORECASE)
-_MOST_SIGNALS = 16
-_LOOKED_AT = 10_000  # tokens
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -37,16 +31,14 @@ class Desk:
         answers: Answers,
         asker: Asker,
         write: Callable[[bytes], None],
-        signal: Callable[[int], None],
     ) -> None:
-        """`write` sends to the client, `signal` cancels another session of the same user by its number."""
+        """`write` sends to the client."""
         self.backend = backend
         self.names = Names()
         self.runner = Runner(backend, asking, write)
         self._asking = asking
         self._answers = answers
         self._asker = asker
-        self._signal = signal
         self._asked: tuple[str, str] | None = None
 
     def ready(self, in_transaction: bool) -> None:
@@ -97,7 +89,6 @@ class Desk:
         found = read(text)
         if found is not None:
             return found
-        self._pass_signals(text)
         try:
             question = self._answers.examine(text, self._asker)
         except DpsqlError as failed:
@@ -164,15 +155,3 @@ class Desk:
             self.runner.tell(refused.body)
             raise SkippedError from None
         replies.is_certain = True
-
-    def _pass_signals(self, text: str) -> None:
-        """Stop what the gateway does for the sessions that a statement would stop in the shadow."""
-        if _SIGNAL.search(text) is None:
-            return
-        numbers: set[int] = set()
-        for _, token in zip(range(_LOOKED_AT), tokens(text), strict=False):
-            digits = token.text.strip("'") if token.sort in TEXTS else token.text
-            if token.sort in TEXTS | {Sort.NUMBER} and digits.isdecimal() and len(digits) < 10:
-                numbers.add(int(digits))
-        for number in sorted(numbers)[:_MOST_SIGNALS]:
-            self._signal(number)

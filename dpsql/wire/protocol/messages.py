@@ -36,6 +36,8 @@ class Limits:
     failures_per_address: int = 100
     """How often a log-in may fail within `memory` seconds, before nothing more is tried."""
     memory: float = 60.0
+    unasked: int = 100
+    """Sessions in the shadow, above which a client that logs in has none before it asks."""
     patience: float = 30.0
     """Seconds until a client must have logged in, or the shadow must have come back."""
     statement_time: float = 330.0

@@ -65,9 +65,13 @@ class Owed:
 class Replies:
     """What is owed, and the state of the shadow's session as its replies show it."""
 
-    def __init__(self, ready: Callable[[bool], None]) -> None:
-        """`ready` is called at each ReadyForQuery with whether a transaction goes on."""
+    def __init__(self, ready: Callable[[bool], None], noted: Callable[[bytes], bool]) -> None:
+        """`ready` is called at each ReadyForQuery with whether a transaction goes on; `noted` with each notice.
+
+        It returns whether that was ours, and is nothing for the client.
+        """
         self._ready = ready
+        self._noted = noted
         self._owed: deque[Owed] = deque()
         self._held: list[bytes] = []
         self._size = 0
@@ -153,6 +157,8 @@ class Replies:
         if kind == b"S":
             self._note_parameter(raw)
         if kind == b"A":  # a notification would carry words from one user to another
+            return b""
+        if kind == b"N" and self._noted(raw[HEADER:]):
             return b""
         owed = self._owed[0] if self._owed else None
         shown = self._shown(owed, kind, raw)

@@ -18,13 +18,12 @@ from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.startup import Cancel, Start
 from dpsql.wire.protocol.transport import Pipe
 from dpsql.wire.server import farewell
-from dpsql.wire.server.registry import House, Key, UserEntry
+from dpsql.wire.server.opening import open_backend
+from dpsql.wire.server.registry import House, Key, Seat, UserEntry
 
 _LOG = logging.getLogger("dpsql.wire")
 _SELDOM = Seldom(_LOG)
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
-_STARTING = "57P03"  # what PostgreSQL says while it starts or recovers
-_PAUSE = 0.1  # seconds until the next attempt
 _NO = ("", "false", "off", "no", "0")
 
 
@@ -40,8 +39,11 @@ class Connection:
         self._desk: Desk | None = None
         self._user: str | None = None
         self._entry: UserEntry | None = None
+        self._greeted: Mapping[str, str] = {}
+        self.is_in = False
+        """Whether the client has asked anything; until then its session in the shadow may be replaced."""
         self._leaving: ShuttingDown | None = None
-        self._over = False
+        self._over = self._gone = False
         self._stopped_at = 0.0
         self._signals: set[asyncio.Task[None]] = set()
         pipe.on_lost = self._client_lost
@@ -72,7 +74,8 @@ class Connection:
         except DpsqlError as failed:
             self._tell(failed)
         except ShadowLostError:
-            _LOG.warning("a session in the shadow was lost")
+            if not self._gone:  # else it was ended with its client's
+                _LOG.warning("a session in the shadow was lost")
             self._tell(InternalError())
         except OSError as failed:
             _LOG.info("a connection broke: %s", failed)
@@ -84,11 +87,6 @@ class Connection:
             self._pipe.close()
             if self._backend is not None:
                 self._backend.close()
-
-    @property
-    def has_shadow(self) -> bool:
-        """Say whether a session in the shadow has begun for this connection."""
-        return self._backend is not None
 
     @property
     def is_overdue(self) -> bool:
@@ -112,9 +110,20 @@ class Connection:
         self._leaving = reason
         self._leave_if_idle()
 
+    def end(self) -> None:
+        """End the connection at once, and tell the client why."""
+        self._tell(farewell.by_a_user())
+        self._pipe.close()
+
     def abort(self) -> None:
-        """End the connection at once."""
+        """End the connection at once, and tell nobody."""
         self._pipe.abort()
+
+    def let_go(self) -> None:
+        """Give up the session in the shadow of a client that has asked nothing."""
+        if not self.is_in and self._backend is not None:
+            backend, self._backend = self._backend, None
+            backend.close()
 
     async def _serve(self) -> None:
         async with asyncio.timeout(self._house.limits.patience):
@@ -124,14 +133,13 @@ class Connection:
                 return
             user = await self._log_in(opened)
         self._house.lobby.leave(self._pipe)
-        with self._house.seat(user, self) as (process, key):
+        with self._house.seat(user, self) as seat:
             options = self._options(opened, user)
-            greeted = await self._greet(user, options, process, key)
+            await self._greet(seat, options)
             if await self._incoming.first() == b"X":
                 return
-            await self._enter(user, options, greeted)
-            assert self._session is not None
-            await self._session.run(self._incoming)
+            session = await self._enter(user, options)
+            await session.run(self._incoming)
 
     async def _log_in(self, start: Start) -> str:
         """Check who it is and what is wanted; return the user."""
@@ -168,50 +176,55 @@ class Connection:
         kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
         return {"user": user, "database": self._house.database, **kept}
 
-    async def _greet(self, user: str, options: Mapping[str, str], process: int, key: bytes) -> dict[str, str]:
-        """Tell the client that it is in; return the parameters that it was told."""
-        known: Key = (user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
-        parameters = self._house.greeting(known)
-        if parameters is None:
-            await self._enter(user, options, {})
-            assert self._backend is not None
-            parameters = dict(self._backend.replies.parameters)
-            self._house.remember_greeting(known, parameters)
-        told = parameters | {"application_name": options.get("application_name", "")}
-        statuses = b"".join(_status(name, value) for name, value in told.items())
-        self._pipe.write(statuses + message(b"K", uint32(process), key) + message(b"Z", b"I"))
-        return told
-
-    async def _enter(self, user: str, options: Mapping[str, str], greeted: Mapping[str, str]) -> None:
-        """Begin the session in the shadow, if it has not begun, and tell the client what is not as it was greeted."""
-        if self._backend is not None:
-            return
-        backend = self._backend = await self._open_backend(options)
-        self._pipe.on_full, self._pipe.on_free = backend.pause, backend.resume
+    async def _greet(self, seat: Seat, options: Mapping[str, str]) -> None:
+        """Tell the client that it is in, and the number of its session, if there is room for one that asks nothing yet."""
         house = self._house
+        known: Key = (seat.user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
+        parameters = house.greeting(known)
+        if parameters is None or house.has_room:
+            parameters = await self._prepare(seat.user, options)
+            house.remember_greeting(known, parameters)
+        seat.process = _number(self.shadow_key) if self.shadow_key else house.free_number()
+        self._greeted = parameters | {"application_name": options.get("application_name", "")}
+        statuses = b"".join(_status(name, value) for name, value in self._greeted.items())
+        self._pipe.write(statuses + message(b"K", uint32(seat.process), seat.key) + message(b"Z", b"I"))
+
+    async def _prepare(self, user: str, options: Mapping[str, str]) -> dict[str, str]:
+        """Begin the session in the shadow, of which the client is told nothing yet; return its parameters."""
+        house = self._house
+
+        def make() -> Backend:
+            return Backend(self._deliver, self._ready, self._shadow_lost, self._signal)
+
+        self._backend = backend = await open_backend(house, make, options)
         if self.is_outdated:
             raise farewell.user_changed()
         asker = house.asker(user)
         asking = Asking(house.answers, asker, house.planning, house.measuring, house.types)
-        desk = self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write, partial(self._signal, user))
-        desk.check()
-        self._session = Session(desk, house.limits)
-        if greeted:
-            changed = {k: v for k, v in backend.replies.parameters.items() if greeted.get(k) != v}
-            self._pipe.write(b"".join(_status(name, value) for name, value in changed.items()))
+        self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write)
+        self._desk.check()
+        return dict(backend.replies.parameters)
 
-    async def _open_backend(self, options: Mapping[str, str]) -> Backend:
-        """Begin a session in the shadow; again, while it is being restarted."""
-        try:
-            async with asyncio.timeout(self._house.limits.patience):
-                while True:
-                    backend = Backend(self._pipe.write, self._ready, self._shadow_lost)
-                    await self._house.open_shadow(backend)
-                    if await _has_begun(backend, options, self._house.shadow_secret):
-                        return backend
-                    await asyncio.sleep(_PAUSE)
-        except OSError as failed:
-            raise ShadowLostError("the shadow can't be reached") from failed
+    async def _enter(self, user: str, options: Mapping[str, str]) -> Session:
+        """Begin to use the session in the shadow, and tell the client what is not as it was greeted."""
+        if self._backend is None:
+            await self._prepare(user, options)
+        backend, desk = self._backend, self._desk
+        if backend is None or desk is None:
+            raise ShadowLostError("the session in the shadow ended when it began")
+        self.is_in = True
+        if self.is_outdated:
+            raise farewell.user_changed()
+        self._pipe.on_full, self._pipe.on_free = backend.pause, backend.resume
+        changed = {k: v for k, v in backend.replies.parameters.items() if self._greeted.get(k) != v}
+        self._pipe.write(b"".join(_status(name, value) for name, value in changed.items()))
+        session = self._session = Session(desk, self._house.limits)
+        return session
+
+    def _deliver(self, data: bytes) -> None:
+        """Pass on what the shadow says, once the client has asked something."""
+        if self.is_in:
+            self._pipe.write(data)
 
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
@@ -220,9 +233,10 @@ class Connection:
             # The client gets this ReadyForQuery first.
             asyncio.get_running_loop().call_soon(self._leave_if_idle)
 
-    def _signal(self, user: str, process: int) -> None:
-        """Cancel what the gateway does for another session of this user; the shadow signals only its own."""
-        self._send_signal(self._house.cancel_shown(user, process))
+    def _signal(self, number: int, end: bool) -> None:
+        """Stop a session of the same user, as a statement has asked the shadow to."""
+        if self._user is not None:
+            self._send_signal(self._house.stop(self._user, number, end=end))
 
     def _send_signal(self, signal: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(signal)
@@ -231,6 +245,7 @@ class Connection:
 
     def _client_lost(self) -> None:
         """Stop what nobody waits for any more."""
+        self._gone = True
         self._house.lobby.leave(self._pipe)
         if self.working is not None or self.in_shadow:
             self._send_signal(self._house.interrupt(self))
@@ -240,7 +255,11 @@ class Connection:
     def _shadow_lost(self) -> None:
         if self._backend is None or self._over:
             return
+        if not self.is_in:
+            self._backend = None
+            return
         if not self._backend.replies.ended:
+            _LOG.warning("a session in the shadow was lost")
             self._tell(farewell.shadow_ended())
         self._pipe.close()
 
@@ -253,17 +272,9 @@ class Connection:
         self._pipe.write(messages.error(failed, "FATAL"))
 
 
-async def _has_begun(backend: Backend, options: Mapping[str, str], secret: str) -> bool:
-    """Say whether the shadow took the session; False if it has just gone, or is not ready."""
-    try:
-        await backend.start(dict(options), secret)
-    except ShadowLostError:
-        return False
-    except ShadowRefusedError as refused:
-        if refused.sqlstate != _STARTING:
-            raise
-        return False
-    return True
+def _number(key: bytes) -> int:
+    """Return the number of the session that a key is of."""
+    return int.from_bytes(key[:4], "big")
 
 
 def _status(name: str, value: str) -> bytes:

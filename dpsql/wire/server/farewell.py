@@ -5,6 +5,11 @@ from dpsql.errors import ShuttingDown
 _AGAIN = "Connect again."
 
 
+def by_a_user() -> ShuttingDown:
+    """Return what clients hear whose session another one of the same user has ended."""
+    return ShuttingDown("terminating connection due to administrator command")
+
+
 def stopping() -> ShuttingDown:
     """Return what everybody hears when the server stops."""
     return ShuttingDown("terminating connection because dpsql stops")

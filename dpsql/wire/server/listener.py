@@ -90,7 +90,9 @@ class Listener:
     async def begin_move(self, reason: ShuttingDown, grace: float = 10.0) -> None:
         """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
         self._house.close_shadow()
-        await self._see_off([guest for guest in self._open.values() if guest.has_shadow], reason, grace)
+        for guest in self._open.values():
+            guest.let_go()
+        await self._see_off([guest for guest in self._open.values() if guest.is_in], reason, grace)
 
     def end_move(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
         """Let sessions begin again, with this gateway and these users.

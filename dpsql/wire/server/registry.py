@@ -30,6 +30,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 _MOST_GREETINGS = 1_000  # clients choose the options, so they must not fill the memory
 _SHARE = 4  # statements of one user that the gateway works on at a time
+_NO_PROCESS = 2**22  # Linux numbers processes below this
 _KEY = 4  # bytes of a cancel key in protocol 3.0
 _PAUSE = 0.1  # seconds between two attempts to reach the shadow
 
@@ -58,12 +59,19 @@ class Guest(Protocol):
     def in_shadow(self) -> bool:
         """Return whether the shadow has something to do for this connection."""
 
+    def end(self) -> None:
+        """End the connection at once, and tell the client why."""
 
-@dataclass(frozen=True, slots=True)
-class _Seat:
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """A connection that is logged in, and what cancels it."""
+
     user: str
-    key: bytes
+    key: bytes = field(repr=False)
     guest: Guest
+    process: int = 0
+    """The number that the client was told; no secret."""
 
 
 class House:
@@ -102,7 +110,7 @@ class House:
         self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
         self._open_shadow = open_shadow
         self._shadow_is_there = asyncio.Event()
-        self._seats: dict[int, _Seat] = {}
+        self._seats: set[Seat] = set()
         self._present: Counter[str] = Counter()
         self._secret = secret
         self.answers = Current(answers)
@@ -143,8 +151,8 @@ class House:
         return Asker(user, self.users[user].role)
 
     @contextmanager
-    def seat(self, user: str, guest: Guest) -> Iterator[tuple[int, bytes]]:
-        """Count the user's connection while it lasts; gives the process number and key that cancel it.
+    def seat(self, user: str, guest: Guest) -> Iterator[Seat]:
+        """Count the user's connection while it lasts; gives the key that cancels it, and has no number yet.
 
         Raises:
             TooManyClients: when the user has too many, or all have.
@@ -153,16 +161,13 @@ class House:
             raise TooManyClients("sorry, too many clients already")
         if self._present[user] >= self.limits.connections_per_user:
             raise TooManyClients(f'too many connections for user "{user}"')
-        process = secrets.randbelow(2**31 - 1) + 1
-        while process in self._seats:
-            process = secrets.randbelow(2**31 - 1) + 1
-        key = secrets.token_bytes(_KEY)
-        self._seats[process] = _Seat(user, key, guest)
+        seat = Seat(user, secrets.token_bytes(_KEY), guest)
+        self._seats.add(seat)
         self._present[user] += 1
         try:
-            yield process, key
+            yield seat
         finally:
-            del self._seats[process]
+            self._seats.discard(seat)
             self._present[user] -= 1
             self._present += Counter()  # forget who has left
 
@@ -176,17 +181,38 @@ class House:
             self._greetings.clear()
         self._greetings[key] = dict(parameters)
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether the shadow is there, and may have one more session that is asked nothing yet."""
+        opened = sum(seat.guest.shadow_key is not None for seat in self._seats)
+        return self._shadow_is_there.is_set() and opened < self.limits.unasked
+
+    def free_number(self) -> int:
+        """Return a number for a session that is not there yet: one that no process can have."""
+        taken = {seat.process for seat in self._seats}
+        while True:
+            number = _NO_PROCESS + secrets.randbelow(2**31 - _NO_PROCESS)
+            if number not in taken:
+                return number
+
     async def cancel(self, process: int, key: bytes) -> None:
         """Cancel what a connection runs, if the key is right; nobody is told whether it was."""
-        seat = self._seats.get(process)
-        if seat is not None and hmac.compare_digest(seat.key, key):
-            await self.interrupt(seat.guest)
+        for seat in tuple(self._seats):
+            if seat.process == process and hmac.compare_digest(seat.key, key):
+                await self.interrupt(seat.guest)
 
-    async def cancel_shown(self, user: str, process: int) -> None:
-        """Cancel what the gateway does for a session of `user`, named by its number in the shadow."""
-        for seat in tuple(self._seats.values()):
-            shown = (seat.guest.shadow_key or b"")[:4]
-            if seat.user == user and shown == process.to_bytes(4, "big") and seat.guest.working is not None:
+    async def stop(self, user: str, number: int, *, end: bool) -> None:
+        """Cancel what a session of `user` runs, or end the session, named by its number in the shadow or what it was told.
+
+        The shadow is asked the same, and does its own part.
+        """
+        for seat in tuple(self._seats):
+            shown = int.from_bytes((seat.guest.shadow_key or b"")[:4], "big")
+            if seat.user != user or number not in (shown, seat.process):
+                continue
+            if end:
+                seat.guest.end()
+            elif seat.guest.working is not None or number != shown:
                 await self.interrupt(seat.guest)
 
     async def interrupt(self, guest: Guest) -> None:

@@ -15,7 +15,7 @@ FAILED = message(b"E", text("SERROR"), text("C42601"), text("Mno"), b"\0")
 
 def _replies() -> tuple[Replies, list[bool]]:
     heard: list[bool] = []
-    return Replies(heard.append), heard
+    return Replies(heard.append, lambda _: False), heard
 
 
 def test_simple_query_passes_as_it_is() -> None:
