@@ -1,10 +1,12 @@
 """What EXPLAIN says of a private statement: what would be measured, how far off it would be, what it would cost."""
 
+import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show
+from dpsql.errors import Unsupported
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.features.feature import Shape
@@ -98,8 +100,28 @@ def _delta(delta: Fraction) -> str:
     return f", δ = {show(delta)}" if delta else ""
 
 
-def as_query(lines: Sequence[str]) -> str:
-    """Return a SELECT of the lines, named and typed as EXPLAIN's own output."""
+def as_query(lines: Sequence[str], options: str) -> str:
+    """Return a SELECT of the lines, named and typed as EXPLAIN's own output is in the format that `options` ask for.
+
+    FORMAT TEXT and YAML have a line a row. FORMAT JSON has one value, `[{"Plan": {"Node Type": …, "Details": [line, …]}}]`,
+    as tools expect that draw plans.
+
+    Raises:
+        Unsupported: FORMAT XML, whose type not every PostgreSQL can write.
+    """
+    if "xml" in options:
+        raise Unsupported(
+            "a private statement's plan can't be told as XML", because="plan-format", hint="FORMAT JSON has the same."
+        )
+    if "json" in options:
+        return f'SELECT {literal(_json(lines))}::json AS "QUERY PLAN"'  # a literal only
     array = ", ".join(literal(line) for line in lines)
     source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
+
+
+def _json(lines: Sequence[str]) -> str:
+    return json.dumps([{"Plan": {"Node Type": _NODE, "Details": list(lines)}}], ensure_ascii=False, indent=2)
+
+
+_NODE = "Private Answer"

@@ -130,7 +130,8 @@ class Gateway:
             return column_probe(asked.statement)
         ready = self._planned(asked, question.text, described, arguments, settings, asker)
         if asked.statement is not None and asked.statement.wrap is parse.Wrap.EXPLAIN:
-            return as_query(explain(ready.scopes, statements="verbose" in asked.statement.prefix.lower()))
+            options = asked.statement.prefix.lower()
+            return as_query(explain(ready.scopes, statements="verbose" in options), options)
         parts = [part for _, scope in ready.scopes for part in scope]
         clamp = self._deps.policy.roles[asker.role].clamp
         stored = self._measuring.stored(parts, asker, cancellation)

@@ -15,8 +15,8 @@ from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.syntax.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
-from dpsql.rewrite.syntax.columns import output_name
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query
 from dpsql.rewrite.syntax.scopes import Scope, find
 from dpsql.rewrite.syntax.splice import ANSWER, Match, drop_private_ctes, replace_scope

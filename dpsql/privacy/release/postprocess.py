@@ -33,7 +33,8 @@ Estimator = Callable[[Sequence[int]], Mapping[Feature, float]]
 _HALF = 0.5
 _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
 """Room for all of double precision, to ten digits after the point."""
-_WHOLE = frozenset({"bigint", "integer", "smallint"})
+_WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
+"""The largest value of each whole type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,9 @@ def number(value: float | None, type_: str) -> Text:
     if value is None:
         return None
     if type_ in _WHOLE:
-        return str(round(value))
+        # Noise knows no limit, the type does.
+        most = _WHOLE[type_]
+        return str(min(max(round(value), -most - 1), most))
     if type_.startswith("numeric"):
         return format(
             _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.output_names import output_name
 
 
 def from_items(node: exp.Select) -> Iterator[exp.Expr]:
@@ -24,19 +24,6 @@ def from_items(node: exp.Select) -> Iterator[exp.Expr]:
 def input_names(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
     """Return the names of all columns that FROM offers to a SELECT."""
     return frozenset(name for item in from_items(node) for name in _item_names(item, ctes, policy))
-
-
-def output_name(node: exp.Expr) -> str:
-    """Return the name that PostgreSQL gives to an output column."""
-    match node:
-        case exp.Alias():
-            return fold(node.args["alias"])
-        case exp.Column():
-            return fold(node.this)
-        case exp.Cast() | exp.Paren():
-            return output_name(node.this)
-        case _:
-            return function_name(node) or "?column?"
 
 
 def _item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:

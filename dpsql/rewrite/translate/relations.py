@@ -18,8 +18,8 @@ from dpsql.rewrite.analysis.joined import equated_with_key
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Join, Relation, Source, filtered, ref, scan
-from dpsql.rewrite.syntax.columns import output_name
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import declared
 from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
