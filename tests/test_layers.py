@@ -1,6 +1,7 @@
 """The rooms and their arrows: who may import whom, and who may touch the world."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "dpsql"
+
+PICTURE = (PACKAGE.parent / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8")
+_NOT_DRAWN = {"load", "sqlite", "static", "templates"}
+"""Folders that are no rooms: parts of one, or files that are served."""
 
 ORDER = (
     frozenset({"cli"}),
@@ -163,6 +168,13 @@ def test_every_file_is_in_a_room() -> None:
     inner = {(_room(module), _inner(module)) for module in MODULES if _inner(module) and _room(module) in INSIDE}
     assert rooms == frozenset().union(*ORDER)
     assert inner == {(room, name) for room, order in INSIDE.items() for name in frozenset().union(*order)}
+
+
+def test_the_picture_shows_the_rooms() -> None:
+    """docs/development.md shows every room that is a folder, and no other."""
+    folders = {name for name in MODULES if MODULES[name].name == "__init__.py" and name != "dpsql"}
+    drawn = set(re.findall(r"[a-z_]+", " ".join(re.findall(r'class="(?:name|small)"[^>]*>([^<]+)</text>', PICTURE))))
+    assert {part for name in folders for part in name.split(".")} - _NOT_DRAWN <= drawn
 
 
 def test_files_form_no_cycle() -> None:
