@@ -23,6 +23,9 @@ _OPERATORS = {f.call.operator: f for f in NUMBERS if f.call is not None and f.ca
 
 def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     """Translate `+ - * / %`, and what else the table has as an operator."""
+    function = _OPERATORS[type(node).__name__]
+    if function.call is not None and function.call.arity == 1:
+        return applied(function, (t.expression(node.this),), node)
     a, b = t.operand(node.this), t.operand(node.expression)
     if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         raise refused(node, because="interval-arithmetic")
@@ -32,7 +35,7 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
         return _with_time(t, a, b, node)
     if a.type.is_temporal or b.type.is_temporal:
         return _with_time(t, a, b, node)
-    return applied(_OPERATORS[type(node).__name__], (_as_number(t, a, b), _as_number(t, b, a)), node)
+    return applied(function, (_as_number(t, a, b), _as_number(t, b, a)), node)
 
 
 def applied(function: Function, args: tuple[Expr, ...], node: exp.Expr) -> Expr:
