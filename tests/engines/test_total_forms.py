@@ -35,6 +35,7 @@ from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 BOOL, DOUBLE, BIGINT, NUMERIC = SqlType.BOOLEAN, SqlType.DOUBLE, SqlType.BIGINT, SqlType.NUMERIC
 Pair = tuple[Expr, Expr]
 NUMBERS = [REF[name] for name in ("x", "xn", "wide", "xv", "r", "i", "iv", "ivn", "b", "c", "n", "m")]
+WHOLE = [REF[name] for name in ("i", "iv", "ivn")]
 DOUBLES = [ref for ref in NUMBERS if not ref.type.is_integer]
 SMALL = [REF[name] for name in ("x", "xn", "xv", "r", "i", "iv", "ivn", "n", "m")]
 TEXTS = [REF[name] for name in ("s", "sv", "sw")]
@@ -53,6 +54,9 @@ BINS = [Bins(1, 0), Bins(900_000_000, 978_307_200_000_000), Bins(LONGEST_BIN, -1
 
 def _number(value: int | str) -> Const:
     return Const(value, BIGINT) if isinstance(value, int) else Const(Fraction(value), NUMERIC)
+
+
+BY: list[Expr] = [*WHOLE, _number(12), _number(0)]
 
 
 def _wide(a: Expr, b: Expr) -> SqlType:
@@ -151,6 +155,7 @@ CASES: dict[str, list[Expr]] = {
         Apply("coalesce", (REF["tn"], REF["t"]), SqlType.TIMESTAMP),
     ],
     "nullif": [Apply("nullif", (REF["xn"], REF["x"]), DOUBLE), Apply("nullif", (REF["ivn"], _number(1)), BIGINT)],
+    **{op: [Apply(op, (a, b), BIGINT) for a in WHOLE for b in BY] for op in ("gcd", "lcm")},
     "neg": _of("neg", NUMBERS),
     "abs": _of("abs", NUMBERS),
     "sign": _of("sign", NUMBERS),

@@ -184,3 +184,8 @@ SELECT width_bucket(age, ARRAY[10, 20, 50]) AS a, width_bucket(tip, '{0,5.5}'::f
 --> empty 6 groups: the keys are taken one by one
 SELECT nullif(seats, 3) AS s, nullif(paid, 'cash') AS p, CASE WHEN seats < 3 THEN seats ELSE 9 END AS c, count(*) FROM rides
 WHERE seats IN (2, 3) GROUP BY 1, 2, 3;
+
+-- common divisors and multiples
+--> answered, 1 measurement
+--> within 0.002
+SELECT gcd(seats, 4), count(*), sum(lcm(seats, 2)) FROM rides GROUP BY 1;
