@@ -189,3 +189,8 @@ WHERE seats IN (2, 3) GROUP BY 1, 2, 3;
 --> answered, 1 measurement
 --> within 0.002
 SELECT gcd(seats, 4), count(*), sum(lcm(seats, 2)) FROM rides GROUP BY 1;
+
+-- bits
+--> answered, 1 measurement
+--> within 0.002
+SELECT seats & 1, count(*), sum(seats | 4), sum(seats # 3), sum(~seats), sum(seats << 2), avg(seats >> 1) FROM rides GROUP BY 1;

@@ -98,6 +98,10 @@ class Dialect(ABC):
         """Return a / b of whole numbers, b not 0, cut off towards 0."""
 
     @abstractmethod
+    def exclusive_or(self, a: str, b: str) -> str:
+        """Return the bits that are set in one of two whole numbers."""
+
+    @abstractmethod
     def product(self, a: str, b: str) -> str:
         """Return a · b in double precision, which must not fail where the product is too small."""
 

@@ -82,6 +82,10 @@ class DuckDbDialect(Dialect):
         """Return `a // b`; `/` would be in double precision."""
         return f"({a} // {b})"
 
+    def exclusive_or(self, a: str, b: str) -> str:
+        """Return `xor(a, b)`; `#` is no operator."""
+        return f"xor({a}, {b})"
+
     def product(self, a: str, b: str) -> str:
         """Return `a * b`, which comes out as 0 where it is too small."""
         return f"({a} * {b})"

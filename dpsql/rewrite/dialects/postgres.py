@@ -75,6 +75,10 @@ class PostgresDialect(Dialect):
         """Return `a / b`, which cuts off between integers."""
         return f"({a} / {b})"
 
+    def exclusive_or(self, a: str, b: str) -> str:
+        """Return `a # b`."""
+        return f"({a} # {b})"
+
     def product(self, a: str, b: str) -> str:
         """Return the product of what is not too small: an underflow would be an error."""
         return f"({self.flush_tiny(a)} * {self.flush_tiny(b)})"

@@ -2,15 +2,18 @@
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Value
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.comparisons import number_of
 from dpsql.rewrite.functions.domains import Cell, Domains
-from dpsql.rewrite.functions.function import Call, DomainRule, EvaluateRule, Function, template
-from dpsql.rewrite.functions.ranges import known
-from dpsql.rewrite.ir.expr import Apply
+from dpsql.rewrite.functions.function import Call, DomainRule, EvaluateRule, Function, infix, template
+from dpsql.rewrite.functions.ranges import corners, known
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref
 
 
 def _exactly(f: Callable[..., int]) -> EvaluateRule:
@@ -46,6 +49,52 @@ def _multiple(intervals: Sequence[Interval | None], _: Apply) -> Interval | None
     return Interval(Fraction(0), found[0].magnitude * found[1].magnitude) if found else None
 
 
+def _bits(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    """Enclose the numbers that have no more bits than the arguments; negative only where an argument can be."""
+    found = known(intervals)
+    if found is None:
+        return None
+    most = 2 ** max(int(i.magnitude).bit_length() for i in found)
+    return Interval(Fraction(-most if min(i.low for i in found) < 0 else 0), Fraction(most - 1))
+
+
+def _common_bits(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    """Enclose a & b, which is at most what either is that is not negative."""
+    found = known(intervals)
+    highs = [i.high for i in found or () if i.low >= 0]
+    return Interval(Fraction(0), min(highs)) if highs else _bits(intervals, apply)
+
+
+def _width(expr: Expr) -> int:
+    """Return how many bits PostgreSQL's type has at least: of what is computed it may be that of `integer`."""
+    if expr.type is SqlType.SMALLINT:
+        return 16
+    return 64 if isinstance(expr, Ref) and expr.type is SqlType.BIGINT else 32
+
+
+def _shifted_right(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    found = known(intervals)
+    if found is None:
+        return None
+    if found[1].low < 0 or found[1].high >= _width(apply.args[0]):
+        raise OverflowError  # what C makes of that is not defined
+    return corners(lambda a, n: Fraction(int(a) >> int(n)))(found, apply)
+
+
+def _shifted_left(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    x, bits, width = intervals[0], number_of(apply.args[1]), _width(apply.args[0])
+    if x is None:
+        return None
+    if bits is None or not 0 <= bits < width or x.magnitude * 2 ** int(bits) >= 2 ** (width - 1):
+        raise OverflowError  # PostgreSQL loses the bits that leave the type
+    return Interval(x.low * 2 ** int(bits), x.high * 2 ** int(bits))
+
+
+def _times_power(args: Sequence[str], apply: Apply, _: Dialect) -> str:
+    """Multiply instead: DuckDB does not shift negative numbers."""
+    return f"({args[0]} * {2 ** int(number_of(apply.args[1]) or 0)})"
+
+
 WHOLE: tuple[Function, ...] = (
     Function(
         "gcd",
@@ -68,5 +117,76 @@ WHOLE: tuple[Function, ...] = (
         in_64_bits=True,
         call=Call(("lcm",), arity=2, whole=True),
         note="whole numbers",
+    ),
+    Function(
+        "bit_and",
+        "a & b",
+        template("({0} & {1})"),
+        _common_bits,
+        evaluate=_exactly(operator.and_),
+        domain=_combined(operator.and_),
+        in_64_bits=True,
+        describe=infix("&"),
+        call=Call(operator="BitwiseAnd", arity=2, whole=True),
+        note="whole numbers",
+    ),
+    Function(
+        "bit_or",
+        "a | b",
+        template("({0} | {1})"),
+        _bits,
+        evaluate=_exactly(operator.or_),
+        domain=_combined(operator.or_),
+        in_64_bits=True,
+        describe=infix("|"),
+        call=Call(operator="BitwiseOr", arity=2, whole=True),
+        note="whole numbers",
+    ),
+    Function(
+        "bit_xor",
+        "a # b",
+        lambda args, _, dialect: dialect.exclusive_or(*args),
+        _bits,
+        evaluate=_exactly(operator.xor),
+        domain=_combined(operator.xor),
+        in_64_bits=True,
+        describe=infix("#"),
+        call=Call(operator="BitwiseXor", arity=2, whole=True),
+        note="whole numbers",
+    ),
+    Function(
+        "bit_not",
+        "~a",
+        template("(~ {0})"),
+        lambda i, _: Interval(-i[0].high - 1, -i[0].low - 1) if i[0] else None,
+        evaluate=_exactly(operator.inv),
+        in_64_bits=True,
+        describe=lambda args, _: f"~{args[0]}",
+        call=Call(operator="BitwiseNot", whole=True),
+        note="whole numbers",
+    ),
+    Function(
+        "shift_left",
+        "a << n",
+        _times_power,
+        _shifted_left,
+        evaluate=_exactly(operator.lshift),
+        domain=_combined(operator.lshift),
+        in_64_bits=True,
+        describe=infix("<<"),
+        call=Call(operator="BitwiseLeftShift", arity=2, whole=True),
+        note="whole numbers, n a constant; no bit may leave the type",
+    ),
+    Function(
+        "shift_right",
+        "a >> n",
+        template("({0} >> CAST({1} AS INTEGER))"),
+        _shifted_right,
+        evaluate=_exactly(operator.rshift),
+        domain=_combined(operator.rshift),
+        in_64_bits=True,
+        describe=infix(">>"),
+        call=Call(operator="BitwiseRightShift", arity=2, whole=True),
+        note="whole numbers, n from 0 to 31 (15 of a smallint, 63 of a bigint)",
     ),
 )
