@@ -57,6 +57,8 @@ def test_what_is_above_every_value_leaves_no_row_out(text: str, user: NewUser) -
         client.ask(statement, Settings(), (Argument(text, "double precision"),)).rows,
         client.ask("SELECT count(*) FROM rides").rows,
     )
+    assert isinstance(below, int)
+    assert isinstance(every, int)
     assert abs(below - every) < 200  # noise
     assert below > 2_000
 
