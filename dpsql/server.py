@@ -50,6 +50,8 @@ _TIMEOUT = 300.0
 """Seconds a measurement may take."""
 _LOOK = 0.5
 """Seconds between two looks whether the shadow lives."""
+_ATTEMPTS = 3
+"""How often a new configuration is tried where the shadow dies meanwhile."""
 _PAUSE = 5.0
 """Seconds until it is tried again to start it."""
 P = ParamSpec("P")
@@ -70,6 +72,7 @@ class Server:
         self._moving = asyncio.Lock()
         """Held by whoever makes the shadow's database."""
         self._public: Public
+        self._contents: str
         self._engine: Engine
         self._ledger: SqliteLedger
         self._shadow: Postgres
@@ -121,16 +124,15 @@ class Server:
         Raises:
             ConfigError: it can't be used, or something else in it changed; everything stays as it was.
         """
-        new, old = await self._apart(load, self._config.file), self._config
+        new, old = await asyncio.to_thread(load, self._config.file), self._config
         kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
         old_engine = engine = self._engine
-        if new.policy.tables != old.policy.tables or not await self._apart(engine.is_current):
-            engine = await self._apart(open_engine, new)
+        if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
+            engine = await asyncio.to_thread(open_engine, new)
         try:
-            async with self._moving:
-                await self._move(new, engine)
+            await self._move(new, engine)
         except BaseException:
             if engine is not self._engine:
                 engine.close()
@@ -145,14 +147,27 @@ class Server:
 
     async def _move(self, new: Config, engine: Engine) -> None:
         """Serve what the new configuration says; where that fails, the shadow is made again as the old one says."""
-        public = await self._apart(read_public, new.policy, engine)
-        contents = self._contents(new, public)
+        # Whatever may have to be waited for comes first: the shadow can be started again meanwhile.
+        public = await asyncio.to_thread(read_public, new.policy, engine)
+        contents = await asyncio.to_thread(self._contents_of, new, public)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                async with self._moving:
+                    await self._furnish(new, engine, public, contents)
+                break
+            except psycopg.OperationalError as failed:
+                if attempt == _ATTEMPTS or self._shadow.alive:
+                    raise
+                _LOG.warning("the shadow died while the configuration was read, which is tried again: %s", failed)
+                await asyncio.sleep(_PAUSE)
+
+    async def _furnish(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
         needed = await self._apart(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
         if needed is build.Change.ANEW:
             self._whole = False
             await self._listener.begin_move(farewell.reconfigured())
-        gateway = await self._apart(self._furnished, new, public, engine)
-        self._config, self._public, self._engine = new, public, engine
+        gateway = await self._apart(self._furnished, new, public, engine, contents)
+        self._config, self._public, self._engine, self._contents = new, public, engine, contents
         self._listener.end_move(gateway, entries_of(new))
         self._whole = True
 
@@ -169,7 +184,9 @@ class Server:
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
         self._stack.callback(self._oracle.close)
-        self._listener = await self._listen(await self._apart(self._furnished, config, self._public, self._engine))
+        self._contents = self._contents_of(config, self._public)
+        parts = (config, self._public, self._engine, self._contents)
+        self._listener = await self._listen(await self._apart(self._furnished, *parts))
         tending = asyncio.get_running_loop().create_task(self._tend_shadow())
         self._stack.callback(tending.cancel)
         self._stack.push_async_callback(self._close_pages)
@@ -182,16 +199,15 @@ class Server:
         except psycopg.Error:
             _LOG.exception("the shadow still has roles of users that are no more")
 
-    def _contents(self, config: Config, public: Public) -> str:
+    def _contents_of(self, config: Config, public: Public) -> str:
         """Return what the shadow's tables are made of beside the policy: the epoch, and the public rows as they are now."""
         rows = hashlib.sha256(repr(public.rows).encode()).hexdigest()
         return f"{self._ledger.epoch(config.refresh)} {rows}"
 
-    def _furnished(self, config: Config, public: Public, engine: Engine) -> Gateway:
+    def _furnished(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and a gateway beside it."""
         policy, session = config.policy, self._oracle
-        epoch = self._contents(config, public)
-        build.ensure(self._shadow, policy, roles_of(config), rows_of(public), epoch=epoch)
+        build.ensure(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
 
         def oracle(settings: Settings) -> ConstantEvaluator:
             return ShadowOracle(session, settings)
@@ -237,8 +253,9 @@ class Server:
         await self._listener.begin_move(farewell.shadow_ended(), 0)
         if not self._shadow.alive:
             await self._apart(self._shadow.revive)
-        # Of the public rows as they were read: the engine may be away.
-        gateway = await self._apart(self._furnished, self._config, self._public, self._engine)
+        # Of the public rows and the epoch as they were read: the engine may be away, and the ledger locked.
+        parts = (self._config, self._public, self._engine, self._contents)
+        gateway = await self._apart(self._furnished, *parts)
         self._listener.end_move(gateway, entries_of(self._config))
         self._whole = True
         _LOG.warning("the shadow serves again")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import psycopg
 
@@ -103,14 +104,17 @@ def serving(
     uid: int | None = None,
     at_once: signal.Signals | None = None,
     before: str = "",
+    log: IO[str] | None = None,
 ) -> Iterator[Site]:
     """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given.
 
-    `at_once` is sent when the shadow's directory is there, before anybody is served; `before` is run before dpsql is.
+    `at_once` is sent when the shadow's directory is there, before anybody is served; `before` is run before dpsql is; what
+    it says on standard error goes to `log`, if that is given.
     """
     served = subprocess.Popen(  # noqa: S603
         [python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", "serve", "--config", str(config)],
         stdout=subprocess.PIPE,
+        stderr=log,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"},
         user=uid,

@@ -13,26 +13,17 @@ from dpsql.shadow.postgres import Postgres
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT, write
 from tests.clients.site import Site, configure, serving
+from tests.faults.engine_server import engine_server, of, use
 
 TRIES = 10
 ANOTHER = "SELECT count(*) FROM trips WHERE fare > 20"
-FILE = "engine: {kind: duckdb, database: taxi.duckdb}"
 
 
 @pytest.fixture
 def source(directory: Path) -> Iterator[Postgres]:
-    """Give a PostgreSQL server with the tables, and a role that reads them."""
-    server = Postgres.start(directory / "source")
-    write(directory / "copied.duckdb")
-    with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
-        owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{server.address.secret}'".encode())
-        owner.execute("CREATE SCHEMA rides; GRANT USAGE ON SCHEMA rides TO reader")
-        owner.execute("ALTER ROLE reader SET search_path = rides; SET search_path = rides")
-        with duckdb.connect(directory / "copied.duckdb") as duck:
-            for table in ("zones", "trips"):
-                _copy(duck, owner, table)
-    yield server
-    server.stop()
+    """Give a PostgreSQL server with the tables."""
+    with engine_server(directory) as server:
+        yield server
 
 
 @contextmanager
@@ -41,27 +32,6 @@ def _started(directory: Path) -> Iterator[Postgres]:
     server = Postgres.start(directory / "source")
     yield server
     server.stop()
-
-
-def _copy(duck: duckdb.DuckDBPyConnection, owner: psycopg.Connection, table: str) -> None:
-    found = duck.execute(f"SELECT * FROM {table}")
-    columns = [f'"{name}" {"float8" if str(kind) == "DOUBLE" else str(kind)}' for name, kind, *_ in found.description]
-    owner.execute(f"CREATE TABLE {table} ({', '.join(columns)}); GRANT SELECT ON {table} TO reader".encode())
-    with owner.cursor().copy(f"COPY {table} FROM STDIN".encode()) as copy:
-        for row in found.fetchall():
-            copy.write_row(row)
-
-
-def _engine(config: Path, engine: str) -> Path:
-    text = config.read_text()
-    assert FILE in text
-    config.write_text(text.replace(FILE, engine))
-    return config
-
-
-def _of(server: Postgres) -> str:
-    dsn = server.dsn("postgres", "reader")
-    return f'engine: {{kind: postgres, dsn: "{dsn}"}}'
 
 
 def _spent(connection: psycopg.Connection) -> object:
@@ -89,7 +59,7 @@ def _reload(site: Site) -> None:
 
 def test_a_stopped_server_costs_nothing(directory: Path, source: Postgres) -> None:
     """Neither does one that is up again and lets nobody in; the first question after that is answered."""
-    config = _engine(configure(directory), _of(source))
+    config = use(configure(directory), of(source))
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
         source.stop()
@@ -103,7 +73,7 @@ def test_a_stopped_server_costs_nothing(directory: Path, source: Postgres) -> No
 
 def test_what_is_not_permitted_costs_nothing(directory: Path, source: Postgres) -> None:
     """Until it is granted again; nothing has to be restarted."""
-    config = _engine(configure(directory), _of(source))
+    config = use(configure(directory), of(source))
     with (
         serving(config) as site,
         psycopg.connect(site.dsn, autocommit=True) as connection,
@@ -121,7 +91,7 @@ def test_what_is_not_permitted_costs_nothing(directory: Path, source: Postgres) 
 )
 def test_an_altered_table_costs_nothing(directory: Path, source: Postgres, change: str) -> None:
     """Until the configuration is read again, and with it the engine's catalogue."""
-    config = _engine(configure(directory), _of(source))
+    config = use(configure(directory), of(source))
     with (
         serving(config) as site,
         psycopg.connect(site.dsn, autocommit=True) as connection,
@@ -140,7 +110,7 @@ def test_a_replaced_file_costs_nothing(directory: Path, kind: str) -> None:
     config = configure(directory)
     if kind != "duckdb":
         _export(directory, kind, 3_000)
-        _engine(config, f"engine: {{kind: duckdb, tables: {{trips: trips.{kind}, zones: zones.{kind}}}}}")
+        use(config, f"engine: {{kind: duckdb, tables: {{trips: trips.{kind}, zones: zones.{kind}}}}}")
     with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
         if kind == "duckdb":

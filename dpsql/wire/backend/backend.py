@@ -123,11 +123,14 @@ class Backend(asyncio.Protocol):
             ShadowLostError: when the shadow goes.
         """
         collected: list[Message] = []
+        missing = list(messages)
         for kind, _ in messages:
-            self.replies.owe(Owed(kind, collected))
+            self.replies.owe(Owed(kind, collected, confirmed=missing.pop))
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
         await self._wait()
         _raise_error(collected)
+        if missing:  # the end of the session came for something before them
+            raise ShadowLostError("the shadow ended the session")
         return tuple(collected)
 
     async def drain(self) -> None:

@@ -58,7 +58,7 @@ class Owed:
     """What makes the body of an error into the one that the client gets."""
     tag: bytes | None = None
     """What the client is told instead of the command's own tag."""
-    confirmed: Callable[[], None] | None = None
+    confirmed: Callable[[], object] | None = None
     """Called when the shadow has done what was asked."""
 
 

@@ -1,0 +1,54 @@
+"""A PostgreSQL server that holds the records, for tests that stop it, kill it and start it again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import psycopg
+
+from dpsql.shadow.postgres import Postgres
+from tests.clients.data import write
+
+FILE = "engine: {kind: duckdb, database: taxi.duckdb}"
+
+
+@contextmanager
+def engine_server(directory: Path) -> Iterator[Postgres]:
+    """Run a server with the tables in a schema of their own, and a role that reads them."""
+    server = Postgres.start(directory / "source")
+    write(directory / "copied.duckdb")
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{server.address.secret}'".encode())
+        owner.execute("CREATE SCHEMA rides; GRANT USAGE ON SCHEMA rides TO reader")
+        owner.execute("ALTER ROLE reader SET search_path = rides; SET search_path = rides")
+        with duckdb.connect(directory / "copied.duckdb") as duck:
+            for table in ("zones", "trips"):
+                _copy(duck, owner, table)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def of(server: Postgres) -> str:
+    """Return what a configuration says of it."""
+    dsn = server.dsn("postgres", "reader")
+    return f'engine: {{kind: postgres, dsn: "{dsn}"}}'
+
+
+def use(config: Path, engine: str) -> Path:
+    """Let a configuration have another engine."""
+    text = config.read_text()
+    assert FILE in text
+    config.write_text(text.replace(FILE, engine))
+    return config
+
+
+def _copy(duck: duckdb.DuckDBPyConnection, owner: psycopg.Connection, table: str) -> None:
+    found = duck.execute(f"SELECT * FROM {table}")
+    columns = [f'"{name}" {"float8" if str(kind) == "DOUBLE" else str(kind)}' for name, kind, *_ in found.description]
+    owner.execute(f"CREATE TABLE {table} ({', '.join(columns)}); GRANT SELECT ON {table} TO reader".encode())
+    with owner.cursor().copy(f"COPY {table} FROM STDIN".encode()) as copy:
+        for row in found.fetchall():
+            copy.write_row(row)
