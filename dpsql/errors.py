@@ -22,6 +22,7 @@
     ├── LedgerBusy        55P03  another process keeps the ledger locked: fixed text
     ├── LedgerFailed      58030  the ledger can't be read or written: fixed text
     ├── QueryCanceled     57014  a cancel request or the deadline
+    │   └── StatementTimeout     the deadline that the session has set
     ├── EngineLost        08006  the connection broke after data may have been read: fixed text
     ├── EngineFailed      58000  after data was read: fixed text
     └── InternalError     XX000  an invariant of our own broke: fixed text
@@ -169,6 +170,10 @@ class LedgerFailed(
 
 class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due to user request or time limit"):
     """The statement was cancelled or met its deadline."""
+
+
+class StatementTimeout(QueryCanceled, sqlstate="57014", text="canceling statement due to statement timeout"):
+    """The statement took longer than the session's statement_timeout."""
 
 
 class EngineAway(

@@ -53,6 +53,8 @@ class Cancellation:
 
     _event: threading.Event = field(default_factory=threading.Event)
     _stops: list[Callable[[], None]] = field(default_factory=list)
+    late: bool = False
+    """Whether it was time that asked, as the session has set it."""
 
     @property
     def requested(self) -> bool:
@@ -68,6 +70,11 @@ class Cancellation:
     def wait(self, seconds: float) -> None:
         """Return when somebody asks to stop, or after so many seconds."""
         self._event.wait(seconds)
+
+    def expire(self) -> None:
+        """Ask the same because the session's time is up, unless somebody has asked before."""
+        self.late = self.late or not self.requested
+        self.cancel()
 
     def cancel(self) -> None:
         """Ask whoever works on the answer to stop."""

@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpsql.errors import DpsqlError, InternalError, QueryCanceled, Refusal
+from dpsql.errors import DpsqlError, InternalError, Refusal
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.classify import ExecuteNamed, Private
+from dpsql.wire.intercept.deadline import stopped
 from dpsql.wire.intercept.interceptor import EXPLAIN, Asked, Asking, failed_probe
 from dpsql.wire.intercept.prepared import Prepared
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
@@ -54,7 +55,7 @@ class Runner:
         finally:
             self.working = None
         if described is not None and cancellation.requested:  # between two things that the shadow did
-            refuse(self._backend, QueryCanceled())
+            refuse(self._backend, stopped(cancellation))
             return None
         return described
 

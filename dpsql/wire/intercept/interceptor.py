@@ -3,6 +3,7 @@
 Nothing of this runs in a failed transaction: the first thing sent to the shadow is then an error already.
 """
 
+import asyncio
 import logging
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Questi
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
+from dpsql.wire.intercept.deadline import kept, seconds
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe, parameter_oids, row_description
@@ -34,7 +36,9 @@ _FACTS = (
     "pg_catalog.current_setting('standard_conforming_strings')",
     "pg_catalog.current_setting('array_nulls')",
     "dpsql.masked()",
+    "pg_catalog.current_setting('statement_timeout')",
 )
+_TIMEOUT = len(_FACTS) - 1
 _READING = (
     b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
 )
@@ -92,6 +96,7 @@ class Asking:
             ShadowRefusedError: whatever PostgreSQL finds wrong with the statement, position included.
             DpsqlError: what the gateway says instead of an answer.
         """
+        since = asyncio.get_running_loop().time()
         replies = await self._describe(backend, asked, codec)
         descriptions = [row_description(b, codec) if k == b"T" else () for k, b in replies if k in (b"T", b"n")]
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
@@ -101,7 +106,8 @@ class Asking:
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = (None if value is None else value.decode(codec) for value in arguments)
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
-        text = await self._on_worker(asked.question, described, bound, settings, cancellation)
+        with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
+            text = await self._on_worker(asked.question, described, bound, settings, cancellation)
         if not _writable(text, codec):
             raise Unsupported(
                 "the answer has characters that client_encoding lacks",
@@ -230,7 +236,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
     epsilon, zone, path, dates, intervals, strings, nulls, masked = (
-        "" if fact is None else fact.decode(codec) for fact in facts[: len(_FACTS)]
+        "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
     if (strings, nulls) != ("on", "on"):
         raise Unsupported(

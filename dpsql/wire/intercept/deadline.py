@@ -1,0 +1,51 @@
+"""`statement_timeout` where the shadow can't see to it: while the gateway works on a private statement."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dpsql.errors import QueryCanceled, StatementTimeout
+from dpsql.question import Cancellation
+
+LONGEST = 300.0
+"""Seconds that a measurement may take whatever a session says; what reaches that limit the gateway stores as failed."""
+_SHOWN = re.compile(r"(\d+)(ms|s|min|h|d)?")
+_UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds(shown: str) -> float | None:
+    """Return how long a statement may take, as PostgreSQL shows the setting; None if it makes no difference."""
+    found = _SHOWN.fullmatch(shown)
+    if found is None:
+        return None
+    limit = int(found[1]) * _UNITS[found[2]]
+    return limit if 0 < limit < LONGEST else None
+
+
+@contextmanager
+def kept(limit: float | None, since: float, cancellation: Cancellation) -> Iterator[None]:
+    """Cancel what is done within the block when it has taken `limit` seconds, from `since` on the loop's clock.
+
+    Raises:
+        StatementTimeout: instead of QueryCanceled, when that was why.
+    """
+    loop = asyncio.get_running_loop()
+
+    def expire() -> None:
+        # What stops an engine may take a moment, which is not the event loop's.
+        loop.run_in_executor(None, cancellation.expire)
+
+    timer = None if limit is None else loop.call_at(since + limit, expire)
+    try:
+        yield
+    except QueryCanceled:
+        raise stopped(cancellation) from None
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def stopped(cancellation: Cancellation) -> QueryCanceled:
+    """Return what a client hears whose statement was stopped, by itself or by the time."""
+    return StatementTimeout() if cancellation.late else QueryCanceled()
