@@ -194,3 +194,7 @@ SELECT gcd(seats, 4), count(*), sum(lcm(seats, 2)) FROM rides GROUP BY 1;
 --> answered, 1 measurement
 --> within 0.002
 SELECT seats & 1, count(*), sum(seats | 4), sum(seats # 3), sum(~seats), sum(seats << 2), avg(seats >> 1) FROM rides GROUP BY 1;
+
+-- of letters and numbers
+--> answered, 1 measurement
+SELECT ascii(paid), regexp_count(paid, '[aeiou]'), to_hex(seats + 13), count(*) FROM rides WHERE seats < 1 AND paid LIKE 'c%' GROUP BY 1, 2, 3;
