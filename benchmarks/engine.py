@@ -17,7 +17,7 @@ from rich.table import Table
 from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.opening import ATTACHED, SETTINGS
+from dpsql.engines.duckdb.opening import ATTACHED, DUCKDB_SETTINGS
 from dpsql.gateway.planner import Planner
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
@@ -85,7 +85,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as directory:
         file = Path(directory) / "taxi.duckdb"
         generate(file, TRIPS)
-        engine, own = DuckDb(file), duckdb.connect(config=dict(SETTINGS))
+        engine, own = DuckDb(file), duckdb.connect(config=dict(DUCKDB_SETTINGS))
         own.execute(f"ATTACH '{file}' AS {ATTACHED} (READ_ONLY); USE {ATTACHED}")
         policy = load(packaged_config(), {}).policy
         for unit in UNITS:

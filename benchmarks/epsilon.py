@@ -13,8 +13,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dpsql.epsilon.statistic import Floats, Statistic
-from dpsql.epsilon.study import person_risk_at, study
+from dpsql.epsilon.statistic import Floats, StudiedStatistic
+from dpsql.epsilon.study import person_risk_at, study_risk
 from dpsql.epsilon.universe import Universe
 
 STATISTICS = ("mean", "sum", "median", "p90", "variance", "stddev")
@@ -42,11 +42,11 @@ def main() -> None:
 
 
 def _one(values: Floats, name: str) -> None:
-    study(Universe.of(values), Statistic.named(name), _THIRD)
+    study_risk(Universe.of(values), StudiedStatistic.named(name), _THIRD)
 
 
 def _several(ages: Floats, missing: int) -> None:
-    person_risk_at(study(Universe.of(ages, missing), Statistic.named("mean"), _THIRD), 1.0)
+    person_risk_at(study_risk(Universe.of(ages, missing), StudiedStatistic.named("mean"), _THIRD), 1.0)
 
 
 def _timed(work: Callable[[], object]) -> float:

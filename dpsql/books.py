@@ -11,7 +11,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.owner import owner_of
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
-from dpsql.policy.config import Config, PostgresServer, SqliteFile
+from dpsql.policy.config import Config, PostgresServer, SqliteLedgerConfig
 
 
 def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
@@ -21,7 +21,7 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
         ConfigError: it can't be used, or is another data set's, or is less than there was.
     """
     match config.ledger:
-        case SqliteFile(path, formerly):
+        case SqliteLedgerConfig(path, formerly):
             dataset = DataSet(config.policy.dataset, source(config.engine))
             return SqliteLedger(_place(path, formerly, dataset), lambda: datetime.now(UTC), dataset, way)
         case PostgresServer():
@@ -36,10 +36,10 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
     Raises:
         ConfigError: another data set has taken it over, with what this one may have spent.
     """
-    if formerly is None or path.exists() or mark.read(path) is not None:
+    if formerly is None or path.exists() or mark.read_mark(path) is not None:
         return path
     if not formerly.exists():
-        known = mark.read(formerly)
+        known = mark.read_mark(formerly)
         return path if known is None or known.dataset != dataset.name else formerly
     owner = owner_of(formerly)
     if owner is None or owner.dataset == dataset:

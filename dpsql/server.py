@@ -207,7 +207,7 @@ class Server:
     def _furnished(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and a gateway beside it."""
         policy, session = config.policy, self._oracle
-        build.ensure(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
+        build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
 
         def oracle(settings: Settings) -> ConstantEvaluator:
             return ShadowOracle(session, settings)

@@ -8,7 +8,7 @@ import pytest
 from dpsql.accounting.sqlite.file import Way
 from dpsql.books import open_ledger
 from dpsql.errors import ConfigError
-from dpsql.policy.config import Config, SqliteFile
+from dpsql.policy.config import Config, SqliteLedgerConfig
 from dpsql.policy.load import load
 from tests.accounting.test_file import as_of_version_one
 from tests.policy.fix_config import write_files
@@ -63,7 +63,7 @@ def test_a_second_data_set_does_not_start_afresh_beside_an_old_ledger(tmp_path: 
     ) as caught:
         opened(bikes)
     assert "ledger: sqlite:///" in (caught.value.hint or "")
-    assert isinstance(bikes.ledger, SqliteFile)
+    assert isinstance(bikes.ledger, SqliteLedgerConfig)
     bikes.ledger.path.parent.mkdir()
     bikes.ledger.path.write_bytes(old.read_bytes())
     with open_ledger(bikes, Way.ADOPTED) as ledger:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dpsql.accounting.composition import compose, left_of
-from dpsql.accounting.privacy_loss import show
+from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.policy.model import Privacy, Role
 
@@ -106,7 +106,7 @@ def _at_most(role: Role, cost: Privacy) -> Privacy:
 def _shortfall(left: Privacy, asked: Privacy) -> str | None:
     """Name the parameter that does not suffice; None if both do."""
     if asked.epsilon > left.epsilon:
-        return f"ε = {show(left.epsilon)} left, the statement asks for ε = {show(asked.epsilon)}"
+        return f"ε = {show_down(left.epsilon)} left, the statement asks for ε = {show_down(asked.epsilon)}"
     if asked.delta > left.delta:
-        return f"δ = {show(left.delta)} left, the statement asks for δ = {show(asked.delta)}"
+        return f"δ = {show_down(left.delta)} left, the statement asks for δ = {show_down(asked.delta)}"
     return None

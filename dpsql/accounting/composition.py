@@ -19,7 +19,7 @@ def compose(losses: Iterable[Privacy]) -> Privacy:
     return Privacy(epsilon, delta)
 
 
-def share(whole: Fraction, number: int) -> Fraction:
+def equal_share(whole: Fraction, number: int) -> Fraction:
     """Return the equal part of ε, or of δ, of which so many compose to the whole."""
     return whole / max(number, 1)
 

@@ -22,23 +22,23 @@ class Mark:
     """The number of its last line, or of an earlier one."""
 
 
-def place(path: Path) -> Path:
+def mark_path(path: Path) -> Path:
     """Return where a ledger's mark is."""
     return path.with_name(f"{path.name}.mark")
 
 
-def read(path: Path) -> Mark | None:
+def read_mark(path: Path) -> Mark | None:
     """Return the mark of the ledger at `path`; None where there is none, or none that a power cut has left whole."""
     try:
-        return Mark(**json.loads(place(path).read_bytes()))
+        return Mark(**json.loads(mark_path(path).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def write(path: Path, mark: Mark) -> None:
+def write_mark(path: Path, mark: Mark) -> None:
     """Replace the mark; that the ledger goes on matters more than that it is marked."""
     try:
-        file = os.open(place(path), os.O_WRONLY | os.O_CREAT, 0o600)
+        file = os.open(mark_path(path), os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(file, json.dumps(asdict(mark)).ljust(_WIDTH).encode(), 0)
         finally:

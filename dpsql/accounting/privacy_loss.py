@@ -69,7 +69,7 @@ def renewal(period: Period, now: datetime) -> date | None:
             assert_never(period)
 
 
-def show(amount: Fraction) -> str:
+def show_down(amount: Fraction) -> str:
     """Write an amount in decimals, rounded down past twelve digits."""
     return _shown(amount, _READABLE)
 

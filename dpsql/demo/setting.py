@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.demo.generate import generate
-from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, SqliteFile, User
+from dpsql.policy.config import Config, DuckDbFile, EmbeddedShadow, SqliteLedgerConfig, User
 from dpsql.policy.load import load
 from dpsql.wire.protocol.scram import Verifier
 
@@ -32,7 +32,7 @@ def demo_config(run: Path, passwords: Mapping[str, str], port: int) -> Config:
         engine=DuckDbFile(_data(run)),
         listen=replace(config.listen, port=port),
         shadow=EmbeddedShadow(run / "shadow"),
-        ledger=SqliteFile(run / "private" / "ledger.db"),
+        ledger=SqliteLedgerConfig(run / "private" / "ledger.db"),
         users=users,
     )
 

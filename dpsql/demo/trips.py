@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpsql.epsilon.statistic import Floats
+
 Integers = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Value
-from dpsql.privacy.release.exact import Row
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
 
@@ -16,10 +16,10 @@ class NoEngine(ConfigError, sqlstate="F0000"):
     """There is no engine where the configuration says that it is."""
 
 
-class Prepared(Protocol):
+class PreparedMeasurements(Protocol):
     """Measurements that an engine is ready to run: accepted, permitted, and with all that they need in hand."""
 
-    def run(self, sql: str, charge: Charge) -> Sequence[Row]:
+    def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement that `charge` paid for; it is one of those that were made ready.
 
         Raises:
@@ -50,7 +50,7 @@ class Engine(Protocol):
 
     def ready(
         self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation
-    ) -> AbstractContextManager[Prepared]:
+    ) -> AbstractContextManager[PreparedMeasurements]:
         """Make measurements ready to run, each within `timeout` seconds; what they read stays the same until the end.
 
         It depends on the catalogue, on permissions and on files being as they were, and never on a row, so that its
@@ -76,5 +76,5 @@ class Engine(Protocol):
 class OwnerEngine(Engine, Protocol):
     """An engine that also answers the owner of the data, exactly and without a charge: for `dpsql check --data` alone."""
 
-    def for_owner(self, sql: str, *, timeout: float) -> Sequence[Row]:
+    def for_owner(self, sql: str, *, timeout: float) -> Sequence[EngineRow]:
         """Return exact rows that nobody but the owner of the data may see."""

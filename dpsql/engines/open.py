@@ -18,7 +18,7 @@ def open_engine(config: Config) -> Engine:
     Raises:
         ConfigError: it can't be opened or reached, can be written to, or lacks tables and columns.
     """
-    engine = connect(config)
+    engine = connect_engine(config)
     try:
         check_tables(config.policy, engine)
     except BaseException:
@@ -27,7 +27,7 @@ def open_engine(config: Config) -> Engine:
     return engine
 
 
-def connect(config: Config) -> DuckDb | PostgresEngine:
+def connect_engine(config: Config) -> DuckDb | PostgresEngine:
     """Open the engine.
 
     Raises:

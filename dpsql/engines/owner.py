@@ -8,7 +8,7 @@ from math import sqrt
 from dpsql.engines.base import OwnerEngine
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, Table
-from dpsql.privacy.release.exact import whole
+from dpsql.privacy.release.exact import whole_number
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
@@ -95,7 +95,7 @@ def _columns(table: Table, engine: OwnerEngine, emitter: Emitter) -> tuple[int, 
     counts = ["count(*)", *(f"count(*) FILTER (WHERE {text})" for texts in asked.values() for text in texts.values())]
     selected = ", ".join(f"CAST({text} AS BIGINT)" for text in counts)
     (row,) = engine.for_owner(f"SELECT {selected} FROM {engine.named(table.name)} AS s0", timeout=_TIMEOUT)  # noqa: S608
-    rows, *found = map(whole, row)
+    rows, *found = map(whole_number, row)
     numbers = iter(found)
     columns = ({"name": name} | {what: next(numbers) for what in texts} for name, texts in asked.items())
     return rows, tuple(_report(one) for one in columns if len(one) > 1)
@@ -129,6 +129,6 @@ def _units(table: Table, kind: str, rows: int, engine: OwnerEngine) -> UnitRepor
     unit = identity(ref(0, table, bound.column))
     counted = f"SELECT count(*) AS n FROM {engine.named(table.name)} AS s0 WHERE {unit} IS NOT NULL GROUP BY {unit}"  # noqa: S608
     found = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608
-    histogram = {whole(n): whole(units) for n, units in found}
+    histogram = {whole_number(n): whole_number(units) for n, units in found}
     nobodys = rows - sum(n * units for n, units in histogram.items())
     return UnitReport(kind, bound.max_rows, nobodys, histogram)

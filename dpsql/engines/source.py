@@ -8,13 +8,13 @@ from typing import assert_never
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
-from dpsql.policy.config import DuckDbFile, DuckDbTables, Engine, PostgresServer
+from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
 """What of a connection string decides which records one sees; who connects does not."""
 
 
-def source(engine: Engine) -> str:
+def source(engine: EngineConfig) -> str:
     """Return where an engine's records are."""
     match engine:
         case DuckDbFile(path):

@@ -11,7 +11,9 @@ _AGAIN = 0.05
 
 
 @contextmanager
-def stopping(stop: Callable[[], None], timeout: float, cancellation: Cancellation) -> Iterator[threading.Event]:
+def stopping_when_cancelled(
+    stop: Callable[[], None], timeout: float, cancellation: Cancellation
+) -> Iterator[threading.Event]:
     """Call `stop` again and again when `timeout` seconds are over or somebody cancels, until the block ends.
 
     Yields the event that says whether it was called. After the block it never is, so that what ran the statement may

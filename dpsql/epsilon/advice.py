@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from dpsql.epsilon.belief import Belief, belief_after
 from dpsql.epsilon.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import Output, expected_error
-from dpsql.epsilon.plan import DAYS, Plan
+from dpsql.epsilon.outputs import OutputKind, expected_error
+from dpsql.epsilon.plan import DAYS, EpsilonPlan
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
@@ -84,7 +84,7 @@ class Wish:
 class Example:
     """The expected error of one usual question at the ε of a single query."""
 
-    output: Output
+    output: OutputKind
     groups: int
     rows: Fraction
     error: float
@@ -107,12 +107,12 @@ class Advice:
     """What to write into the configuration, and what it means."""
 
     wish: Wish
-    plan: Plan
+    plan: EpsilonPlan
     per_query: Fraction
     beliefs: tuple[tuple[str, Belief], ...]
     """After one question, one day, one period, and the stay."""
     examples: tuple[Example, ...]
-    affordable: Mapping[Output, Mapping[NoiseLevel, Affordable]]
+    affordable: Mapping[OutputKind, Mapping[NoiseLevel, Affordable]]
 
 
 def advise(wish: Wish) -> Advice:
@@ -121,7 +121,7 @@ def advise(wish: Wish) -> Advice:
     Raises:
         BadInput: a number out of range, a risk that a blind guess exceeds, or a stay that never ends.
     """
-    plan = Plan.of(wish.promises, wish.period, wish.stay)
+    plan = EpsilonPlan.of(wish.promises, wish.period, wish.stay)
     per_query = down_to_digits(plan.each / wish.questions, 3)
     return Advice(
         wish,
@@ -131,19 +131,19 @@ def advise(wish: Wish) -> Advice:
         examples=_examples(wish.size, per_query),
         affordable={
             output: {level: affordable(output, level, wish.size, plan.each) for level in NoiseLevel}
-            for output in Output
+            for output in OutputKind
         },
     )
 
 
-def affordable(output: Output, level: NoiseLevel, size: Size, budget: Fraction) -> Affordable:
+def affordable(output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> Affordable:
     """Return what a question of a level costs, and how many the budget pays for."""
     epsilon = level_epsilon(level, [output], contribution=size.max_rows, rows=size.in_group, cap=None)
     error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
     return Affordable(epsilon, int(budget / epsilon), error)
 
 
-def _beliefs(wish: Wish, plan: Plan, per_query: Fraction) -> tuple[tuple[str, Belief], ...]:
+def _beliefs(wish: Wish, plan: EpsilonPlan, per_query: Fraction) -> tuple[tuple[str, Belief], ...]:
     spans = (("one question", per_query), ("one day", min(per_query * wish.queries_per_day, plan.each)))
     found = [(name, belief_after(epsilon, wish.promises.people)) for name, epsilon in spans]
     return (*found, ("one period" if plan.periods > 1 else "the total", plan.after(1)))
@@ -153,6 +153,6 @@ def _examples(size: Size, epsilon: Fraction) -> tuple[Example, ...]:
     return tuple(
         Example(output, groups, rows, expected_error(output, epsilon, contribution=size.max_rows, rows=rows))
         for groups in dict.fromkeys((1, size.groups))
-        for output in Output
+        for output in OutputKind
         for rows in (rows_per_group(size.counted, groups),)
     )

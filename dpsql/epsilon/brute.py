@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Floats, Statistic, evaluate
+from dpsql.epsilon.statistic import Floats, StudiedStatistic, evaluate_samples
 from dpsql.epsilon.universe import Universe
 
 LIMIT = 300_000
 """The most subsets that are looked at."""
 
 
-def world_answers(universe: Universe, statistic: Statistic) -> Floats:
+def world_answers(universe: Universe, statistic: StudiedStatistic) -> Floats:
     """Return the answer in every world, in the order of `itertools.combinations`: the last person is missing first."""
-    return evaluate(statistic, universe.values[_choices(universe.people, universe.released)])
+    return evaluate_samples(statistic, universe.values[_choices(universe.people, universe.released)])
 
 
-def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
+def brute_noise_sensitivity(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return Δf: the most that adding or removing k people changes the answer of a release."""
     universe.require(statistic)
     return max(_removal(universe, statistic, size) for size in (0, universe.distance))
 
 
-def world_sensitivity(universe: Universe, statistic: Statistic) -> float:
+def brute_world_sensitivity(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return Δv: the most that exchanging k people changes the answer of a release.
 
     Every sample is written as a common part of m − k people and k of the others; for each common part the answers of
@@ -41,17 +41,17 @@ def world_sensitivity(universe: Universe, statistic: Statistic) -> float:
     common, others = _choices(n, shared), _choices(n, n - shared)[::-1]
     joined = others[:, _choices(n - shared, k)]
     kept = np.broadcast_to(common[:, None, :], (*joined.shape[:2], shared))
-    answers = evaluate(statistic, universe.values[np.concatenate([kept, joined], axis=2)])
+    answers = evaluate_samples(statistic, universe.values[np.concatenate([kept, joined], axis=2)])
     return float(np.ptp(answers, axis=1).max())
 
 
-def _removal(universe: Universe, statistic: Statistic, added: int) -> float:
+def _removal(universe: Universe, statistic: StudiedStatistic, added: int) -> float:
     """Return the most that taking k people from a release with so many people added changes its answer."""
     size, kept = universe.released + added, universe.released + added - universe.distance
     _afford(math.comb(universe.people, size) * math.comb(size, kept))
     before = universe.values[_choices(universe.people, size)]
-    after = evaluate(statistic, before[:, _choices(size, kept)])
-    return float(np.abs(after - evaluate(statistic, before)[:, None]).max())
+    after = evaluate_samples(statistic, before[:, _choices(size, kept)])
+    return float(np.abs(after - evaluate_samples(statistic, before)[:, None]).max())
 
 
 def _choices(people: int, size: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from dpsql.epsilon.outputs import Output, price
+from dpsql.epsilon.outputs import OutputKind, output_price
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import NoiseLevel
@@ -22,7 +22,7 @@ TARGETS = {
 """The expected relative error that a level asks for: the middles of 0–5 %, 5–10 % and 10–20 %."""
 
 
-LEAST = Fraction(1, 10**9)
+LEAST_EPSILON = Fraction(1, 10**9)
 """The smallest ε that a search returns: below it an answer is nothing but noise."""
 
 _STEPS = 40
@@ -37,7 +37,7 @@ def rows_per_group(expected_rows: int, groups: int) -> Fraction:
 
 
 def level_epsilon(
-    level: NoiseLevel, outputs: Iterable[Output], *, contribution: int, rows: Fraction, cap: Fraction | None
+    level: NoiseLevel, outputs: Iterable[OutputKind], *, contribution: int, rows: Fraction, cap: Fraction | None
 ) -> Fraction:
     """Return the ε of a statement: what the gateway charges for these outputs of one column, never more than `cap`.
 
@@ -46,7 +46,7 @@ def level_epsilon(
     """
     if contribution < 1 or rows <= 0:
         raise BadInput(f"a contribution of {contribution} and {float(rows):g} expected rows: both must be positive")
-    wanted = price(frozenset(outputs)) * contribution / (TARGETS[level] * rows)
+    wanted = output_price(frozenset(outputs)) * contribution / (TARGETS[level] * rows)
     return wanted if cap is None else min(wanted, cap)
 
 
@@ -61,11 +61,11 @@ def search_epsilon(error_at: Callable[[Fraction], float], target: Fraction, cap:
         raise BadInput(f"an ε of {float(cap):g} for one statement: it must be positive")
     if error_at(cap) >= target:
         return cap
-    below, above = min(LEAST, cap), cap
+    below, above = min(LEAST_EPSILON, cap), cap
     for _ in range(_STEPS):
         middle = Fraction(math.sqrt(below * above))
         if error_at(middle) >= target:
             below = middle
         else:
             above = middle
-    return max(down_to_digits(below, 6), min(LEAST, cap))
+    return max(down_to_digits(below, 6), min(LEAST_EPSILON, cap))

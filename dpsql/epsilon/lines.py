@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.plan import EpsilonPlan
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel, Period
 
@@ -25,7 +25,7 @@ class Holder:
                 raise BadInput(f"{what} must be a name of letters, digits and underscores")
 
 
-def policy_lines(plan: Plan, holder: Holder) -> str:
+def policy_lines(plan: EpsilonPlan, holder: Holder) -> str:
     """Return the lines, for a plan that keeps its promises.
 
     The data set's budget is the total of one stay: it never renews, so that roles which put their answers together do not

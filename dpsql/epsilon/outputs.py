@@ -24,7 +24,7 @@ from typing import assert_never
 from dpsql.epsilon.refusal import BadInput
 
 
-class Output(StrEnum):
+class OutputKind(StrEnum):
     """The kinds of answers whose price and error have a closed form."""
 
     COUNT = "count"
@@ -34,7 +34,7 @@ class Output(StrEnum):
     MEDIAN = "median"
 
 
-BUCKETS = 1024
+QUANTILE_BUCKETS = 1024
 """How many buckets a quantile is chosen from, in few groups."""
 _ODDS = 20
 
@@ -42,30 +42,35 @@ _OF_CUBE = Fraction(1_414_214, 10**6)
 _OF_CELLS = 4 * Fraction(1_825_742, 10**6)
 """Prices that the gateway asks at a noise level, in units of a lone count's: √2, and 4·√(10/3)."""
 
-_ERRORS: Mapping[int, Mapping[Output, Fraction]] = {
-    1: {Output.COUNT: Fraction(1), Output.SUM: Fraction(1)},
-    2: {Output.COUNT: Fraction(3, 2), Output.SUM: Fraction(3, 2), Output.AVG: Fraction(1)},
+_ERRORS: Mapping[int, Mapping[OutputKind, Fraction]] = {
+    1: {OutputKind.COUNT: Fraction(1), OutputKind.SUM: Fraction(1)},
+    2: {OutputKind.COUNT: Fraction(3, 2), OutputKind.SUM: Fraction(3, 2), OutputKind.AVG: Fraction(1)},
     3: {
-        Output.COUNT: Fraction(15, 8),
-        Output.SUM: Fraction(15, 8),
-        Output.AVG: Fraction(7, 6),
-        Output.VARIANCE: Fraction(4),
+        OutputKind.COUNT: Fraction(15, 8),
+        OutputKind.SUM: Fraction(15, 8),
+        OutputKind.AVG: Fraction(7, 6),
+        OutputKind.VARIANCE: Fraction(4),
     },
 }
 """By the number of statistics that are measured: expected errors in units of b/n, of what `share_of` says."""
 
 
-def price(outputs: frozenset[Output]) -> Fraction:
+def output_price(outputs: frozenset[OutputKind]) -> Fraction:
     """Return what a statement pays in units of a lone count, `SELECT` of these outputs of one column."""
     factors = {0: Fraction(0), 1: Fraction(1), 2: _OF_CUBE, 3: _OF_CELLS}
     sums = factors[_measured(outputs)]
-    chosen = Fraction(Output.MEDIAN in outputs)
+    chosen = Fraction(OutputKind.MEDIAN in outputs)
     # Both parts get the same share, enough for the more demanding one.
     return max(sums, chosen) * ((sums > 0) + chosen)
 
 
 def expected_error(
-    output: Output, epsilon: Fraction, *, contribution: int, rows: Fraction, beside: frozenset[Output] = frozenset()
+    output: OutputKind,
+    epsilon: Fraction,
+    *,
+    contribution: int,
+    rows: Fraction,
+    beside: frozenset[OutputKind] = frozenset(),
 ) -> float:
     """Return the expected error at this ε as the share that `share_of` names; `beside` are the statement's other outputs.
 
@@ -74,25 +79,25 @@ def expected_error(
     if contribution < 1 or rows <= 0 or epsilon <= 0:
         raise BadInput("the contribution, the expected rows and ε must be positive")
     together = beside | {output}
-    parts = (1 if together - {Output.MEDIAN} else 0) + (Output.MEDIAN in together)
+    parts = (1 if together - {OutputKind.MEDIAN} else 0) + (OutputKind.MEDIAN in together)
     scale = contribution * parts / (epsilon * rows)
-    if output is Output.MEDIAN:
-        return float(scale) * math.log(_ODDS * BUCKETS)
+    if output is OutputKind.MEDIAN:
+        return float(scale) * math.log(_ODDS * QUANTILE_BUCKETS)
     return float(scale * _ERRORS[_measured(together)][output])
 
 
-def share_of(output: Output) -> str:
+def share_of(output: OutputKind) -> str:
     """Return what an expected error is a share of."""
     match output:
-        case Output.COUNT:
+        case OutputKind.COUNT:
             return "of the rows"
-        case Output.SUM:
+        case OutputKind.SUM:
             return "of the largest possible sum"
-        case Output.AVG:
+        case OutputKind.AVG:
             return "of the declared range"
-        case Output.VARIANCE:
+        case OutputKind.VARIANCE:
             return "of the largest possible variance"
-        case Output.MEDIAN:
+        case OutputKind.MEDIAN:
             return "of the rows, in rank, with 95 %"
         case _:
             assert_never(output)
@@ -100,18 +105,18 @@ def share_of(output: Output) -> str:
 
 def median_epsilon(*, contribution: int, rows: Fraction) -> Fraction:
     """Return the ε from which on a median of so many rows is answered, and not mostly NULL, rounded up."""
-    return Fraction(math.ceil(2 * contribution * math.log(_ODDS * BUCKETS) / float(rows) * 10**6), 10**6)
+    return Fraction(math.ceil(2 * contribution * math.log(_ODDS * QUANTILE_BUCKETS) / float(rows) * 10**6), 10**6)
 
 
-def is_answered(output: Output, error: float) -> bool:
+def is_answered(output: OutputKind, error: float) -> bool:
     """Return whether an answer with this expected error says anything: a median is mostly NULL in too small groups."""
-    return error <= (0.5 if output is Output.MEDIAN else 1)
+    return error <= (0.5 if output is OutputKind.MEDIAN else 1)
 
 
-def _measured(outputs: frozenset[Output]) -> int:
+def _measured(outputs: frozenset[OutputKind]) -> int:
     """Return how many statistics are measured together."""
-    if Output.VARIANCE in outputs:
+    if OutputKind.VARIANCE in outputs:
         return 3
-    if Output.AVG in outputs or {Output.COUNT, Output.SUM} <= outputs:
+    if OutputKind.AVG in outputs or {OutputKind.COUNT, OutputKind.SUM} <= outputs:
         return 2
-    return 1 if outputs & {Output.COUNT, Output.SUM} else 0
+    return 1 if outputs & {OutputKind.COUNT, OutputKind.SUM} else 0

@@ -19,7 +19,7 @@ _FIRST = (1, 2, 3, 6, 12)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EpsilonPlan:
     """A total for each person's stay, and the share of it that a role's budget gets every period."""
 
     promises: Promises
@@ -34,7 +34,7 @@ class Plan:
     """The role's budget for one period: all of them together never cost more than the total."""
 
     @classmethod
-    def of(cls, promises: Promises, period: Period, days: int | None, total: Fraction | None = None) -> "Plan":
+    def of(cls, promises: Promises, period: Period, days: int | None, total: Fraction | None = None) -> "EpsilonPlan":
         """Divide a total, the largest that keeps the promises unless given, among the periods of a stay.
 
         Raises:

@@ -19,7 +19,7 @@ MOST_MISSING = 200
 """The worlds are counted by pairs of ranks, exactly: the work grows with the square of the missing people."""
 
 
-def leave_one_out(values: Floats, fraction: Fraction) -> Floats:
+def quantiles_leave_one_out(values: Floats, fraction: Fraction) -> Floats:
     """Return the quantile without person i, for every i."""
     order = np.argsort(values, kind="stable")
     ranked = values[order]
@@ -32,7 +32,7 @@ def leave_one_out(values: Floats, fraction: Fraction) -> Floats:
     return answers
 
 
-def noise_sensitivity(universe: Universe, fraction: Fraction) -> float:
+def quantile_noise_sensitivity(universe: Universe, fraction: Fraction) -> float:
     """Return Δf for adding or removing `distance` people."""
     ranked, k = np.sort(universe.values), universe.distance
     best = 0.0
@@ -44,7 +44,7 @@ def noise_sensitivity(universe: Universe, fraction: Fraction) -> float:
     return best
 
 
-def world_sensitivity(universe: Universe, fraction: Fraction) -> float:
+def quantile_world_sensitivity(universe: Universe, fraction: Fraction) -> float:
     """Return Δv for exchanging `distance` people: both samples lie in one of m + k, without its top or bottom k."""
     ranked, k = np.sort(universe.values), universe.distance
     index = fraction * (universe.released - 1)

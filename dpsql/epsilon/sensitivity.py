@@ -9,49 +9,49 @@ from typing import assert_never
 import numpy as np
 
 from dpsql.epsilon import brute, quantiles, spreads
-from dpsql.epsilon.statistic import Floats, Kind, Statistic
+from dpsql.epsilon.statistic import Floats, StatisticFamily, StudiedStatistic
 from dpsql.epsilon.universe import Universe
 
 
-def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
+def noise_sensitivity(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return Δf: the most that adding or removing `distance` people changes the answer (unbounded neighbours)."""
     universe.require(statistic)
     k = universe.distance
     match statistic.kind:
-        case Kind.COUNT:
+        case StatisticFamily.COUNT:
             return float(k)
-        case Kind.SUM:
+        case StatisticFamily.SUM:
             ranked = np.sort(universe.values)
             return max(abs(_top(ranked, k)), abs(_bottom(ranked, k)))
-        case Kind.MEAN:
+        case StatisticFamily.MEAN:
             ranked = np.sort(universe.values)
             return max(_mean_removal(ranked, size, k) for size in (universe.released, universe.released + k))
-        case Kind.VARIANCE | Kind.DEVIATION:
+        case StatisticFamily.VARIANCE | StatisticFamily.DEVIATION:
             if universe.missing > 1:
-                return brute.noise_sensitivity(universe, statistic)
-            return spreads.noise_sensitivity(universe, statistic)
-        case Kind.QUANTILE:
-            return quantiles.noise_sensitivity(universe, statistic.fraction)
+                return brute.brute_noise_sensitivity(universe, statistic)
+            return spreads.spread_noise_sensitivity(universe, statistic)
+        case StatisticFamily.QUANTILE:
+            return quantiles.quantile_noise_sensitivity(universe, statistic.fraction)
     assert_never(statistic.kind)
 
 
-def world_sensitivity(universe: Universe, statistic: Statistic) -> float:
+def world_sensitivity(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return Δv: the most that exchanging `distance` people changes the answer (bounded neighbours)."""
     universe.require(statistic)
     k = universe.distance
     match statistic.kind:
-        case Kind.COUNT:
+        case StatisticFamily.COUNT:
             return 0.0
-        case Kind.SUM | Kind.MEAN:
+        case StatisticFamily.SUM | StatisticFamily.MEAN:
             ranked = np.sort(universe.values)
-            size = universe.released if statistic.kind is Kind.MEAN else 1
+            size = universe.released if statistic.kind is StatisticFamily.MEAN else 1
             return (_top(ranked, k) - _bottom(ranked, k)) / size
-        case Kind.VARIANCE | Kind.DEVIATION:
+        case StatisticFamily.VARIANCE | StatisticFamily.DEVIATION:
             if universe.missing > 1:
-                return brute.world_sensitivity(universe, statistic)
-            return spreads.world_sensitivity(universe, statistic)
-        case Kind.QUANTILE:
-            return quantiles.world_sensitivity(universe, statistic.fraction)
+                return brute.brute_world_sensitivity(universe, statistic)
+            return spreads.spread_world_sensitivity(universe, statistic)
+        case StatisticFamily.QUANTILE:
+            return quantiles.quantile_world_sensitivity(universe, statistic.fraction)
     assert_never(statistic.kind)
 
 

@@ -7,17 +7,17 @@ is never subtracted from a sum that includes them: so an outlier takes no digits
 import numpy as np
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Floats, Kind, Statistic
+from dpsql.epsilon.statistic import Floats, StatisticFamily, StudiedStatistic
 from dpsql.epsilon.universe import Universe
 
 
-def leave_one_out(values: Floats, statistic: Statistic) -> Floats:
+def spreads_leave_one_out(values: Floats, statistic: StudiedStatistic) -> Floats:
     """Return the answer without person i, for every i."""
     centred = values - np.median(values)
     return _answers(_without_each(centred), _without_each(centred**2), len(values) - 1, statistic)
 
 
-def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
+def spread_noise_sensitivity(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return Δf for one person: either the missing one joins, or a second one leaves.
 
     When i is missing, the variance without j as well is a concave parabola in j's value. So j at either end of the
@@ -27,11 +27,11 @@ def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
     _require_one(universe)
     ranked = np.sort(universe.values)
     centred, n = ranked - np.median(ranked), len(ranked)
-    one_less = leave_one_out(ranked, statistic)
+    one_less = spreads_leave_one_out(ranked, statistic)
     everybody = _answers(centred.sum(), (centred**2).sum(), n, statistic)
     best = float(np.abs(everybody - one_less).max())
     for end in (0, 1, n - 2, n - 1):
-        two_less = leave_one_out(np.delete(ranked, end), statistic)
+        two_less = spreads_leave_one_out(np.delete(ranked, end), statistic)
         best = max(best, float(np.abs(two_less - np.delete(one_less, end)).max()))
     total, squares, me = _without_each(centred), _without_each(centred**2), np.arange(n)
     near = np.searchsorted(centred, total / (n - 1))
@@ -43,10 +43,10 @@ def noise_sensitivity(universe: Universe, statistic: Statistic) -> float:
     return best
 
 
-def world_sensitivity(universe: Universe, statistic: Statistic) -> float:
+def spread_world_sensitivity(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return Δv for exchanging one person: the range of the leave-one-out answers."""
     _require_one(universe)
-    return float(np.ptp(leave_one_out(universe.values, statistic)))
+    return float(np.ptp(spreads_leave_one_out(universe.values, statistic)))
 
 
 def _require_one(universe: Universe) -> None:
@@ -61,6 +61,6 @@ def _without_each(values: Floats) -> Floats:
     return np.asarray(before + after)
 
 
-def _answers(total: Floats, squares: Floats, size: int, statistic: Statistic) -> Floats:
+def _answers(total: Floats, squares: Floats, size: int, statistic: StudiedStatistic) -> Floats:
     variance = np.maximum(squares - total**2 / size, 0.0) / (size - statistic.lost)
-    return np.asarray(np.sqrt(variance) if statistic.kind is Kind.DEVIATION else variance)
+    return np.asarray(np.sqrt(variance) if statistic.kind is StatisticFamily.DEVIATION else variance)

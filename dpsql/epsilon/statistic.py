@@ -14,7 +14,7 @@ from dpsql.epsilon.refusal import BadInput
 Floats = NDArray[np.float64]
 
 
-class Kind(StrEnum):
+class StatisticFamily(StrEnum):
     """The families; each has its own closed forms."""
 
     COUNT = "count"
@@ -26,29 +26,29 @@ class Kind(StrEnum):
 
 
 _NAMES = {
-    "count": (Kind.COUNT, 0),
-    "sum": (Kind.SUM, 0),
-    "mean": (Kind.MEAN, 0),
-    "avg": (Kind.MEAN, 0),
-    "variance": (Kind.VARIANCE, 1),
-    "var_samp": (Kind.VARIANCE, 1),
-    "var_pop": (Kind.VARIANCE, 0),
-    "std": (Kind.DEVIATION, 1),
-    "stddev": (Kind.DEVIATION, 1),
-    "stddev_samp": (Kind.DEVIATION, 1),
-    "stddev_pop": (Kind.DEVIATION, 0),
+    "count": (StatisticFamily.COUNT, 0),
+    "sum": (StatisticFamily.SUM, 0),
+    "mean": (StatisticFamily.MEAN, 0),
+    "avg": (StatisticFamily.MEAN, 0),
+    "variance": (StatisticFamily.VARIANCE, 1),
+    "var_samp": (StatisticFamily.VARIANCE, 1),
+    "var_pop": (StatisticFamily.VARIANCE, 0),
+    "std": (StatisticFamily.DEVIATION, 1),
+    "stddev": (StatisticFamily.DEVIATION, 1),
+    "stddev_samp": (StatisticFamily.DEVIATION, 1),
+    "stddev_pop": (StatisticFamily.DEVIATION, 0),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class StudiedStatistic:
     """One statistic of a list of numbers.
 
     `lost` is the degrees of freedom that a variance gives up: 0 for the population's, 1 for the sample's.
     `fraction` is the rank of a quantile, from 0 to 1.
     """
 
-    kind: Kind
+    kind: StatisticFamily
     lost: int = 0
     fraction: Fraction = Fraction(1, 2)
 
@@ -64,10 +64,10 @@ class Statistic:
             kind, lost = _NAMES[word]
             return cls(kind, lost)
         if word == "median":
-            return cls(Kind.QUANTILE)
+            return cls(StatisticFamily.QUANTILE)
         if word.startswith("p"):
             try:
-                return cls(Kind.QUANTILE, fraction=Fraction(Decimal(word[1:])) / 100)
+                return cls(StatisticFamily.QUANTILE, fraction=Fraction(Decimal(word[1:])) / 100)
             except (InvalidOperation, ValueError, OverflowError) as error:
                 if isinstance(error, BadInput):
                     raise
@@ -80,19 +80,19 @@ class Statistic:
         return 1 + self.lost
 
 
-def evaluate(statistic: Statistic, samples: Floats) -> Floats:
+def evaluate_samples(statistic: StudiedStatistic, samples: Floats) -> Floats:
     """Return the statistic of each sample, which runs along the last axis; quantiles interpolate as numpy's do."""
     match statistic.kind:
-        case Kind.COUNT:
+        case StatisticFamily.COUNT:
             return np.full(samples.shape[:-1], float(samples.shape[-1]))
-        case Kind.SUM:
+        case StatisticFamily.SUM:
             return np.asarray(samples.sum(axis=-1))
-        case Kind.MEAN:
+        case StatisticFamily.MEAN:
             return np.asarray(samples.mean(axis=-1))
-        case Kind.VARIANCE:
+        case StatisticFamily.VARIANCE:
             return np.asarray(samples.var(axis=-1, ddof=statistic.lost))
-        case Kind.DEVIATION:
+        case StatisticFamily.DEVIATION:
             return np.asarray(samples.std(axis=-1, ddof=statistic.lost))
-        case Kind.QUANTILE:
+        case StatisticFamily.QUANTILE:
             return np.asarray(np.quantile(samples, float(statistic.fraction), axis=-1))
     assert_never(statistic.kind)

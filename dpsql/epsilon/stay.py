@@ -15,7 +15,7 @@ from typing import assert_never
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import Period
 
-LONGEST = 36_525
+LONGEST_STAY = 36_525
 """The longest stay in days that is counted: a hundred years. Who stays for longer stays for good."""
 
 _WEEK = 7
@@ -28,10 +28,10 @@ def periods_touched(period: Period, days: int | None) -> int:
     """Return in how many periods, at the most, somebody is there who stays for `days`, or for good (None).
 
     Raises:
-        BadInput: less than a day, more than `LONGEST`, or for good while the budget renews.
+        BadInput: less than a day, more than `LONGEST_STAY`, or for good while the budget renews.
     """
-    if days is not None and not 1 <= days <= LONGEST:
-        raise BadInput(f"a stay of {days:,} days: it must be from 1 to {LONGEST:,} days, or for good")
+    if days is not None and not 1 <= days <= LONGEST_STAY:
+        raise BadInput(f"a stay of {days:,} days: it must be from 1 to {LONGEST_STAY:,} days, or for good")
     match period:
         case Period.NEVER:
             return 1
@@ -52,7 +52,7 @@ def periods_touched(period: Period, days: int | None) -> int:
 
 def _months(days: int) -> int:
     """Return the largest k of which k − 2 months in a row may be shorter than `days`."""
-    return bisect_left(range(LONGEST // _SHORTEST_MONTH), days, key=_shortest) + 1
+    return bisect_left(range(LONGEST_STAY // _SHORTEST_MONTH), days, key=_shortest) + 1
 
 
 @cache

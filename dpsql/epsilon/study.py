@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.epsilon import risk, search, sensitivity, subsets, worlds
-from dpsql.epsilon.statistic import Kind, Statistic
+from dpsql.epsilon.statistic import StatisticFamily, StudiedStatistic
 from dpsql.epsilon.universe import Universe
 from dpsql.epsilon.worlds import Worlds
 
@@ -16,7 +16,7 @@ class Study:
     """A diagnostic for the owner: every number but `prior` was computed from everybody's values."""
 
     universe: Universe
-    statistic: Statistic
+    statistic: StudiedStatistic
     requirement: Fraction
     worlds: Worlds
     noise_sensitivity: float
@@ -41,7 +41,7 @@ class Curve:
     tight: tuple[float, ...]
 
 
-def study(universe: Universe, statistic: Statistic, requirement: Fraction) -> Study:
+def study_risk(universe: Universe, statistic: StudiedStatistic, requirement: Fraction) -> Study:
     """Return sensitivities and the ε of both bounds for the largest acceptable risk.
 
     Raises:
@@ -68,7 +68,7 @@ def risks_at(result: Study, epsilon: float) -> tuple[float, float]:
     return upper, risk.tight_risk(result.worlds, epsilon=epsilon, sensitivity=result.noise_sensitivity)
 
 
-def curve(result: Study, epsilons: Iterable[float]) -> Curve:
+def risk_curve(result: Study, epsilons: Iterable[float]) -> Curve:
     """Return both bounds along the given ε."""
     points = [(epsilon, *risks_at(result, epsilon)) for epsilon in epsilons]
     return Curve(*zip(*points, strict=True))
@@ -76,12 +76,16 @@ def curve(result: Study, epsilons: Iterable[float]) -> Curve:
 
 def person_risk_at(result: Study, epsilon: float) -> subsets.PersonRisk | None:
     """Return the risk for single people when several are missing; None where it is not defined by sums."""
-    if result.statistic.kind not in (Kind.SUM, Kind.MEAN) or math.isinf(epsilon) or not result.noise_sensitivity:
+    if (
+        result.statistic.kind not in (StatisticFamily.SUM, StatisticFamily.MEAN)
+        or math.isinf(epsilon)
+        or not result.noise_sensitivity
+    ):
         return None
-    size = result.universe.released if result.statistic.kind is Kind.MEAN else 1
+    size = result.universe.released if result.statistic.kind is StatisticFamily.MEAN else 1
     return subsets.person_risk(result.universe, epsilon / (result.noise_sensitivity * size))
 
 
-def _diameter(universe: Universe, statistic: Statistic) -> float:
+def _diameter(universe: Universe, statistic: StudiedStatistic) -> float:
     """Return how far two worlds lie apart: they differ in all who are missing, whatever distance the noise is for."""
     return sensitivity.world_sensitivity(Universe.of(universe.values, universe.missing), statistic)

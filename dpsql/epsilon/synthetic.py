@@ -17,11 +17,11 @@ from dpsql.policy.model import NoiseLevel
 
 Bounds = tuple[Fraction, Fraction]
 Domain = Sequence[object]
-Rows = Mapping[str, Floats | tuple[object, ...]]
+SyntheticRows = Mapping[str, Floats | tuple[object, ...]]
 """By column: numbers of a column with bounds, values of a column with a domain."""
 
 
-def synthetic_rows(declared: Mapping[str, Bounds | Domain], count: int) -> Rows:
+def synthetic_rows(declared: Mapping[str, Bounds | Domain], count: int) -> SyntheticRows:
     """Return `count` rows over the declared columns: a pair of fractions is a range, anything else a list of values."""
     if count < 1:
         raise BadInput(f"{count} synthetic rows: there must be at least 1")
@@ -34,7 +34,7 @@ def synthetic_rows(declared: Mapping[str, Bounds | Domain], count: int) -> Rows:
 
 
 def level_epsilon_of_query(
-    error: Callable[[Rows, Fraction], float],
+    error: Callable[[SyntheticRows, Fraction], float],
     declared: Mapping[str, Bounds | Domain],
     *,
     level: NoiseLevel,

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Floats, Statistic
+from dpsql.epsilon.statistic import Floats, StudiedStatistic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class Universe:
         """Return how many choices of the missing people there are."""
         return math.comb(self.people, self.missing)
 
-    def require(self, statistic: Statistic) -> None:
+    def require(self, statistic: StudiedStatistic) -> None:
         """Refuse a statistic that is undefined for the smallest neighbour of a release.
 
         Raises:

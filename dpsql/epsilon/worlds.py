@@ -13,7 +13,7 @@ import numpy as np
 
 from dpsql.epsilon import brute, quantiles, spreads, subsets
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Floats, Kind, Statistic
+from dpsql.epsilon.statistic import Floats, StatisticFamily, StudiedStatistic
 from dpsql.epsilon.universe import Universe
 
 _EQUAL = 1e-13
@@ -59,7 +59,7 @@ class Worlds:
         return cls(ranked[starts], merged, single)
 
 
-def of_universe(universe: Universe, statistic: Statistic) -> Worlds:
+def of_universe(universe: Universe, statistic: StudiedStatistic) -> Worlds:
     """Return the worlds of a universe, by the cheapest way that is exact.
 
     Raises:
@@ -67,32 +67,32 @@ def of_universe(universe: Universe, statistic: Statistic) -> Worlds:
     """
     if universe.missing == 1:
         return Worlds.of_answers(leave_one_out(universe.values, statistic))
-    if statistic.kind is Kind.COUNT:
+    if statistic.kind is StatisticFamily.COUNT:
         return Worlds.of_counts([(float(universe.released), 0.0)])
-    if statistic.kind is Kind.QUANTILE:
+    if statistic.kind is StatisticFamily.QUANTILE:
         ways = quantiles.worlds(universe, statistic.fraction)
         return Worlds.of_counts((value, math.log(count)) for value, count in ways if count)
     if universe.worlds <= brute.LIMIT:
         return Worlds.of_answers(brute.world_answers(universe, statistic))
-    if statistic.kind in (Kind.SUM, Kind.MEAN):
-        size = universe.released if statistic.kind is Kind.MEAN else 1
+    if statistic.kind in (StatisticFamily.SUM, StatisticFamily.MEAN):
+        size = universe.released if statistic.kind is StatisticFamily.MEAN else 1
         total = float(universe.values.sum())
         return Worlds.of_counts(((total - gone) / size, ways) for gone, ways in subsets.missing_sums(universe))
     raise BadInput(f"{universe.worlds:.3g} worlds are too many for this statistic; let one person be missing")
 
 
-def leave_one_out(values: Floats, statistic: Statistic) -> Floats:
+def leave_one_out(values: Floats, statistic: StudiedStatistic) -> Floats:
     """Return the answer in the world where person i is missing, for every i, in O(n log n)."""
     released = len(values) - 1
     match statistic.kind:
-        case Kind.COUNT:
+        case StatisticFamily.COUNT:
             return np.full(len(values), float(released))
-        case Kind.SUM:
+        case StatisticFamily.SUM:
             return np.asarray(values.sum() - values)
-        case Kind.MEAN:
+        case StatisticFamily.MEAN:
             return np.asarray((values.sum() - values) / released)
-        case Kind.VARIANCE | Kind.DEVIATION:
-            return spreads.leave_one_out(values, statistic)
-        case Kind.QUANTILE:
-            return quantiles.leave_one_out(values, statistic.fraction)
+        case StatisticFamily.VARIANCE | StatisticFamily.DEVIATION:
+            return spreads.spreads_leave_one_out(values, statistic)
+        case StatisticFamily.QUANTILE:
+            return quantiles.quantiles_leave_one_out(values, statistic.fraction)
     assert_never(statistic.kind)

@@ -5,19 +5,19 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
-from dpsql.accounting.privacy_loss import show
+from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.measurement.contribution import Form
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import FromCount
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
-from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.functions.table import describe
-from dpsql.shadow.splice import literal
+from dpsql.shadow.splice import shadow_literal
 
 _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 
@@ -27,7 +27,7 @@ def explain(scopes: Sequence[tuple[MeasurementPlan, tuple[PricedMeasurement, ...
     parts = {part.identity: part for _, scope in scopes for part in scope}
     cost = compose(part.cost for part in parts.values())
     lines = [
-        f"Private answer: ε = {show(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
+        f"Private answer: ε = {show_down(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
     ]
     for plan, scope in scopes:
         lines += _scope(plan, scope, statements=statements)
@@ -53,17 +53,17 @@ def _headline(part: PricedMeasurement) -> str:
     groups = (
         f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups shown when their count passes a threshold"
     )
-    what = "Order statistics" if isinstance(m, Buckets) else _counted(m)
-    return f"{what} of {tables}, {groups}: ε = {show(part.cost.epsilon)}{_delta(part.cost.delta)}"
+    what = "Order statistics" if isinstance(m, Histogram) else _counted(m)
+    return f"{what} of {tables}, {groups}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}"
 
 
 def _counted(m: Sums) -> str:
     match m.distinct:
-        case Distinct.ROWS:
+        case CountOf.ROWS:
             return f"{len(m.features)} noisy sums"
-        case Distinct.UNITS:
+        case CountOf.UNITS:
             return "Distinct units"
-        case Distinct.VALUES:
+        case CountOf.VALUES:
             return "Distinct values"
 
 
@@ -76,7 +76,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         Form.TRUNCATE: "selection",
     }
     yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
-    if isinstance(m, Buckets):
+    if isinstance(m, Histogram):
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
         yield f"Mostly NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
@@ -97,7 +97,7 @@ def _interval(interval: object) -> str:
 
 
 def _delta(delta: Fraction) -> str:
-    return f", δ = {show(delta)}" if delta else ""
+    return f", δ = {show_down(delta)}" if delta else ""
 
 
 def as_query(lines: Sequence[str], options: str) -> str:
@@ -114,8 +114,8 @@ def as_query(lines: Sequence[str], options: str) -> str:
             "a private statement's plan can't be told as XML", because="plan-format", hint="FORMAT JSON has the same."
         )
     if "json" in options:
-        return f'SELECT {literal(_json(lines))}::json AS "QUERY PLAN"'  # a literal only
-    array = ", ".join(literal(line) for line in lines)
+        return f'SELECT {shadow_literal(_json(lines))}::json AS "QUERY PLAN"'  # a literal only
+    array = ", ".join(shadow_literal(line) for line in lines)
     source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 

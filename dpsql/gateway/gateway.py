@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.privacy_loss import show, show_up
+from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.engines.base import Engine
 from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.explain import as_query, explain
@@ -220,8 +220,8 @@ def _epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:
     least, most = role.least_epsilon, role.per_query.epsilon
     if not least <= asked <= most:
         raise Unsupported(
-            f'dpsql.epsilon is "{settings.epsilon}", it must be a number from {show_up(least)} to {show(most)}',
+            f'dpsql.epsilon is "{settings.epsilon}", it must be a number from {show_up(least)} to {show_down(most)}',
             because="epsilon-out-of-range",
-            hint=f"SET dpsql.epsilon = '{show(most)}'",
+            hint=f"SET dpsql.epsilon = '{show_down(most)}'",
         )
     return asked

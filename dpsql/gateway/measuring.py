@@ -18,15 +18,15 @@ from typing import Self
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
-from dpsql.engines.base import Engine, Prepared
+from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.interrupt import check, interruptible
 from dpsql.policy.model import Period, Policy
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release.exact import Row, exact_buckets, exact_sums
+from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
 from dpsql.privacy.release.release import Release, release_buckets, release_sums
 from dpsql.question import Asker, Cancellation
 
@@ -143,7 +143,7 @@ class _Held:
     measuring: Measuring
     parts: Mapping[str, PricedMeasurement]
     cancellation: Cancellation
-    prepared: dict[str, Prepared] = field(default_factory=dict)
+    prepared: dict[str, PreparedMeasurements] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -183,7 +183,7 @@ def _failure(error: Exception, cancellation: Cancellation) -> Failure | None:
             return Failure(Failing.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
-def _released(part: PricedMeasurement, rows: Sequence[Row], finder: Release | None, entropy: Entropy) -> Release:
+def _released(part: PricedMeasurement, rows: Sequence[EngineRow], finder: Release | None, entropy: Entropy) -> Release:
     """Return what may be shown of the engine's rows; they end here."""
     measurement = part.measurement
     keys = None if finder is None else finder.keys
@@ -191,5 +191,5 @@ def _released(part: PricedMeasurement, rows: Sequence[Row], finder: Release | No
         case Sums():
             exact = exact_sums(measurement, rows)
             return release_sums(measurement, exact if keys is None else exact.at(keys), entropy, part.rule)
-        case Buckets():
+        case Histogram():
             return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)

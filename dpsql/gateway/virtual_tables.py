@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
-from dpsql.accounting.privacy_loss import show
+from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
@@ -87,13 +87,13 @@ def _budget(account: Account, ledger: Ledger, cancellation: Cancellation) -> str
         role.protects,
         None if role.budget.period is Period.NEVER else role.budget.period.value,
         None if balance.renews is None else f"{balance.renews} 00:00:00+00",
-        show(whole.epsilon),
-        show(spent.epsilon),
-        show(left.epsilon),
-        show(whole.delta),
-        show(spent.delta),
-        show(left.delta),
-        show(role.per_query.epsilon),
+        show_down(whole.epsilon),
+        show_down(spent.epsilon),
+        show_down(left.epsilon),
+        show_down(whole.delta),
+        show_down(spent.delta),
+        show_down(left.delta),
+        show_down(role.per_query.epsilon),
     )
     return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
 
@@ -106,7 +106,15 @@ def _brief(statement: str) -> str:
 def _charges(account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
     entries = ledger.entries(account.role.name, _MOST_CHARGES, cancellation)
     rows = [
-        (str(i), e.time.isoformat(" "), e.user, e.kind, show(e.cost.epsilon), show(e.cost.delta), _brief(e.statement))
+        (
+            str(i),
+            e.time.isoformat(" "),
+            e.user,
+            e.kind,
+            show_down(e.cost.epsilon),
+            show_down(e.cost.delta),
+            _brief(e.statement),
+        )
         for i, e in enumerate(reversed(entries), 1)
     ]
     return splice.table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)

@@ -8,7 +8,7 @@ from typing import Protocol, Self, TypeGuard, runtime_checkable
 
 
 @runtime_checkable
-class Cursor(Protocol):
+class AnswerCursor(Protocol):
     """What is needed of a DB-API cursor that has run a query."""
 
     @property
@@ -44,7 +44,7 @@ class PolarsFrame(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlottedAnswer:
     """Column names and rows."""
 
     columns: tuple[str, ...]
@@ -55,20 +55,20 @@ class Answer:
             raise ValueError(f"every row must have {len(self.columns)} values")
 
     @classmethod
-    def of(cls, source: "Source") -> Self:
+    def of(cls, source: "AnswerSource") -> Self:
         """Read an answer; a cursor is read to its end.
 
         Raises:
             ValueError: the cursor has no result, or the rows do not fit the columns.
         """
         match source:
-            case Answer():
+            case PlottedAnswer():
                 return cls(source.columns, source.rows)
             case PandasFrame():
                 return cls._of(source.columns, source.itertuples(index=False, name=None))
             case PolarsFrame():
                 return cls._of(source.columns, source.iter_rows())
-            case Cursor():
+            case AnswerCursor():
                 if source.description is None:
                     raise ValueError("the cursor has no result to draw")
                 return cls._of((column[0] for column in source.description), source.fetchall())
@@ -103,7 +103,9 @@ class Answer:
         return tuple(None if value is None else float(value) for value in values)
 
 
-Source = Answer | Cursor | PandasFrame | PolarsFrame | tuple[Iterable[object], Iterable[Sequence[object]]]
+AnswerSource = (
+    PlottedAnswer | AnswerCursor | PandasFrame | PolarsFrame | tuple[Iterable[object], Iterable[Sequence[object]]]
+)
 
 
 def is_numeric(values: Iterable[object]) -> TypeGuard[Iterable[int | float | Decimal | Fraction | None]]:

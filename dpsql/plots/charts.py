@@ -4,18 +4,18 @@ from typing import Literal, Unpack
 
 import plotly.graph_objects as go
 
-from dpsql.plots.answer import Answer, Source
+from dpsql.plots.answer import AnswerSource, PlottedAnswer
 from dpsql.plots.density import Density, density
-from dpsql.plots.layout import Columns, Layout
+from dpsql.plots.layout import Layout, PlotColumns
 
 RAW, PRIVATE, MARGIN = "#2f6fde", "#c8323c", "#8a8f98"
 SERIES = ("#2f6fde", "#c8323c", "#2e8b57", "#b8860b", "#7b52ab", "#4b8b9b", "#a0522d", "#6b7280")
 _QUANTILES = 5
 
 
-def histogram(source: Source, *, title: str = "", **columns: Unpack[Columns]) -> go.Figure:
+def histogram(source: AnswerSource, *, title: str = "", **columns: Unpack[PlotColumns]) -> go.Figure:
     """Return bars of noisy counts by value or bucket; columns that are not named are guessed as `Layout.of` says."""
-    answer = Answer.of(source)
+    answer = PlottedAnswer.of(source)
     layout = Layout.of(answer, **columns)
     figure = go.Figure()
     for place, (name, part) in enumerate(_split(answer, layout).items()):
@@ -31,10 +31,10 @@ def histogram(source: Source, *, title: str = "", **columns: Unpack[Columns]) ->
 
 
 def versus(
-    source: Source, *, noised: Literal["x", "y"] = "y", title: str = "", **columns: Unpack[Columns]
+    source: AnswerSource, *, noised: Literal["x", "y"] = "y", title: str = "", **columns: Unpack[PlotColumns]
 ) -> go.Figure:
     """Return points of x versus y, with the margins on the axis that has noise."""
-    answer = Answer.of(source)
+    answer = PlottedAnswer.of(source)
     layout = Layout.of(answer, **columns)
     figure = go.Figure()
     for place, (name, part) in enumerate(_split(answer, layout).items()):
@@ -49,13 +49,13 @@ def versus(
     return dressed(figure, title, layout.x, layout.y)
 
 
-def box(source: Source, *, category: str | None = None, title: str = "") -> go.Figure:
+def box(source: AnswerSource, *, category: str | None = None, title: str = "") -> go.Figure:
     """Return a box a category from five quantiles a row, lowest first: whisker, quartile, median, quartile, whisker.
 
     Raises:
         ValueError: the answer does not have five numeric columns beside the category.
     """
-    answer = Answer.of(source)
+    answer = PlottedAnswer.of(source)
     category = category or next(iter(answer.columns), "")
     names = answer.column(category)
     quantiles = [answer.numbers(column) for column in answer.columns if column != category]
@@ -72,10 +72,10 @@ def box(source: Source, *, category: str | None = None, title: str = "") -> go.F
 
 
 def density_curve(
-    source: Source, bounds: tuple[float, float], *, title: str = "", **columns: Unpack[Columns]
+    source: AnswerSource, bounds: tuple[float, float], *, title: str = "", **columns: Unpack[PlotColumns]
 ) -> go.Figure:
     """Return the density of an answer whose rows are the equal buckets of `bounds`, in order."""
-    answer = Answer.of(source)
+    answer = PlottedAnswer.of(source)
     layout = Layout.of(answer, **columns)
     counts = [count or 0.0 for count in answer.numbers(layout.y)]
     margins = None if layout.margin is None else [half or 0.0 for half in answer.numbers(layout.margin)]
@@ -108,17 +108,17 @@ def dressed(figure: go.Figure, title: str, x_title: str, y_title: str) -> go.Fig
     )
 
 
-def _split(answer: Answer, layout: Layout) -> dict[str, Answer]:
+def _split(answer: PlottedAnswer, layout: Layout) -> dict[str, PlottedAnswer]:
     """Return the rows of each series; one unnamed series if there is no such column."""
     if layout.series is None:
         return {layout.y: answer}
     parts: dict[str, list[tuple[object, ...]]] = {}
     for name, row in zip(answer.column(layout.series), answer.rows, strict=True):
         parts.setdefault(str(name), []).append(row)
-    return {name: Answer(answer.columns, tuple(rows)) for name, rows in parts.items()}
+    return {name: PlottedAnswer(answer.columns, tuple(rows)) for name, rows in parts.items()}
 
 
-def _bars(answer: Answer, layout: Layout) -> dict[str, object] | None:
+def _bars(answer: PlottedAnswer, layout: Layout) -> dict[str, object] | None:
     """Return the error bars, or None without margins."""
     if layout.margin is None:
         return None

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpsql.epsilon.statistic import Floats
 
-POINTS = 240
+CURVE_POINTS = 240
 """How many points a curve has."""
 
 
@@ -53,7 +52,7 @@ def density(
     bucket = (high - low) / len(noisy)
     width = max(smoothing * (high - low), bucket / 2) if smoothing else 0.0
     weights = np.maximum(noisy, 0.0)
-    x = np.linspace(low, high, POINTS)
+    x = np.linspace(low, high, CURVE_POINTS)
     kernel = (
         _kernel(x, _centres(len(weights), low, high), low, high, width) if width else _steps(x, low, bucket, len(noisy))
     )

@@ -17,10 +17,10 @@ import typer
 from plotly.subplots import make_subplots
 
 from dpsql.epsilon.levels import TARGETS, level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import Output
-from dpsql.plots.answer import Answer
+from dpsql.epsilon.outputs import OutputKind
+from dpsql.plots.answer import PlottedAnswer
 from dpsql.plots.charts import box, dressed, histogram, versus
-from dpsql.plots.page import Picture, write
+from dpsql.plots.page import Picture, write_page
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 from dpsql.policy.model import NoiseLevel
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
@@ -28,7 +28,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 
 STEP = 5
 """The width of an age bucket in years."""
-BUCKETS = (AGES[1] - AGES[0]) // STEP
+AGE_BUCKETS = (AGES[1] - AGES[0]) // STEP
 GRID = 1024
 """Sums are counted in units of 1/1024 of the declared range, as the gateway does."""
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -48,15 +48,15 @@ def gallery(entropy: Entropy) -> tuple[Picture, ...]:
 
 def age_histogram(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return the histogram of the ages at high noise."""
-    epsilon = _epsilon(NoiseLevel.HIGH, Output.COUNT, BUCKETS)
+    epsilon = _epsilon(NoiseLevel.HIGH, OutputKind.COUNT, AGE_BUCKETS)
     rows = _noisy_rows(_age_counts(reports), epsilon, entropy)
-    figure = histogram(Answer(("age", "reports", "reports_margin"), rows), title="Age, high noise")
+    figure = histogram(PlottedAnswer(("age", "reports", "reports_margin"), rows), title="Age, high noise")
     return Picture(figure, _caption("Counts of 13 age groups.", {NoiseLevel.HIGH: epsilon}))
 
 
 def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return histograms of age by PI-RADS score at three levels."""
-    charged = {level: _epsilon(level, Output.COUNT, BUCKETS * len(SCORES)) for level in NoiseLevel}
+    charged = {level: _epsilon(level, OutputKind.COUNT, AGE_BUCKETS * len(SCORES)) for level in NoiseLevel}
     panels = {}
     for level, epsilon in charged.items():
         rows = [
@@ -64,7 +64,7 @@ def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
             for score in SCORES
             for row in _noisy_rows(_age_counts([r for r in reports if r.pirads_score == score]), epsilon, entropy)
         ]
-        answer = Answer(("age", "reports", "reports_margin", "score"), tuple(rows))
+        answer = PlottedAnswer(("age", "reports", "reports_margin", "score"), tuple(rows))
         panels[level] = histogram(answer, series="score")
     figure = _side_by_side(panels, "Age by PI-RADS score", "age", "reports").update_layout(barmode="stack")
     return Picture(figure.update_traces(error_y=None), _caption("Counts of 13 age groups by 5 scores.", charged))
@@ -72,14 +72,14 @@ def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
 
 def score_by_mean_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return the mean age of each PI-RADS score, with noise on the x axis, at three levels."""
-    charged = {level: _epsilon(level, Output.AVG, len(SCORES)) for level in NoiseLevel}
+    charged = {level: _epsilon(level, OutputKind.AVG, len(SCORES)) for level in NoiseLevel}
     panels = {}
     for level, epsilon in charged.items():
         rows = tuple(
             (*_noisy_mean([r.age for r in reports if r.pirads_score == score], epsilon, entropy), score)
             for score in SCORES
         )
-        answer = Answer(("mean_age", "margin", "score"), rows)
+        answer = PlottedAnswer(("mean_age", "margin", "score"), rows)
         panels[level] = versus(answer, x="mean_age", y="score", margin="margin", noised="x")
     figure = _side_by_side(panels, "PI-RADS score by mean age", "mean age", "score")
     figure.update_xaxes(range=AGES).update_yaxes(dtick=1)
@@ -88,26 +88,26 @@ def score_by_mean_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
 
 def prostatitis_by_median_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return box plots of age by prostatitis at three levels, read off one noisy histogram a category."""
-    charged = {level: _epsilon(level, Output.COUNT, BUCKETS * len(PROSTATITIS)) for level in NoiseLevel}
+    charged = {level: _epsilon(level, OutputKind.COUNT, AGE_BUCKETS * len(PROSTATITIS)) for level in NoiseLevel}
     panels = {}
     for level, epsilon in charged.items():
         rows = []
         for kind in PROSTATITIS:
             counts = _noisy(_age_counts([r for r in reports if r.prostatitis == kind]), epsilon, entropy)
             rows.append((kind, *_quantiles(counts)))
-        panels[level] = box(Answer(("prostatitis", "p5", "p25", "p50", "p75", "p95"), tuple(rows)))
+        panels[level] = box(PlottedAnswer(("prostatitis", "p5", "p25", "p50", "p75", "p95"), tuple(rows)))
     figure = _side_by_side(panels, "Prostatitis by median age", "prostatitis", "age")
     return Picture(figure, _caption("Quantiles of age from noisy counts of 13 age groups by 5 categories.", charged))
 
 
-def _epsilon(level: NoiseLevel, output: Output, groups: int) -> Fraction:
+def _epsilon(level: NoiseLevel, output: OutputKind, groups: int) -> Fraction:
     rows = rows_per_group(REPORTS, groups)
     return level_epsilon(level, [output], contribution=1, rows=rows, cap=Fraction(10))
 
 
 def _age_counts(reports: Sequence[Report]) -> list[int]:
-    ages = [min((report.age - AGES[0]) // STEP, BUCKETS - 1) for report in reports]
-    return [ages.count(bucket) for bucket in range(BUCKETS)]
+    ages = [min((report.age - AGES[0]) // STEP, AGE_BUCKETS - 1) for report in reports]
+    return [ages.count(bucket) for bucket in range(AGE_BUCKETS)]
 
 
 def _noisy(counts: Sequence[int], epsilon: Fraction, entropy: Entropy) -> list[int]:
@@ -169,7 +169,7 @@ def _caption(text: str, charged: dict[NoiseLevel, Fraction]) -> str:
 def main(directory: Annotated[Path, typer.Argument(help="where index.html is written")]) -> None:
     """Write the gallery with fresh noise."""
     directory.mkdir(parents=True, exist_ok=True)
-    write(gallery(os.urandom), "What the noise levels do", directory / "index.html")
+    write_page(gallery(os.urandom), "What the noise levels do", directory / "index.html")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Self, TypedDict, Unpack
 
-from dpsql.plots.answer import Answer, is_numeric
+from dpsql.plots.answer import PlottedAnswer, is_numeric
 
 
-class Columns(TypedDict, total=False):
+class PlotColumns(TypedDict, total=False):
     """The columns that the caller names; the others are guessed."""
 
     x: str | None
@@ -25,7 +25,7 @@ class Layout:
     series: str | None = None
 
     @classmethod
-    def of(cls, answer: Answer, **columns: Unpack[Columns]) -> Self:
+    def of(cls, answer: PlottedAnswer, **columns: Unpack[PlotColumns]) -> Self:
         """Fill in what was not named.
 
         A column called `margin`, or `y_margin` for a column y, has the margins. y is the last numeric column of the
@@ -48,14 +48,14 @@ class Layout:
         return cls(x, y, named.get("margin") or _margin_of(answer, y), series)
 
 
-def _last_numeric(answer: Answer, columns: list[str]) -> str:
+def _last_numeric(answer: PlottedAnswer, columns: list[str]) -> str:
     numeric = [column for column in columns if is_numeric(answer.column(column))]
     if not numeric:
         raise ValueError("a plot needs a column with numbers")
     return numeric[-1]
 
 
-def _margin_of(answer: Answer, y: str) -> str | None:
+def _margin_of(answer: PlottedAnswer, y: str) -> str | None:
     return next((column for column in (f"{y}_margin", "margin") if column in answer.columns), None)
 
 

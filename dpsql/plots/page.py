@@ -34,7 +34,7 @@ class Picture:
     caption: str = ""
 
 
-def page(pictures: Sequence[Picture], title: str) -> str:
+def gallery_page(pictures: Sequence[Picture], title: str) -> str:
     """Return the whole page."""
     figures = "\n".join(map(_figure, pictures))
     return (
@@ -46,9 +46,9 @@ def page(pictures: Sequence[Picture], title: str) -> str:
     )
 
 
-def write(pictures: Sequence[Picture], title: str, path: Path) -> None:
+def write_page(pictures: Sequence[Picture], title: str, path: Path) -> None:
     """Write the page to a file."""
-    path.write_text(page(pictures, title), encoding="utf-8")
+    path.write_text(gallery_page(pictures, title), encoding="utf-8")
 
 
 def _figure(picture: Picture) -> str:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dpsql.epsilon.belief import belief_after
 from dpsql.epsilon.promises import Promises
-from dpsql.epsilon.study import Study, curve
+from dpsql.epsilon.study import Study, risk_curve
 from dpsql.plots.charts import PRIVATE, RAW, SERIES, dressed
 
 _COLOURS = (PRIVATE, RAW, *SERIES[2:])
@@ -21,7 +21,7 @@ def study_figure(study: Study) -> go.Figure:
     found = {"upper bound": study.epsilon_upper, "tight bound": study.epsilon_tight}
     marks = {name: epsilon for name, epsilon in found.items() if math.isfinite(epsilon)}
     epsilons = _grid(3 * max(marks.values(), default=1.0))
-    risks = curve(study, epsilons)
+    risks = risk_curve(study, epsilons)
     return risk_curves(
         epsilons,
         {"upper bound": risks.upper, "tight bound": risks.tight},

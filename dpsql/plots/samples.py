@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpsql.epsilon.statistic import Floats
 
 SIZE = 2_000
-BUCKETS = 100
+SAMPLE_BUCKETS = 100
 _SEED = 2013
 
 
@@ -52,7 +51,7 @@ def samples() -> Mapping[str, Sample]:
 
 
 def _sample(name: str, title: str, unit: str, bounds: tuple[float, float], values: Floats) -> Sample:
-    counts, _ = np.histogram(np.clip(values, *bounds), bins=BUCKETS, range=bounds)
+    counts, _ = np.histogram(np.clip(values, *bounds), bins=SAMPLE_BUCKETS, range=bounds)
     return Sample(name, title, unit, float(bounds[0]), float(bounds[1]), tuple(counts.tolist()))
 
 

@@ -43,7 +43,7 @@ class DuckDbTables:
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteFile:
+class SqliteLedgerConfig:
     """A SQLite database in a file."""
 
     path: Path
@@ -77,9 +77,9 @@ class EmbeddedShadow:
     sandbox: SandboxNeed = SandboxNeed.AVAILABLE
 
 
-Engine = DuckDbFile | DuckDbTables | PostgresServer
+EngineConfig = DuckDbFile | DuckDbTables | PostgresServer
 Shadow = EmbeddedShadow | PostgresServer
-Ledger = SqliteFile | PostgresServer
+LedgerConfig = SqliteLedgerConfig | PostgresServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,10 @@ class Config:
     """Everything that `config.yaml` and the schema files say."""
 
     policy: Policy
-    engine: Engine
+    engine: EngineConfig
     listen: Listen
     shadow: Shadow
-    ledger: Ledger
+    ledger: LedgerConfig
     users: Mapping[str, User]
     file: Path
     """The file that was read; the paths in it start from its directory."""

@@ -142,7 +142,7 @@ class MechanismName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RoleLimits:
     """What a role may have the engine do in a day (UTC), whatever it pays."""
 
     runs: int = 10_000
@@ -170,7 +170,7 @@ class Role:
     """Whether it sees what all roles have spent and asked, and not only itself."""
     least: Fraction | None = None
     """The least ε that a measurement pays, where the policy says one."""
-    limits: Limits = Limits()
+    limits: RoleLimits = RoleLimits()
 
     @property
     def least_epsilon(self) -> Fraction:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpsql.errors import ConfigError
 
-NAME = "dpsql-shadow"
+ACCOUNT_NAME = "dpsql-shadow"
 """The account that root makes for the shadow, unless another is named."""
 
 _NOBODY = 65534
@@ -21,14 +21,14 @@ _WAYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SystemAccount:
     """A user and a group of the operating system."""
 
     uid: int
     gid: int
 
     @classmethod
-    def for_server(cls, name: str | None = None) -> "Account | None":
+    def for_server(cls, name: str | None = None) -> "SystemAccount | None":
         """Return the account to change to: none, unless we are root, whom PostgreSQL refuses.
 
         Raises:
@@ -37,14 +37,15 @@ class Account:
         if os.geteuid() != 0:
             _demand_ourselves(name)
             return None
-        found = _find(name or NAME)
+        found = _find(name or ACCOUNT_NAME)
         if found is None and name is None:
-            _make(NAME)
-            found = _find(NAME)
+            _make(ACCOUNT_NAME)
+            found = _find(ACCOUNT_NAME)
         if found is None:
             raise ConfigError(
-                f'there is no account "{name or NAME}", which the shadow is to run as',
-                hint=f"Make one without privileges (useradd --system {name or NAME}), or run dpsql as an ordinary user.",
+                f'there is no account "{name or ACCOUNT_NAME}", which the shadow is to run as',
+                hint=f"Make one without privileges (useradd --system {name or ACCOUNT_NAME}), or run dpsql as an "
+                "ordinary user.",
             )
         if found.pw_uid in (0, _NOBODY):
             raise ConfigError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.account import Account
+from dpsql.shadow.account import SystemAccount
 
 # psql and connectors of an older release stumble over a newer server's catalogue, never the other way round.
 _PREFERRED = (16, 17, 15, 18)
@@ -29,7 +29,7 @@ class Binaries:
         return self.directory.parent
 
 
-def find() -> Binaries:
+def find_binaries() -> Binaries:
     """Return the installed PostgreSQL with which most clients work.
 
     Raises:
@@ -46,7 +46,7 @@ def find() -> Binaries:
     )
 
 
-def executable_for(account: Account | None, binaries: Binaries, home: Path) -> Binaries:
+def executable_for(account: SystemAccount | None, binaries: Binaries, home: Path) -> Binaries:
     """Return programs that `account` can run: the same ones, or a copy below `home`, which stays ours."""
     if account is None or reachable(binaries.directory / "postgres"):
         return binaries

@@ -14,7 +14,7 @@ from dpsql.policy.model import Policy, Table
 from dpsql.shadow import creation, guard, hidden, role, schema, signals
 from dpsql.shadow.postgres import Postgres
 
-Rows = schema.Rows
+Rows = schema.ReadPublicRows
 
 _EDITION = 7
 """Counts the changes of what this room creates."""
@@ -46,7 +46,7 @@ class _Stamps:
 
 
 def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch: str = "") -> Change:
-    """Return what `ensure` would have to do."""
+    """Return what `ensure_shadow` would have to do."""
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
         found = _stamped(server, connection, policy.dataset)
     wanted = _stamps(policy, users, epoch)
@@ -55,7 +55,7 @@ def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch:
     return Change.NONE if found == wanted else Change.IN_PLACE
 
 
-def ensure(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, *, epoch: str = "") -> Change:
+def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, *, epoch: str = "") -> Change:
     """See that the database named as the data set is as the policy says; return what had to be done.
 
     `users` maps each user to their role; `rows` is asked for the rows of each public table, if `epoch` is a new one.
@@ -89,7 +89,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         guard.create_guard(connection, policy)
         schema.create_tables(connection, policy, rows)
-        schema.describe(connection, policy)
+        schema.described_tables(connection, policy)
         hidden.create_hidden(connection)
         signals.create_signals(connection)
         creation.create_triggers(connection, policy)
@@ -110,7 +110,7 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
-            schema.describe(connection, policy)
+            schema.described_tables(connection, policy)
         if old.rows != stamps.rows:
             schema.refill(connection, policy, rows)
         connection.execute("UPDATE dpsql.stamp SET (structure, users, words, rows) = (%s, %s, %s, %s)", astuple(stamps))
@@ -127,7 +127,7 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     return _Stamps(
         structure=_hash([_EDITION, policy.dataset, tables]),
         users=_hash([sorted(users.items()), granted]),
-        words=_hash(schema.words(policy)),
+        words=_hash(schema.hidden_words(policy)),
         rows=_hash(epoch),
     )
 

@@ -60,14 +60,14 @@ def start(place: Place, installed: Binaries, sandbox: Sandbox, connections: int)
         )
 
 
-def _plan(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.Plan:
+def _plan(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.LaunchPlan:
     program = installed.directory / "postgres"
     rules = landlock.Ruleset(b"", ())
     if sandbox.landlock:
         read = (place.admitted, place.identities)
         rules = landlock.ruleset(sandbox.landlock, program, read=read, data=place.data, sockets=place.sockets)
     settings = [part for setting in _settings(place, installed, connections) for part in ("-c", setting)]
-    return launch.Plan(
+    return launch.LaunchPlan(
         uid=-1 if place.account is None else place.account.uid,
         gid=-1 if place.account is None else place.account.gid,
         parent=os.getpid(),

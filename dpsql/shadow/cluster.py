@@ -20,7 +20,7 @@ _EDITION = "1"
 """Counts the changes of what this file makes."""
 
 
-def ensure(place: Place, installed: Binaries) -> str:
+def ensure_cluster(place: Place, installed: Binaries) -> str:
     """Make the cluster, unless one of this version is there; return the secret that its roles log in with.
 
     Raises:

@@ -1,6 +1,6 @@
 """Becomes the server: gives up privileges, shuts itself in, ties its life to its parent's, then executes PostgreSQL.
 
-A program of its own, run by path with one argument, a `Plan` as JSON; it imports nothing of ours.
+A program of its own, run by path with one argument, a `LaunchPlan` as JSON; it imports nothing of ours.
 Doing this between fork and exec inside dpsql would not be safe, because dpsql has threads.
 """
 
@@ -20,7 +20,7 @@ _PATH_BENEATH = 1
 _INSTRUCTION = 8  # bytes
 
 
-class Plan(TypedDict):
+class LaunchPlan(TypedDict):
     """What the server is to become."""
 
     uid: int
@@ -46,7 +46,7 @@ class _Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def main(plan: Plan) -> None:
+def main(plan: LaunchPlan) -> None:
     """Execute the program; the order matters, because a change of user forgets the parent-death signal."""
     libc = ctypes.CDLL(None, use_errno=True)
     ruleset = _ruleset(libc, plan)
@@ -71,7 +71,7 @@ def main(plan: Plan) -> None:
     os.execve(plan["program"][0], plan["program"], plan["environment"])  # noqa: S606
 
 
-def _ruleset(libc: ctypes.CDLL, plan: Plan) -> int | None:
+def _ruleset(libc: ctypes.CDLL, plan: LaunchPlan) -> int | None:
     """Make the ruleset; its files are opened before privileges go."""
     attributes = bytes.fromhex(plan["ruleset"])
     if not attributes:

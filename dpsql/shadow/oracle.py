@@ -35,8 +35,8 @@ _LONGEST = 1_000_000
 _LONGEST_OF_MANY = 10_000
 """Characters of a function's result for one of many values."""
 
-Rows = list[tuple[str | None, ...]]
-Question = sql.SQL | sql.Composed
+ConstantRows = list[tuple[str | None, ...]]
+ConstantQuestion = sql.SQL | sql.Composed
 
 
 class OracleSession:
@@ -48,7 +48,7 @@ class OracleSession:
         for session in self._all:
             self._free.put(session)
 
-    def ask(self, settings: Settings, question: Question) -> Rows:
+    def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
         """Return the rows of a SELECT over public values.
 
         Raises:
@@ -73,7 +73,7 @@ class _Session:
         self._dsn = dsn
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
 
-    def ask(self, settings: Settings, question: Question) -> Rows:
+    def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
         """Return the rows; see `OracleSession.ask`."""
         try:
             return self._again(settings, question)
@@ -81,7 +81,7 @@ class _Session:
             self.close()  # in a state that nobody has to think about
             raise
 
-    def _again(self, settings: Settings, question: Question) -> Rows:
+    def _again(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
         try:
             return self._ask(settings, question)
         except psycopg.errors.QueryCanceled:
@@ -102,7 +102,7 @@ class _Session:
         except psycopg.Error as error:
             raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
 
-    def _ask(self, settings: Settings, question: Question) -> Rows:
+    def _ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
         connection = self._opened()
         local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
         with connection.pipeline():  # one round trip, and never the simple protocol

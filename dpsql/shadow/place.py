@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.account import Account
+from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.binaries import reachable
 
 _ELSEWHERE = Path("/var/cache/dpsql")
@@ -29,7 +29,7 @@ class Place:
     """The directory of one shadow, and the account of its server."""
 
     home: Path
-    account: Account | None
+    account: SystemAccount | None
     """None: our own."""
     sockets: Path
 
@@ -59,7 +59,7 @@ class Place:
         return self.home / "pg_ident.conf"
 
     @classmethod
-    def prepare(cls, home: Path, account: Account | None) -> "Place":
+    def prepare(cls, home: Path, account: SystemAccount | None) -> "Place":
         """Make what the server finds when it starts, but for its data."""
         place = cls(home, account, _sockets(home, account))
         write_for(account, place.admitted, _ADMITTED)
@@ -73,7 +73,7 @@ class Place:
             shutil.rmtree(self.sockets.parent, ignore_errors=True)
 
 
-def home_of(directory: Path, account: Account | None) -> Path:
+def home_of(directory: Path, account: SystemAccount | None) -> Path:
     """Return where the server's files go: `directory`, or another that `account` can reach and only root can replace.
 
     Raises:
@@ -124,14 +124,14 @@ def lock(home: Path) -> IO[str]:
     return locked
 
 
-def directory_for(account: Account | None, path: Path) -> None:
+def directory_for(account: SystemAccount | None, path: Path) -> None:
     """Make a new directory that is `account`'s alone, in one that is ours."""
     path.mkdir(mode=0o700)
     if account is not None:
         os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
-def write_for(account: Account | None, path: Path, text: str) -> None:
+def write_for(account: SystemAccount | None, path: Path, text: str) -> None:
     """Write a file, in a directory of ours, that `account` may read and nobody but us may change."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
         if account is not None:
@@ -163,7 +163,7 @@ def last_words(log: Path) -> str:
     return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in said)
 
 
-def _sockets(home: Path, account: Account | None) -> Path:
+def _sockets(home: Path, account: SystemAccount | None) -> Path:
     """Return an empty directory that only the server's account enters, with a path short enough for a socket."""
     sockets = home / "sockets"
     if len(os.fsencode(sockets)) > _SOCKET_LIMIT:

@@ -14,7 +14,7 @@ from typing import IO, Self
 from dpsql.errors import ConfigError
 from dpsql.shadow import binaries as programs
 from dpsql.shadow import child, cluster, place, stale
-from dpsql.shadow.account import Account
+from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.binaries import Binaries
 from dpsql.shadow.cluster import OWNER
 from dpsql.shadow.place import Place
@@ -62,14 +62,16 @@ class Postgres:
         Raises:
             ConfigError: when there is no PostgreSQL, another dpsql uses the directory, or the server does not start.
         """
-        who = Account.for_server(account)
+        who = SystemAccount.for_server(account)
         home = place.home_of(directory, who)
         lock = place.lock(home)
         try:
-            installed = programs.executable_for(who, programs.find(), home)
+            installed = programs.executable_for(who, programs.find_binaries(), home)
             where = Place.prepare(home, who)
             _end_stale(where)
-            server = cls(where, installed, sandbox or Sandbox.of_kernel(), lock, cluster.ensure(where, installed))
+            server = cls(
+                where, installed, sandbox or Sandbox.of_kernel(), lock, cluster.ensure_cluster(where, installed)
+            )
         except BaseException:
             lock.close()
             raise

@@ -13,8 +13,8 @@ from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.rewrite.ir.literal import format_value
 
-Row = tuple[object, ...]
-Rows = Callable[[Table], Iterable[Row]]
+PublicRow = tuple[object, ...]
+ReadPublicRows = Callable[[Table], Iterable[PublicRow]]
 """How the rows of a public table are read, in the order of its declared columns."""
 
 
@@ -32,7 +32,7 @@ _DUMMY: dict[SqlType, str] = {
 }
 
 
-def create_tables(connection: Connection, policy: Policy, rows: Rows) -> None:
+def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
     """Create every declared table, public ones with their rows; the owner's connection, in the new database."""
     public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
     for table in public_first:
@@ -47,7 +47,7 @@ def create_tables(connection: Connection, policy: Policy, rows: Rows) -> None:
     connection.execute("RESET session_replication_role")
 
 
-def refill(connection: Connection, policy: Policy, rows: Rows) -> None:
+def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
     """Put other rows into the public tables; whoever reads them meanwhile sees the old ones."""
     connection.execute("SET LOCAL session_replication_role = replica")
     for table in policy.tables.values():
@@ -56,7 +56,7 @@ def refill(connection: Connection, policy: Policy, rows: Rows) -> None:
             _fill(connection, table, rows(table))
 
 
-def describe(connection: Connection, policy: Policy) -> None:
+def described_tables(connection: Connection, policy: Policy) -> None:
     """Write the comments, and `dpsql.declared` behind the view `dpsql.columns`, from the policy."""
     for table in policy.tables.values():
         _comment(connection, table)
@@ -67,8 +67,8 @@ def describe(connection: Connection, policy: Policy) -> None:
                 copy.write_row(_declared(table, place, column))
 
 
-def words(policy: Policy) -> list[object]:
-    """Return what `describe` writes."""
+def hidden_words(policy: Policy) -> list[object]:
+    """Return what `described_tables` writes."""
     return [
         (table.description, [_declared(table, 0, column) for column in table.columns.values()])
         for _, table in sorted(policy.tables.items())
@@ -105,7 +105,7 @@ def _comment(connection: Connection, table: Table) -> None:
         connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description or None)))
 
 
-def _fill(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> None:
     columns = SQL(", ").join(map(Identifier, table.columns))
     name = Identifier("public", table.name)
     with connection.cursor().copy(SQL("COPY {} ({}) FROM STDIN").format(name, columns)) as copy:
@@ -123,7 +123,7 @@ def _guard(connection: Connection, table: Table) -> None:
     connection.execute(SQL("CREATE POLICY dpsql ON {} USING (dpsql.tripwire({}))").format(name, Literal(table.name)))
 
 
-def _declared(table: Table, place: int, column: Column) -> Row:
+def _declared(table: Table, place: int, column: Column) -> PublicRow:
     low, high = (None, None) if column.bounds is None else (column.bounds.low, column.bounds.high)
     return (
         table.name,

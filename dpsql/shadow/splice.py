@@ -37,7 +37,7 @@ def _element(type_: str) -> str:
 
 
 def _array(values: Sequence[Text], type_: str) -> str:
-    return literal("{" + ",".join(map(_item, values)) + "}") + f"::{type_}[]"
+    return shadow_literal("{" + ",".join(map(_item, values)) + "}") + f"::{type_}[]"
 
 
 def _item(value: Text) -> str:
@@ -46,7 +46,7 @@ def _item(value: Text) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def literal(text: str) -> str:
+def shadow_literal(text: str) -> str:
     """Return a string literal that reads the same whatever `standard_conforming_strings` is."""
     quoted = text.replace("'", "''")
     if "\\" not in text:

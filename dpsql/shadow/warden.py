@@ -40,7 +40,7 @@ UPDATE pg_catalog.pg_authid AS r SET rolpassword = o.rolpassword FROM pg_catalog
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SessionLimits:
     """How many bytes of temporary tables and sorted rows may be on the disk."""
 
     session: int = 1 << 30
@@ -50,7 +50,7 @@ class Limits:
 class Warden:
     """Looks twice a second, on a thread of its own, until it is closed."""
 
-    def __init__(self, dsn: str, limits: Limits = Limits()) -> None:  # a frozen value
+    def __init__(self, dsn: str, limits: SessionLimits = SessionLimits()) -> None:  # a frozen value
         """`dsn` is the owner's, to any database of the cluster."""
         self._dsn, self._limits = dsn, limits
         self._connection: psycopg.Connection | None = None
@@ -94,7 +94,7 @@ class Warden:
             self._connection = None
 
 
-def _too_much(kept: list[tuple[int, int]], limits: Limits) -> list[int]:
+def _too_much(kept: list[tuple[int, int]], limits: SessionLimits) -> list[int]:
     """Return the sessions to end, of `kept`, the largest first: those over their limit, then until all are below theirs."""
     ended: list[int] = []
     total = sum(size for _, size in kept)

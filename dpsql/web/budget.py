@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
-from dpsql.accounting.privacy_loss import show
+from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.belief import belief_after
 from dpsql.epsilon.rounding import down_to_digits, percent
 from dpsql.epsilon.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
@@ -105,7 +105,7 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
     """Return a role's bar; what it has learnt in earlier periods is not forgotten, so its risk is that of all of them."""
     role, spent = balance.account.role, (balance.role_spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
-    note = f"protects each {role.protects}; {renews}; at most ε = {show(role.per_query.epsilon)} a question"
+    note = f"protects each {role.protects}; {renews}; at most ε = {show_down(role.per_query.epsilon)} a question"
     note += "; closed, because measurements have failed" if balance.closed else ""
     if not balance.renews:
         return _bar(role.name, note, role.budget.total, spent, _risk(balance.role_spent.epsilon), "ever")
@@ -118,12 +118,12 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
 def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy], now: str, often: str) -> Bar:
     spent, left = amounts
     share = float(min(spent.epsilon / budget.epsilon, Fraction(1)))
-    delta = f"δ: {show(spent.delta)} of {show(budget.delta)} spent" if budget.delta else ""
+    delta = f"δ: {show_down(spent.delta)} of {show_down(budget.delta)} spent" if budget.delta else ""
     kept = budget.epsilon <= _USUAL
     verdict = "within" if kept else "more than"
-    end = f"{_risk(budget.epsilon)}, {often}: {verdict} the ε ≤ {show(_USUAL)} of the usual promises"
+    end = f"{_risk(budget.epsilon)}, {often}: {verdict} the ε ≤ {show_down(_USUAL)} of the usual promises"
     return Bar(
-        name, note, show(budget.epsilon), _brief(spent.epsilon), _brief(left.epsilon), share, delta, now, end, kept
+        name, note, show_down(budget.epsilon), _brief(spent.epsilon), _brief(left.epsilon), share, delta, now, end, kept
     )
 
 
@@ -153,7 +153,7 @@ def _dearest(lines: Iterable[Entry]) -> list[Asked]:
 
 def _brief(amount: Fraction) -> str:
     """Write an amount with six digits, rounded down."""
-    return show(down_to_digits(amount, 6)) if amount else "0"
+    return show_down(down_to_digits(amount, 6)) if amount else "0"
 
 
 def _cost(lines: Iterable[Entry]) -> Fraction:

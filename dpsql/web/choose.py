@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.epsilon import study as studies
-from dpsql.epsilon.outputs import Output
+from dpsql.epsilon.outputs import OutputKind
 from dpsql.epsilon.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.statistic import Statistic
+from dpsql.epsilon.statistic import StudiedStatistic
 from dpsql.epsilon.universe import Universe
 from dpsql.policy.model import NoiseLevel, Period
 from dpsql.web.curves import Json, short
@@ -45,7 +45,7 @@ async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
         periods=[str(period) for period in Period],
         stays=STAYS,
         levels=[str(level) for level in NoiseLevel],
-        outputs=[str(output) for output in Output],
+        outputs=[str(output) for output in OutputKind],
         membership=f"{float(100 * MEMBERSHIP):g}",
         value=f"{float(100 * VALUE):g}",
         queries=QUERIES,
@@ -65,11 +65,11 @@ async def study(request: Request, _: Rooms, __: Visitor) -> Response:
 def _study(given: Mapping[str, str]) -> Json:
     requirement = share(given, "study_risk")
     universe = Universe.of(numbers(given.get("values", "")))
-    found = studies.study(universe, Statistic.named(one_of(given, "query", QUERIES)), requirement)
+    found = studies.study_risk(universe, StudiedStatistic.named(one_of(given, "query", QUERIES)), requirement)
     marks = [epsilon for epsilon in (found.epsilon_upper, found.epsilon_tight) if math.isfinite(epsilon)]
     chosen = number(given, "study_epsilon", Fraction(LEAST), Fraction(MOST))
     end = max(1.5 * max(marks, default=1.0), 1.2 * float(chosen))
-    drawn = studies.curve(found, [float(epsilon) for epsilon in np.linspace(0, end, POINTS)])
+    drawn = studies.risk_curve(found, [float(epsilon) for epsilon in np.linspace(0, end, POINTS)])
     upper, tight = studies.risks_at(found, float(chosen))
     return {
         "x": short(drawn.epsilons),

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.composition import compose, left_of
-from dpsql.accounting.privacy_loss import show
+from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.refusal import BadInput
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Privacy
@@ -50,7 +50,9 @@ async def price(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
     column, epsilon = await _chosen(request, rooms, visitor)
     left = await asyncio.to_thread(_left, rooms.site, visitor)
     enough = epsilon <= left.epsilon
-    return JSONResponse({"left": show(left.epsilon), "enough": enough, **_facts(column, epsilon, rooms.site, visitor)})
+    return JSONResponse(
+        {"left": show_down(left.epsilon), "enough": enough, **_facts(column, epsilon, rooms.site, visitor)}
+    )
 
 
 async def ask(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
@@ -63,8 +65,8 @@ async def ask(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
     return JSONResponse(
         {
             "private": drawn(curves(column.counts(rows), float(column.low), float(column.high))),
-            "charged": show(left_of(after, before).epsilon),
-            "left": show(left.epsilon),
+            "charged": show_down(left_of(after, before).epsilon),
+            "left": show_down(left.epsilon),
             **_facts(column, epsilon, rooms.site, visitor),
         }
     )

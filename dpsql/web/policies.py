@@ -10,8 +10,8 @@ from dpsql.epsilon.advice import Size
 from dpsql.epsilon.belief import Belief, belief_after
 from dpsql.epsilon.levels import TARGETS, level_epsilon
 from dpsql.epsilon.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.outputs import Output, expected_error, is_answered, median_epsilon, share_of
-from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
+from dpsql.epsilon.plan import EpsilonPlan
 from dpsql.epsilon.promises import Promise, Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.standing import standing
@@ -33,14 +33,14 @@ class _Question:
     """What a role may ask: how noisy, and which statistics its `per_query` is to suffice for."""
 
     level: NoiseLevel
-    outputs: frozenset[Output]
+    outputs: frozenset[OutputKind]
     size: Size
 
-    def price(self, output: Output, cap: Fraction) -> Fraction:
+    def price(self, output: OutputKind, cap: Fraction) -> Fraction:
         """Return what a question for one statistic costs; a median what it takes not to be mostly NULL, if it is wanted."""
         size = self.size
         wanted = level_epsilon(self.level, [output], contribution=size.max_rows, rows=size.in_group, cap=cap)
-        if output is not Output.MEDIAN or output not in self.outputs:
+        if output is not OutputKind.MEDIAN or output not in self.outputs:
             return wanted
         return min(max(wanted, median_epsilon(contribution=size.max_rows, rows=size.in_group)), cap)
 
@@ -72,7 +72,7 @@ def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
             {"periods": count, "stay": count == plan.periods, "kept": _kept(promises, b), **_beliefs(b)}
             for count, b in plan.milestones()
         ],
-        "statistics": [_statistic(output, question, plan.each) for output in Output],
+        "statistics": [_statistic(output, question, plan.each) for output in OutputKind],
         "targets": {level: float(TARGETS[level]) for level in NoiseLevel},
         "doubt": question.size.doubt,
         "yaml": lines,
@@ -85,14 +85,14 @@ def written(given: Mapping[str, str], policy: Policy) -> str | None:
     return _policy(given, policy)[2]
 
 
-def _policy(given: Mapping[str, str], policy: Policy) -> tuple[Plan, _Question, str | None]:
+def _policy(given: Mapping[str, str], policy: Policy) -> tuple[EpsilonPlan, _Question, str | None]:
     plan = _plan(given)
     question = _question(given, plan.promises.people)
     holder = _holder(given, policy, question, plan)
     return plan, question, policy_lines(plan, holder) if plan.keeps else None
 
 
-def _plan(given: Mapping[str, str]) -> Plan:
+def _plan(given: Mapping[str, str]) -> EpsilonPlan:
     promises = Promises(
         whole(given, "people", 2, 10**9), share(given, "naming"), share(given, "membership"), share(given, "value")
     )
@@ -103,19 +103,21 @@ def _plan(given: Mapping[str, str]) -> Plan:
         raise BadField(
             "period", f"who stays for good is there every {period}: let the budget never renew, or say how long"
         )
-    return Plan.of(promises, period, days, number(given, "epsilon", LEAST, MOST) if given.get("epsilon") else None)
+    return EpsilonPlan.of(
+        promises, period, days, number(given, "epsilon", LEAST, MOST) if given.get("epsilon") else None
+    )
 
 
 def _question(given: Mapping[str, str], people: int) -> _Question:
     level = NoiseLevel(one_of(given, "noise", tuple(NoiseLevel)))
-    outputs = frozenset(Output(word) for word in given.get("statistics", "").split(",") if word in set(Output))
+    outputs = frozenset(OutputKind(word) for word in given.get("statistics", "").split(",") if word in set(OutputKind))
     if not outputs:
         raise BadField("statistics", "a role must be able to ask for something: pick a statistic")
     rows, max_rows = whole(given, "rows", 1, 10**12), whole(given, "max_rows", 1, 10**6)
     return _Question(level, outputs, Size(people, rows, max_rows, whole(given, "groups", 1, 10**6)))
 
 
-def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan: Plan) -> Holder:
+def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan: EpsilonPlan) -> Holder:
     kind = one_of(given, "protects", tuple(sorted(policy.budgets)))
     try:
         return Holder(given.get("role", ""), kind, question.cap(plan.each), question.level)
@@ -123,7 +125,7 @@ def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan:
         raise BadField("role", str(error)) from None
 
 
-def _statistic(output: Output, question: _Question, each: Fraction) -> Json:
+def _statistic(output: OutputKind, question: _Question, each: Fraction) -> Json:
     """Return what a role with the lines below can ask of one statistic, at which error and how often."""
     size, epsilon = question.size, question.price(output, question.cap(each))
     error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
@@ -152,7 +154,7 @@ def _kept(promises: Promises, belief: Belief) -> bool:
     return belief.epsilon <= promises.largest()
 
 
-def _curves(plan: Plan) -> Json:
+def _curves(plan: EpsilonPlan) -> Json:
     """Return what can be believed by total ε."""
     limits = plan.promises.limits()
     end = 1.15 * float(
@@ -168,7 +170,7 @@ def _curves(plan: Plan) -> Json:
     }
 
 
-def _standing(policy: Policy, role: Role, plan: Plan) -> Json:
+def _standing(policy: Policy, role: Role, plan: EpsilonPlan) -> Json:
     """Return what a role of today could cost a person, by the rule that the visitor has set."""
     found = standing(role, policy.budgets[role.protects], plan.days)
     belief = belief_after(found.total, plan.promises.people)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.accounting.composition import compose, left_of, share
+from dpsql.accounting.composition import compose, equal_share, left_of
 from dpsql.policy.model import Privacy
 
 
@@ -22,10 +22,10 @@ def test_lowered_budget_leaves_nothing() -> None:
 def test_shares_compose_to_the_whole(number: int) -> None:
     """Whatever the number, nothing is lost and nothing is won."""
     whole = Fraction("0.1")
-    assert compose([Privacy(share(whole, number))] * number) == Privacy(whole)
+    assert compose([Privacy(equal_share(whole, number))] * number) == Privacy(whole)
 
 
 def test_the_share_of_nobody_is_the_whole() -> None:
     """A statement without measurements divides nothing."""
-    assert share(Fraction(2), 0) == 2
+    assert equal_share(Fraction(2), 0) == 2
     assert compose(()) == Privacy(Fraction(0))

@@ -11,7 +11,7 @@ from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import AccountClosed, InternalError
-from dpsql.policy.model import Limits
+from dpsql.policy.model import RoleLimits
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 
 ENGINE = Failure(Failing.ENGINE, "the engine could not run the statement")
@@ -21,7 +21,7 @@ BROKEN = Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9")
 def patient(failures: int, role: str = "analyst") -> Account:
     """Return an account that is closed by so many failures in a day."""
     account = account_of(role, total="90", dataset="900")
-    return replace(account, role=replace(account.role, limits=Limits(failures=failures)))
+    return replace(account, role=replace(account.role, limits=RoleLimits(failures=failures)))
 
 
 def fail(ledger: Ledger, account: Account, key: str, failure: Failure = ENGINE) -> None:

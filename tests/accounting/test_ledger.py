@@ -9,7 +9,7 @@ import pytest
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted, InternalError
-from dpsql.policy.model import Limits, Period, Privacy
+from dpsql.policy.model import Period, Privacy, RoleLimits
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 
 
@@ -59,7 +59,7 @@ def test_statement_is_paid_whole_or_not_at_all(ledger: SqliteLedger) -> None:
 def test_measurements_of_a_day_are_counted_by_the_ledger(ledger: SqliteLedger, clock: Clock) -> None:
     """Those of other days, of other roles and what was answered before do not count; a statement is taken whole."""
     account = account_of(total="90", dataset="900")
-    account = replace(account, role=replace(account.role, limits=Limits(runs=3)))
+    account = replace(account, role=replace(account.role, limits=RoleLimits(runs=3)))
     ask(ledger, account, item_of("a"), item_of("b"))
     ask(ledger, account_of("partner"), item_of("other"))
     ask(ledger, account, item_of("a"))

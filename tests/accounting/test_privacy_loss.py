@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsql
-from dpsql.accounting.privacy_loss import Charge, first_day, issue, renewal, show, show_up
+from dpsql.accounting.privacy_loss import Charge, first_day, issue, renewal, show_down, show_up
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period, Privacy
 
@@ -56,8 +56,8 @@ def test_periods_join_without_gap(now: datetime, period: Period) -> None:
 )
 def test_amounts_are_shown_in_decimals(amount: Fraction, text: str) -> None:
     """Exact where it fits, else rounded down: what is left is never overstated."""
-    assert show(amount) == text
-    assert Fraction(show(amount)) <= amount <= Fraction(show_up(amount))
+    assert show_down(amount) == text
+    assert Fraction(show_down(amount)) <= amount <= Fraction(show_up(amount))
 
 
 def test_charge_is_not_made_by_hand() -> None:

@@ -180,9 +180,9 @@ def test_a_damaged_mark_stops_nobody(tmp_path: Path, clock: Clock, damage: bytes
     file = tmp_path / "ledger.db"
     with SqliteLedger(file, clock, DataSet("taxi")) as ledger:
         ask(ledger, account_of(), item_of("a"))
-    mark.place(file).write_bytes(damage)
+    mark.mark_path(file).write_bytes(damage)
     SqliteLedger(file, clock, DataSet("taxi")).close()
-    known = mark.read(file)
+    known = mark.read_mark(file)
     assert known is not None
     assert (known.dataset, known.lines) == ("taxi", 1)
 

@@ -7,12 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release.exact import Row as EngineRow
-from dpsql.privacy.release.exact import exact_buckets, exact_sums
+from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
 from dpsql.privacy.release.release import release_buckets, release_sums
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_engines import ENGINES
@@ -54,7 +53,7 @@ def _released(part: Measurement, answer: Sequence[EngineRow], entropy: Entropy) 
     match part:
         case Sums():
             return release_sums(part, exact_sums(part, answer), entropy).numbers
-        case Buckets():
+        case Histogram():
             return release_buckets(part, exact_buckets(part, answer, None), entropy).numbers
 
 
@@ -104,7 +103,7 @@ def test_no_histogram_is_too_large(wide: Engines) -> None:
     """However many rows are in a bucket, and whichever bucket the engine says, a histogram comes out that can be added up."""
     one = wide["duckdb"]
     (part,) = measurements("SELECT median(iv) FROM visits", one.policy, one.world, one.engine)
-    assert isinstance(part, Buckets)
+    assert isinstance(part, Histogram)
     for answer in ([(3, str(2**63))], [(3, str(2**62)), (3, str(2**62))], [(99, "5"), (-1, "5")]):
         histogram = exact_buckets(part, answer, None).histogram
         assert 0 < histogram.sum() <= 2**62

@@ -18,7 +18,7 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Beside, ChargeItem, MakeReady, PaidStatement, without_engine
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import MechanismName, Policy
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
@@ -153,7 +153,7 @@ class Audit:
         groups = self.measurement.groups.grouped[: self.attack.minutes // self.attack.groups * self.attack.groups]
         seen = np.array(release.numbers[: len(groups)], dtype=np.float64)
         out, in_ = (np.array([exact[key] for key in groups], dtype=np.float64) for exact in (self.without, self.with_))
-        if isinstance(self.measurement, Buckets):
+        if isinstance(self.measurement, Histogram):
             # Only the highest bucket speaks for a canary, which is there if there is one.
             return np.where(seen[:, 0] == self.measurement.number - 1, float(self.attack.epsilon), 0.0)
         assert isinstance(self.measurement, Sums)

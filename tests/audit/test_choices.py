@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms import quantile
 from tests.audit.canaries import FALSE_ALARM, Attack, Recorder, Result, fill
 from tests.support.exactness import Measured, measurements
@@ -90,7 +90,7 @@ def run(policy: Policy, world: World, new_client: NewClient, tmp_path: Path) -> 
     bounded = with_epsilon(with_rows(policy, "rides", "passenger", MEDIAN.most), MEDIAN.epsilon)
     engine, draw = Memory(bounded), np.random.default_rng(5)
     (part,) = measurements(MEDIAN.sql, bounded, world, engine)
-    assert isinstance(part, Buckets)
+    assert isinstance(part, Histogram)
     mass = part.bound.mass
 
     def histogram(canaries: Sequence[int]) -> Sequence[int]:

@@ -20,7 +20,7 @@ from scipy.stats import binom
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Privacy, RoleBudget
-from dpsql.privacy.measurement.partition_rule import FromCount, rule_of
+from dpsql.privacy.measurement.partition_rule import FromCount, selection_rule
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Asker
 from tests.audit.canaries import FALSE_ALARM
@@ -172,7 +172,7 @@ def _others(audit: Audit, unit: str) -> list[Row]:
     if audit.attack.at_threshold:
         (part,) = measurements(audit.attack.sql, audit.one.policy, audit.one.world, audit.one.engine, "explorer")
         assert isinstance(part, Sums)
-        rule = rule_of(replace(part, epsilon=audit.epsilon, delta=DELTA))
+        rule = selection_rule(replace(part, epsilon=audit.epsilon, delta=DELTA))
         assert isinstance(rule, FromCount)
         others = others[:1] * (math.ceil(Fraction(rule.least, part.steps_per_row)) - 1)
     return [plain(unit, n, **cells) for n, cells in enumerate(others)]

@@ -16,7 +16,7 @@ from typing import IO
 import psycopg
 
 from dpsql.shadow import binaries
-from dpsql.shadow.account import Account
+from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
@@ -151,8 +151,8 @@ def plain_site(directory: Path) -> Iterator[Site]:
 @contextmanager
 def _on_port(home: Path) -> Iterator[int]:
     """Run the server again, listening on a port; only for tests, since it lets everybody in."""
-    account = Account.for_server()
-    program = binaries.executable_for(account, binaries.find(), home).directory / "postgres"
+    account = SystemAccount.for_server()
+    program = binaries.executable_for(account, binaries.find_binaries(), home).directory / "postgres"
     port = _free_port()
     (home / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
     settings = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.account import Account
+from dpsql.shadow.account import SystemAccount
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving
@@ -29,7 +29,7 @@ def _accounts(pid: int) -> list[int]:
 @as_root
 def test_shadow_is_not_root(here: Site) -> None:
     """When root serves, PostgreSQL runs as somebody without rights, who can't read the data either."""
-    account = Account.for_server()
+    account = SystemAccount.for_server()
     assert account is not None
     assert here.process is not None
     assert _accounts(here.process.pid) == [account.uid]

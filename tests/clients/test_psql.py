@@ -31,7 +31,7 @@ _POLICY = (
 def piped(site: Site, script: str) -> str:
     """Return what a script on standard input prints."""
     done = subprocess.run(  # noqa: S603
-        [binaries.find().directory / "psql", "-X", "-A", "-v", "ON_ERROR_STOP=1", site.dsn],
+        [binaries.find_binaries().directory / "psql", "-X", "-A", "-v", "ON_ERROR_STOP=1", site.dsn],
         input=script,
         capture_output=True,
         text=True,
@@ -44,7 +44,13 @@ def piped(site: Site, script: str) -> str:
 def psql(site: Site, *commands: str) -> tuple[int, str, str]:
     """Run commands; return the exit code, the output and the errors."""
     done = subprocess.run(  # noqa: S603
-        [binaries.find().directory / "psql", "-X", "-A", site.dsn, *(part for c in commands for part in ("-c", c))],
+        [
+            binaries.find_binaries().directory / "psql",
+            "-X",
+            "-A",
+            site.dsn,
+            *(part for c in commands for part in ("-c", c)),
+        ],
         env={"PATH": os.environ["PATH"], "PAGER": "cat"},
         capture_output=True,
         text=True,

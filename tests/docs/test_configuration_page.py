@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 
 from dpsql.policy.load import load
-from dpsql.policy.load.shapes import ConfigShape, Shape, TableShape
+from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape
 from tests.docs.pages import ROOT, Block, blocks, text
 
 PAGE = text(ROOT / "docs" / "configuration.md")
@@ -22,7 +22,7 @@ ROWS: Mapping[str, list[str]] = {
 """The rows of all tables, by the setting in their first cell."""
 
 
-def settings(shape: type[Shape], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def settings(shape: type[StrictShape], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Yield every setting that has no settings of its own, by its dotted path; `*` stands for a name that one gives."""
     for name, field in shape.model_fields.items():
         inner = list(_shapes(field.annotation))
@@ -33,9 +33,9 @@ def settings(shape: type[Shape], path: str = "") -> Iterator[tuple[str, FieldInf
             yield from settings(kind, f"{place}.*." if named else f"{place}.")
 
 
-def _shapes(annotation: Any, *, named: bool = False) -> Iterator[tuple[type[Shape], bool]]:
+def _shapes(annotation: Any, *, named: bool = False) -> Iterator[tuple[type[StrictShape], bool]]:
     """Yield the shapes within a type, and whether they are the values of a mapping."""
-    if isinstance(annotation, type) and issubclass(annotation, Shape):
+    if isinstance(annotation, type) and issubclass(annotation, StrictShape):
         yield annotation, named
     elif get_origin(annotation) in (Union, types.UnionType, Annotated, dict):
         for part in get_args(annotation):

@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.engines.postgres.settings import SETTINGS
+from dpsql.engines.postgres.settings import POSTGRES_SETTINGS
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.declared import Declared
@@ -59,7 +59,9 @@ def test_no_default_of_the_server_changes_how_statements_are_read(postgres: Make
     assert asked(engine, r"SELECT '\' || a || 'x' FROM {t}", charge) == [("\\1x",)]
     assert asked(engine, "SELECT CAST(NULL = NULL AS VARCHAR) FROM {t}", charge) == [(None,)]
     assert asked(engine, "SELECT CAST(DATE '2020-02-01' AS VARCHAR) FROM {t}", charge) == [("2020-02-01",)]
-    settings = [[f"current_setting('{name}')", value] for name, value in SETTINGS.items() if name != "search_path"]
+    settings = [
+        [f"current_setting('{name}')", value] for name, value in POSTGRES_SETTINGS.items() if name != "search_path"
+    ]
     found = asked(engine, f"SELECT {', '.join(name for name, _ in settings)} FROM {{t}}", charge)
     assert list(found[0]) == [value for _, value in settings]
 

@@ -11,7 +11,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement import engine_sql
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.exact import Row, exact_sums
+from dpsql.privacy.release.exact import EngineRow, exact_sums
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.engines.asking import asked
 from tests.support.exactness import measurements
@@ -22,7 +22,7 @@ from tests.support.memory import Memory
 BY_FEW = "SELECT to_zone, date_trunc('hour', picked), count(*), variance(fare) FROM rides GROUP BY 1, 2"
 HUGE = "SELECT g, CAST({} AS {}) FROM (SELECT g, sum(x) AS s FROM {{numbers}} GROUP BY g) AS t"
 NUMBERS = "CREATE TABLE numbers AS SELECT i % {} AS g, 600 * 17592186044416 + i AS x FROM {} AS t (i)"
-Rows = Sequence[Row]
+Rows = Sequence[EngineRow]
 
 
 def _run(engine: DuckDb | PostgresEngine, sql: str, charge: Charge) -> Rows:

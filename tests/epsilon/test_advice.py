@@ -7,8 +7,8 @@ import pytest
 
 from dpsql.epsilon.advice import Size, Wish, advise
 from dpsql.epsilon.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.outputs import Output
-from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.outputs import OutputKind
+from dpsql.epsilon.plan import EpsilonPlan
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.standing import standing
@@ -57,16 +57,16 @@ def test_milestones_show_the_stay_and_twice_of_it() -> None:
 def test_errors_follow_from_the_query_epsilon() -> None:
     """A count's expected error is C/ε people."""
     example = advise(replace(WISH, size=replace(SIZE, max_rows=3))).examples[0]
-    assert (example.output, example.groups) == (Output.COUNT, 1)
+    assert (example.output, example.groups) == (OutputKind.COUNT, 1)
     assert example.error == pytest.approx(3 / 0.000732 / 10_000)
 
 
 def test_levels_say_how_many_questions_the_budget_pays_for() -> None:
     """More noise a question, more questions; a mean costs √2 of a count."""
     found = advise(WISH).affordable
-    assert [found[Output.COUNT][level].questions for level in NoiseLevel] == [27, 82, 164]
-    assert [found[Output.AVG][level].questions for level in NoiseLevel] == [19, 58, 116]
-    assert found[Output.VARIANCE][NoiseLevel.LOW].questions == 3
+    assert [found[OutputKind.COUNT][level].questions for level in NoiseLevel] == [27, 82, 164]
+    assert [found[OutputKind.AVG][level].questions for level in NoiseLevel] == [19, 58, 116]
+    assert found[OutputKind.VARIANCE][NoiseLevel.LOW].questions == 3
 
 
 def test_more_rows_than_people_can_have_are_questioned() -> None:
@@ -103,7 +103,7 @@ def test_sizes_are_positive() -> None:
 def test_a_broken_promise_has_no_lines() -> None:
     """What is copied keeps them; and names are names."""
     with pytest.raises(BadInput, match=r"at most 1\.0986 fits"):
-        policy_lines(Plan.of(PROMISES, Period.NEVER, None, Fraction(2)), Holder("a", "person", Fraction(1)))
+        policy_lines(EpsilonPlan.of(PROMISES, Period.NEVER, None, Fraction(2)), Holder("a", "person", Fraction(1)))
     with pytest.raises(BadInput, match="role must be a name"):
         Holder("x: {epsilon: 9}", "person", Fraction(1))
 

@@ -6,26 +6,26 @@ import pytest
 
 from dpsql.epsilon import brute, sensitivity, worlds
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Statistic
+from dpsql.epsilon.statistic import StudiedStatistic
 from dpsql.epsilon.universe import Universe
 from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
 close = partial(pytest.approx, rel=1e-9, abs=1e-9)
 
 
-def agree(universe: Universe, statistic: Statistic) -> None:
+def agree(universe: Universe, statistic: StudiedStatistic) -> None:
     """Compare Δf, Δv and the worlds' answers with the definition."""
     try:
         universe.require(statistic)
     except BadInput:
         return
     label = f"{universe} {statistic}"
-    assert sensitivity.noise_sensitivity(universe, statistic) == close(brute.noise_sensitivity(universe, statistic)), (
-        label
-    )
-    assert sensitivity.world_sensitivity(universe, statistic) == close(brute.world_sensitivity(universe, statistic)), (
-        label
-    )
+    assert sensitivity.noise_sensitivity(universe, statistic) == close(
+        brute.brute_noise_sensitivity(universe, statistic)
+    ), label
+    assert sensitivity.world_sensitivity(universe, statistic) == close(
+        brute.brute_world_sensitivity(universe, statistic)
+    ), label
     if universe.missing == 1:
         by_person = brute.world_answers(universe, statistic)[::-1].tolist()
         assert worlds.leave_one_out(universe.values, statistic).tolist() == close(by_person), label

@@ -11,9 +11,9 @@ from dpsql.epsilon.levels import (
     rows_per_group,
     search_epsilon,
 )
-from dpsql.epsilon.outputs import Output
+from dpsql.epsilon.outputs import OutputKind
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.synthetic import Rows, level_epsilon_of_query, synthetic_rows
+from dpsql.epsilon.synthetic import SyntheticRows, level_epsilon_of_query, synthetic_rows
 from dpsql.policy.model import NoiseLevel
 
 AMPLE = Fraction(1000)
@@ -27,8 +27,8 @@ def test_targets_are_the_middles_of_the_three_levels(level: str, target: float) 
 
 
 @pytest.mark.parametrize(("level", "epsilon"), [("low", ".0435"), ("medium", ".0145"), ("high", ".0072")])
-@pytest.mark.parametrize("output", [Output.COUNT, Output.SUM])
-def test_levels_of_the_registry(level: str, epsilon: str, output: Output) -> None:
+@pytest.mark.parametrize("output", [OutputKind.COUNT, OutputKind.SUM])
+def test_levels_of_the_registry(level: str, epsilon: str, output: OutputKind) -> None:
     """With 920 rows and one row a person: .0435 / .0145 / .0072."""
     found = level_epsilon(NoiseLevel(level), [output], contribution=1, rows=REGISTRY, cap=AMPLE)
     assert float(found) == pytest.approx(float(epsilon), abs=5e-5)
@@ -36,8 +36,10 @@ def test_levels_of_the_registry(level: str, epsilon: str, output: Output) -> Non
 
 def test_a_statement_takes_what_its_most_demanding_output_needs() -> None:
     """A variance four times √(10/3), whatever stands beside it."""
-    count = level_epsilon(NoiseLevel.LOW, [Output.COUNT], contribution=3, rows=Fraction(500), cap=AMPLE)
-    both = level_epsilon(NoiseLevel.LOW, [Output.COUNT, Output.VARIANCE], contribution=3, rows=Fraction(500), cap=AMPLE)
+    count = level_epsilon(NoiseLevel.LOW, [OutputKind.COUNT], contribution=3, rows=Fraction(500), cap=AMPLE)
+    both = level_epsilon(
+        NoiseLevel.LOW, [OutputKind.COUNT, OutputKind.VARIANCE], contribution=3, rows=Fraction(500), cap=AMPLE
+    )
     assert count == Fraction(3, 1) / (Fraction(1, 40) * 500)
     assert float(both / count) == pytest.approx(4 * (10 / 3) ** 0.5)
 
@@ -45,7 +47,7 @@ def test_a_statement_takes_what_its_most_demanding_output_needs() -> None:
 def test_level_is_never_more_than_the_cap() -> None:
     """Small groups would need more than the role may pay for one statement."""
     assert level_epsilon(
-        NoiseLevel.LOW, [Output.AVG], contribution=1, rows=Fraction(2), cap=Fraction(1, 5)
+        NoiseLevel.LOW, [OutputKind.AVG], contribution=1, rows=Fraction(2), cap=Fraction(1, 5)
     ) == Fraction(1, 5)
 
 
@@ -92,7 +94,7 @@ def test_synthetic_rows_fill_the_declared_ranges_evenly() -> None:
 def test_level_of_an_arbitrary_query_by_synthetic_rows() -> None:
     """For a filtered mean, whose group is known only on the rows: 600 of 1,200 remain, so ε = 1/(0.15·600)."""
 
-    def error(rows: Rows, epsilon: Fraction) -> float:
+    def error(rows: SyntheticRows, epsilon: Fraction) -> float:
         kept = np.asarray(rows["age"], dtype=float) < 60
         return float(1 / epsilon) / int(kept.sum())
 

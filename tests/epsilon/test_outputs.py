@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import dpsql
 from dpsql.epsilon.levels import TARGETS, level_epsilon
-from dpsql.epsilon.outputs import Output, expected_error, is_answered, median_epsilon, share_of
+from dpsql.epsilon.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
 
@@ -55,7 +55,7 @@ def cells() -> Floats:
     return np.asarray(LAW.laplace(size=(DRAWS, 3)))
 
 
-def factor(output: Output, *beside: Output) -> float:
+def factor(output: OutputKind, *beside: OutputKind) -> float:
     """Return the claimed error in units of b/n."""
     return expected_error(output, Fraction(1), contribution=1, rows=Fraction(1), beside=frozenset(beside))
 
@@ -67,30 +67,30 @@ def mean_of(noise: Floats) -> float:
 
 def test_errors_of_a_count_and_a_sum_alone() -> None:
     """Laplace noise."""
-    assert factor(Output.COUNT) == factor(Output.SUM) == pytest.approx(mean_of(cube(1)), rel=0.01)
+    assert factor(OutputKind.COUNT) == factor(OutputKind.SUM) == pytest.approx(mean_of(cube(1)), rel=0.01)
 
 
 def test_errors_in_a_cube_of_two() -> None:
     """A count 3/2; a mean at most 1 of the declared range (2 of half of it), attained where all values lie at one end."""
     count, value = cube(2).T
-    assert factor(Output.COUNT, Output.AVG) == pytest.approx(mean_of(count), rel=0.01)
+    assert factor(OutputKind.COUNT, OutputKind.AVG) == pytest.approx(mean_of(count), rel=0.01)
     found = [mean_of(value - mean * count) / 2 for mean in MEANS]
-    assert max(found) == pytest.approx(factor(Output.AVG), rel=0.01)
+    assert max(found) == pytest.approx(factor(OutputKind.AVG), rel=0.01)
     assert found.index(max(found)) in (0, len(found) - 1)
 
 
 def test_errors_in_three_cells() -> None:
     """Of count, mean and variance; the largest variance is 1 in units of half the range, whatever mean and variance are."""
     high, low, middle = cells().T
-    assert factor(Output.COUNT, Output.VARIANCE) == pytest.approx(mean_of(high + low + middle), rel=0.01)
+    assert factor(OutputKind.COUNT, OutputKind.VARIANCE) == pytest.approx(mean_of(high + low + middle), rel=0.01)
     means = [mean_of((1 - m) * high - (1 + m) * low - m * middle) / 2 for m in MEANS]
-    assert max(means) == pytest.approx(factor(Output.AVG, Output.VARIANCE), rel=0.01)
+    assert max(means) == pytest.approx(factor(OutputKind.AVG, OutputKind.VARIANCE), rel=0.01)
     spreads = [
         mean_of(((1 - m) ** 2 - v) * high + ((1 + m) ** 2 - v) * low - (1 - m**2 + v) * middle)
         for m in MEANS
         for v in np.linspace(0, 1 - m**2, 4)
     ]
-    assert max(spreads) == pytest.approx(factor(Output.VARIANCE), rel=0.01)
+    assert max(spreads) == pytest.approx(factor(OutputKind.VARIANCE), rel=0.01)
 
 
 def test_errors_of_sums_beside_others() -> None:
@@ -100,8 +100,8 @@ def test_errors_of_sums_beside_others() -> None:
     shares = np.linspace(0, 1, 5)
     two = max(mean_of((1 - s) * value + s * count) for s in shares)
     three = max(mean_of((1 - s) * (high - low) + s * (high + low + middle)) for s in shares)
-    assert two == pytest.approx(factor(Output.SUM, Output.COUNT), rel=0.01)
-    assert three == pytest.approx(factor(Output.SUM, Output.VARIANCE), rel=0.01)
+    assert two == pytest.approx(factor(OutputKind.SUM, OutputKind.COUNT), rel=0.01)
+    assert three == pytest.approx(factor(OutputKind.SUM, OutputKind.VARIANCE), rel=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -129,28 +129,28 @@ def levelled(home: Path) -> "Iterator[psycopg.Connection[tuple[object, ...]]]":
 
 
 SELECT = {
-    Output.COUNT: "count(*)",
-    Output.SUM: "sum(fare)",
-    Output.AVG: "avg(fare)",
-    Output.VARIANCE: "variance(fare)",
-    Output.MEDIAN: "median(fare)",
+    OutputKind.COUNT: "count(*)",
+    OutputKind.SUM: "sum(fare)",
+    OutputKind.AVG: "avg(fare)",
+    OutputKind.VARIANCE: "variance(fare)",
+    OutputKind.MEDIAN: "median(fare)",
 }
 
 
 @pytest.mark.parametrize(
     "outputs",
     [
-        *((output,) for output in Output),
-        (Output.COUNT, Output.AVG),
-        (Output.COUNT, Output.SUM),
-        (Output.COUNT, Output.AVG, Output.VARIANCE),
-        (Output.COUNT, Output.MEDIAN),
-        (Output.AVG, Output.MEDIAN),
+        *((output,) for output in OutputKind),
+        (OutputKind.COUNT, OutputKind.AVG),
+        (OutputKind.COUNT, OutputKind.SUM),
+        (OutputKind.COUNT, OutputKind.AVG, OutputKind.VARIANCE),
+        (OutputKind.COUNT, OutputKind.MEDIAN),
+        (OutputKind.AVG, OutputKind.MEDIAN),
     ],
     ids="-".join,
 )
 def test_prices_are_the_gateways(
-    levelled: "psycopg.Connection[tuple[object, ...]]", outputs: tuple[Output, ...]
+    levelled: "psycopg.Connection[tuple[object, ...]]", outputs: tuple[OutputKind, ...]
 ) -> None:
     """EXPLAIN says the ε that the advice says, to the six digits that the gateway rounds up to."""
     levelled.execute(b"RESET dpsql.epsilon")
@@ -161,22 +161,24 @@ def test_prices_are_the_gateways(
     assert 0 <= found - said <= Fraction(3, 10**6)
 
 
-def answers(connection: "psycopg.Connection[tuple[object, ...]]", output: Output, epsilon: Fraction) -> list[object]:
+def answers(
+    connection: "psycopg.Connection[tuple[object, ...]]", output: OutputKind, epsilon: Fraction
+) -> list[object]:
     """Return a statistic of every zone in order, paid with so much."""
     connection.execute(f"SET dpsql.epsilon = '{float(epsilon):.6f}'".encode())
     query = f"SELECT zone, {SELECT[output]} FROM rides GROUP BY zone ORDER BY zone"
     return [value for _, value in connection.execute(query.encode()).fetchall()]
 
 
-@pytest.mark.parametrize("output", [Output.COUNT, Output.AVG])
-def test_answers_err_by_what_is_said(levelled: "psycopg.Connection[tuple[object, ...]]", output: Output) -> None:
+@pytest.mark.parametrize("output", [OutputKind.COUNT, OutputKind.AVG])
+def test_answers_err_by_what_is_said(levelled: "psycopg.Connection[tuple[object, ...]]", output: OutputKind) -> None:
     """50 zones at the bounds' end, 50 in their middle, within 45 to 55 % of the claim: three standard deviations."""
     found = np.array([float(str(value)) for value in answers(levelled, output, Fraction(1, 2))])
     claim = expected_error(output, Fraction(1, 2), contribution=1, rows=Fraction(EACH))
-    truth, unit = (np.full(ZONES, EACH), EACH) if output is Output.COUNT else (np.repeat([0, 49.95], 50), 100)
+    truth, unit = (np.full(ZONES, EACH), EACH) if output is OutputKind.COUNT else (np.repeat([0, 49.95], 50), 100)
     first, rest = (float(np.abs(part).mean()) / unit for part in np.split(found - truth, 2))
     assert first < 1.55 * claim
-    if output is Output.COUNT:
+    if output is OutputKind.COUNT:
         assert 0.55 * claim < first
         assert 0.55 * claim < rest < 1.55 * claim
     else:
@@ -186,7 +188,7 @@ def test_answers_err_by_what_is_said(levelled: "psycopg.Connection[tuple[object,
 def test_a_median_needs_enough_rows(levelled: "psycopg.Connection[tuple[object, ...]]") -> None:
     """At a tenth of `median_epsilon` most groups are NULL, at twice as much few."""
     enough = median_epsilon(contribution=1, rows=Fraction(EACH))
-    less, more = (answers(levelled, Output.MEDIAN, epsilon).count(None) for epsilon in (enough / 10, enough * 2))
+    less, more = (answers(levelled, OutputKind.MEDIAN, epsilon).count(None) for epsilon in (enough / 10, enough * 2))
     assert less > 0.7 * ZONES
     assert more < 0.2 * ZONES
 
@@ -194,8 +196,8 @@ def test_a_median_needs_enough_rows(levelled: "psycopg.Connection[tuple[object, 
 def test_medians_lie_within_the_rank_that_is_said(levelled: "psycopg.Connection[tuple[object, ...]]") -> None:
     """In at least 95 % of the zones with spread fares; in fact much nearer."""
     epsilon = Fraction(1, 4)
-    claim = expected_error(Output.MEDIAN, epsilon, contribution=1, rows=Fraction(EACH))
-    found = [value for value in answers(levelled, Output.MEDIAN, epsilon)[50:] if value is not None]
+    claim = expected_error(OutputKind.MEDIAN, epsilon, contribution=1, rows=Fraction(EACH))
+    found = [value for value in answers(levelled, OutputKind.MEDIAN, epsilon)[50:] if value is not None]
     assert len(found) > 40
     assert sum(abs(float(str(value)) / 100 - 0.5) <= claim for value in found) >= 0.95 * len(found)
 
@@ -203,7 +205,7 @@ def test_medians_lie_within_the_rank_that_is_said(levelled: "psycopg.Connection[
 def test_levels_are_met_or_bettered() -> None:
     """At a level's ε no statistic but the median's bound is further off than the level says."""
     for level in NoiseLevel:
-        for output in set(Output) - {Output.MEDIAN}:
+        for output in set(OutputKind) - {OutputKind.MEDIAN}:
             epsilon = level_epsilon(level, [output], contribution=7, rows=Fraction(300), cap=None)
             error = expected_error(output, epsilon, contribution=7, rows=Fraction(300))
             assert error <= float(TARGETS[level]) * (1 + 1e-9)
@@ -211,12 +213,12 @@ def test_levels_are_met_or_bettered() -> None:
 
 def test_every_error_says_of_what_it_is_a_share() -> None:
     """No percentage stands alone."""
-    assert len({share_of(output) for output in Output}) == len(Output)
+    assert len({share_of(output) for output in OutputKind}) == len(OutputKind)
 
 
 def test_a_median_with_a_wide_bound_is_no_answer() -> None:
     """Half the ranks either way is everything."""
-    assert is_answered(Output.COUNT, 0.9)
-    assert not is_answered(Output.MEDIAN, 0.6)
+    assert is_answered(OutputKind.COUNT, 0.9)
+    assert not is_answered(OutputKind.MEDIAN, 0.6)
     with pytest.raises(BadInput, match="positive"):
-        expected_error(Output.COUNT, Fraction(0), contribution=1, rows=Fraction(1))
+        expected_error(OutputKind.COUNT, Fraction(0), contribution=1, rows=Fraction(1))

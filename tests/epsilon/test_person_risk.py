@@ -8,7 +8,7 @@ import pytest
 from dpsql.epsilon import worlds
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.risk import tight_risk
-from dpsql.epsilon.statistic import Statistic
+from dpsql.epsilon.statistic import StudiedStatistic
 from dpsql.epsilon.subsets import missing_sums, person_risk
 from dpsql.epsilon.universe import Universe
 
@@ -47,7 +47,7 @@ def test_world_risk_from_sums_equals_enumeration() -> None:
 def test_one_missing_person_is_one_world() -> None:
     """With one person missing, the person's risk is the world's."""
     universe = Universe.of([1, 2, 3, 10])
-    possible = worlds.of_universe(universe, Statistic.named("sum"))
+    possible = worlds.of_universe(universe, StudiedStatistic.named("sum"))
     found = person_risk(universe, 0.5 / 10)
     assert found.risk == pytest.approx(tight_risk(possible, epsilon=0.5, sensitivity=10.0), abs=1e-12)
     assert (found.value, found.prior) == (10, 0.25)

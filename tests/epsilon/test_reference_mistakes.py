@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dpsql.epsilon import brute, risk, search, worlds
-from dpsql.epsilon.statistic import Statistic
-from dpsql.epsilon.study import risks_at, study
+from dpsql.epsilon.statistic import StudiedStatistic
+from dpsql.epsilon.study import risks_at, study_risk
 from dpsql.epsilon.universe import Universe
 
 SEEN = 2.20131
 THIRD = Fraction(1, 3)
-MEAN = Statistic.named("mean")
+MEAN = StudiedStatistic.named("mean")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ MEAN = Statistic.named("mean")
 )
 def test_confidence_is_posterior_minus_prior(values: tuple[int, ...], right: float, printed: float) -> None:
     """The printed confidences come from swapped arguments: they are max(prior − posterior)."""
-    result = study(Universe.of(values), MEAN, THIRD)
+    result = study_risk(Universe.of(values), MEAN, THIRD)
     answers = brute.world_answers(result.universe, MEAN)
     belief = risk.posterior(answers, SEEN, epsilon=2.0, sensitivity=result.noise_sensitivity)
     assert risk.confidence(belief) == pytest.approx(right, abs=5e-9)
@@ -34,14 +34,14 @@ def test_confidence_is_posterior_minus_prior(values: tuple[int, ...], right: flo
 )
 def test_tight_search_uses_the_tight_bound(values: tuple[int, ...], printed: float) -> None:
     """The values printed as tight results belong to the upper bound; the tight ε is larger."""
-    result = study(Universe.of(values), MEAN, THIRD)
+    result = study_risk(Universe.of(values), MEAN, THIRD)
     assert result.epsilon_upper == pytest.approx(printed, abs=3e-7)
     assert result.epsilon_tight > printed + 0.04
 
 
 def test_last_world_counts() -> None:
     """The order of people does not matter: leaving out the last world gives .2923 for one order."""
-    forward, backward = (study(Universe.of(values), MEAN, THIRD) for values in ((1, 2, 3, 10), (10, 3, 2, 1)))
+    forward, backward = (study_risk(Universe.of(values), MEAN, THIRD) for values in ((1, 2, 3, 10), (10, 3, 2, 1)))
     assert risks_at(backward, 0.5)[1] == pytest.approx(0.3477, abs=5e-5)
     assert risks_at(backward, 0.5)[1] == pytest.approx(risks_at(forward, 0.5)[1], abs=1e-15)
     answers = brute.world_answers(backward.universe, MEAN)
@@ -51,7 +51,7 @@ def test_last_world_counts() -> None:
 
 def test_worlds_of_equal_value_count() -> None:
     """Three pupils with one absence protect each other: the risk is .3547, not the .6225 of two worlds."""
-    result = study(Universe.of((1, 1, 1, 10)), MEAN, THIRD)
+    result = study_risk(Universe.of((1, 1, 1, 10)), MEAN, THIRD)
     assert risks_at(result, 0.5)[1] == pytest.approx(0.3547, abs=5e-5)
     distinct = worlds.Worlds.of_answers(np.unique(brute.world_answers(result.universe, MEAN)))
     alone = risk.tight_risk(distinct, epsilon=0.5, sensitivity=result.noise_sensitivity)
@@ -60,8 +60,8 @@ def test_worlds_of_equal_value_count() -> None:
 
 def test_posterior_uses_the_statistic_that_was_asked() -> None:
     """The posterior after a median is computed from medians; two worlds with the same median are equally probable."""
-    median = Statistic.named("median")
-    result = study(Universe.of((1, 2, 3, 10)), median, THIRD)
+    median = StudiedStatistic.named("median")
+    result = study_risk(Universe.of((1, 2, 3, 10)), median, THIRD)
     answers = brute.world_answers(result.universe, median)
     belief = risk.posterior(answers, SEEN, epsilon=2.0, sensitivity=result.noise_sensitivity)
     assert answers.tolist() == [2.0, 2.0, 3.0, 3.0]

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from dpsql.epsilon import brute, risk
-from dpsql.epsilon.statistic import Statistic
-from dpsql.epsilon.study import Study, risks_at, study
+from dpsql.epsilon.statistic import StudiedStatistic
+from dpsql.epsilon.study import Study, risks_at, study_risk
 from dpsql.epsilon.universe import Universe
 
 YEARS, ABSENCES = (1, 2, 3, 4), (1, 2, 3, 10)
 SEEN = 2.20131
 THIRD = Fraction(1, 3)
-MEAN = Statistic.named("mean")
+MEAN = StudiedStatistic.named("mean")
 
 
 def studied(values: tuple[int, ...], name: str) -> Study:
     """Return the study of one column and statistic."""
-    return study(Universe.of(values), Statistic.named(name), THIRD)
+    return study_risk(Universe.of(values), StudiedStatistic.named(name), THIRD)
 
 
 def belief(values: tuple[int, ...], epsilon: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -8,13 +8,13 @@ import pytest
 
 from dpsql.epsilon import brute, risk, worlds
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Statistic
-from dpsql.epsilon.study import curve, person_risk_at, risks_at, study
+from dpsql.epsilon.statistic import StudiedStatistic
+from dpsql.epsilon.study import person_risk_at, risk_curve, risks_at, study_risk
 from dpsql.epsilon.universe import Universe
 from dpsql.epsilon.worlds import Worlds
 from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
-MEAN = Statistic.named("mean")
+MEAN = StudiedStatistic.named("mean")
 
 
 def test_tight_bound_is_the_supremum_of_the_posterior() -> None:
@@ -58,7 +58,7 @@ def test_upper_bound_is_never_below_the_tight_one() -> None:
     """For every statistic and ε."""
     for universe in universes(7, 60):
         for statistic in (*LINEAR, *QUANTILES[:3], *SPREADS[:1]):
-            result = study(universe, statistic, Fraction(9, 10))
+            result = study_risk(universe, statistic, Fraction(9, 10))
             for epsilon in (0.0, 0.1, 1.0, 10.0):
                 upper, tight = risks_at(result, epsilon)
                 assert tight <= upper + 1e-12
@@ -66,8 +66,8 @@ def test_upper_bound_is_never_below_the_tight_one() -> None:
 
 def test_risk_never_falls_with_epsilon() -> None:
     """That is what bisection rests on."""
-    result = study(Universe.of([1, 5, 5, 9, 30]), MEAN, Fraction(1, 2))
-    risks = curve(result, np.linspace(0, 20, 400).tolist())
+    result = study_risk(Universe.of([1, 5, 5, 9, 30]), MEAN, Fraction(1, 2))
+    risks = risk_curve(result, np.linspace(0, 20, 400).tolist())
     assert list(risks.tight) == sorted(risks.tight)
     assert list(risks.upper) == sorted(risks.upper)
 
@@ -89,7 +89,7 @@ def test_a_prior_must_be_a_distribution() -> None:
 def test_ten_thousand_people_are_studied() -> None:
     """Sensitivities, worlds and search at n = 10,000; the curves agree with the direct sum."""
     values = np.random.default_rng(8).lognormal(3, 1, 10_000)
-    result = study(Universe.of(values), MEAN, Fraction(1, 3))
+    result = study_risk(Universe.of(values), MEAN, Fraction(1, 3))
     assert risks_at(result, result.epsilon_tight)[1] == pytest.approx(1 / 3, rel=1e-9)
     answers = worlds.leave_one_out(values, MEAN)
     top = answers[np.argmax(values)]
@@ -113,11 +113,11 @@ def test_study_with_several_missing_counts_all_worlds() -> None:
 def test_study_says_when_worlds_are_too_many() -> None:
     """A variance with several missing people is looked at one by one, or refused."""
     with pytest.raises(BadInput, match="too many"):
-        study(Universe.of(range(100), missing=5), Statistic.named("variance"), Fraction(1, 2))
+        study_risk(Universe.of(range(100), missing=5), StudiedStatistic.named("variance"), Fraction(1, 2))
 
 
 def test_person_risk_is_only_for_sums() -> None:
     """A median's worlds do not follow from sums over people."""
     universe = Universe.of(range(10), missing=2)
-    assert person_risk_at(study(universe, Statistic.named("median"), Fraction(1, 2)), 1.0) is None
-    assert person_risk_at(study(universe, MEAN, Fraction(1, 2)), math.inf) is None
+    assert person_risk_at(study_risk(universe, StudiedStatistic.named("median"), Fraction(1, 2)), 1.0) is None
+    assert person_risk_at(study_risk(universe, MEAN, Fraction(1, 2)), math.inf) is None

@@ -5,32 +5,32 @@ from fractions import Fraction
 import pytest
 
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import Kind, Statistic
+from dpsql.epsilon.statistic import StatisticFamily, StudiedStatistic
 from dpsql.epsilon.universe import Universe
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("mean", Statistic(Kind.MEAN)),
-        ("AVG", Statistic(Kind.MEAN)),
-        ("median", Statistic(Kind.QUANTILE)),
-        ("p12.5", Statistic(Kind.QUANTILE, fraction=Fraction(1, 8))),
-        ("variance", Statistic(Kind.VARIANCE, 1)),
-        ("var_pop", Statistic(Kind.VARIANCE, 0)),
-        ("stddev_pop", Statistic(Kind.DEVIATION, 0)),
+        ("mean", StudiedStatistic(StatisticFamily.MEAN)),
+        ("AVG", StudiedStatistic(StatisticFamily.MEAN)),
+        ("median", StudiedStatistic(StatisticFamily.QUANTILE)),
+        ("p12.5", StudiedStatistic(StatisticFamily.QUANTILE, fraction=Fraction(1, 8))),
+        ("variance", StudiedStatistic(StatisticFamily.VARIANCE, 1)),
+        ("var_pop", StudiedStatistic(StatisticFamily.VARIANCE, 0)),
+        ("stddev_pop", StudiedStatistic(StatisticFamily.DEVIATION, 0)),
     ],
 )
-def test_names_are_those_of_sql(name: str, expected: Statistic) -> None:
+def test_names_are_those_of_sql(name: str, expected: StudiedStatistic) -> None:
     """`variance` and `stddev` are the sample's, as in SQL."""
-    assert Statistic.named(name) == expected
+    assert StudiedStatistic.named(name) == expected
 
 
 @pytest.mark.parametrize("name", ["mode", "p", "p101", "pnan", "p-1", "", "pinf"])
 def test_unknown_names_are_refused(name: str) -> None:
     """The message names what was typed or the range."""
     with pytest.raises(BadInput, match=r"unknown statistic|not between 0 and 100"):
-        Statistic.named(name)
+        StudiedStatistic.named(name)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_unknown_names_are_refused(name: str) -> None:
 def test_too_few_people_are_refused(values: list[float], missing: int, name: str, message: str) -> None:
     """The statistic must be defined for a release with k people fewer."""
     with pytest.raises(BadInput, match=message):
-        Universe.of(values, missing=missing).require(Statistic.named(name))
+        Universe.of(values, missing=missing).require(StudiedStatistic.named(name))
 
 
 def test_values_must_be_finite_numbers() -> None:

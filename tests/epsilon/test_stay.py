@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.accounting.privacy_loss import first_day
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.stay import LONGEST, periods_touched
+from dpsql.epsilon.stay import LONGEST_STAY, periods_touched
 from dpsql.policy.model import Period
 
 DAY = 86_400
@@ -38,7 +38,7 @@ def test_a_stay_touches_what_the_calendar_says(period: Period, days: int) -> Non
     assert periods_touched(period, days) == walked(period, days)
 
 
-@pytest.mark.parametrize(("days", "months"), [(365, 13), (366, 14), (LONGEST, 1202)])
+@pytest.mark.parametrize(("days", "months"), [(365, 13), (366, 14), (LONGEST_STAY, 1202)])
 def test_long_stays_in_months(days: int, months: int) -> None:
     """A year that begins and ends within months touches 13; a day more may hold 12 whole ones and both ends."""
     assert periods_touched(Period.MONTH, days) == months
@@ -49,7 +49,7 @@ def test_a_budget_that_never_renews_is_spent_once() -> None:
     assert periods_touched(Period.NEVER, None) == periods_touched(Period.NEVER, 900) == 1
 
 
-@pytest.mark.parametrize(("period", "days"), [(Period.DAY, 0), (Period.NEVER, -1), (Period.WEEK, LONGEST + 1)])
+@pytest.mark.parametrize(("period", "days"), [(Period.DAY, 0), (Period.NEVER, -1), (Period.WEEK, LONGEST_STAY + 1)])
 def test_stays_without_sense_are_refused(period: Period, days: int) -> None:
     """With the limits."""
     with pytest.raises(BadInput, match="from 1 to"):

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpsql.epsilon.statistic import Statistic
+from dpsql.epsilon.statistic import StudiedStatistic
 from dpsql.epsilon.universe import Universe
 
-LINEAR = tuple(map(Statistic.named, ("count", "sum", "mean")))
-QUANTILES = tuple(map(Statistic.named, ("median", "p0", "p10", "p25", "p33.3", "p75", "p90", "p100")))
-SPREADS = tuple(map(Statistic.named, ("var_pop", "var_samp", "stddev_pop", "stddev_samp")))
+LINEAR = tuple(map(StudiedStatistic.named, ("count", "sum", "mean")))
+QUANTILES = tuple(map(StudiedStatistic.named, ("median", "p0", "p10", "p25", "p33.3", "p75", "p90", "p100")))
+SPREADS = tuple(map(StudiedStatistic.named, ("var_pop", "var_samp", "stddev_pop", "stddev_samp")))
 
 
 def universes(seed: int, count: int, *, most_missing: int = 1) -> Iterator[Universe]:

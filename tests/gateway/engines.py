@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Engine, Prepared
+from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Value
-from dpsql.privacy.release.exact import Row
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
 
-Rows = Sequence[Row]
+Rows = Sequence[EngineRow]
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Watched:
         with self.engine.ready(statements, timeout=timeout, cancellation=cancellation) as prepared:
             yield WatchedPrepared(self, prepared, cancellation)
 
-    def run(self, prepared: Prepared, sql: str, charge: Charge, cancellation: Cancellation) -> Rows:
+    def run(self, prepared: PreparedMeasurements, sql: str, charge: Charge, cancellation: Cancellation) -> Rows:
         """Count, and run."""
         with self._lock:
             self.runs += 1
@@ -79,7 +79,7 @@ class WatchedPrepared:
     """What was made ready, and who watches it."""
 
     watched: Watched
-    prepared: Prepared
+    prepared: PreparedMeasurements
     cancellation: Cancellation
 
     def run(self, sql: str, charge: Charge) -> Rows:

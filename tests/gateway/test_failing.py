@@ -11,7 +11,7 @@ import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import AccountClosed, DpsqlError, EngineAway, EngineFailed, EngineLost, QueryCanceled
-from dpsql.policy.model import Limits, Policy
+from dpsql.policy.model import Policy, RoleLimits
 from dpsql.question import Cancellation
 from tests.gateway.engines import Rows, Watched, fail
 from tests.support.fix_policy import with_epsilon
@@ -53,7 +53,7 @@ def told(client: Client, sql: str) -> tuple[type[DpsqlError], str, str | None]:
 
 def limited(policy: Policy, failures: int) -> Policy:
     """Return the policy with so many failures a day."""
-    limits = Limits(10**9, failures)
+    limits = RoleLimits(10**9, failures)
     return replace(policy, roles={name: replace(role, limits=limits) for name, role in policy.roles.items()})
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dpsql.plots.answer import Answer, Source
+from dpsql.plots.answer import AnswerSource, PlottedAnswer
 from dpsql.plots.layout import Layout
 
 COLUMNS = ("zone", "n", "n_margin")
@@ -23,40 +23,40 @@ SELECT = "SELECT 'a' AS zone, 10 AS n, CAST(2.5 AS DOUBLE) AS n_margin UNION ALL
     "source",
     [
         (COLUMNS, ROWS),
-        Answer(COLUMNS, ROWS),
+        PlottedAnswer(COLUMNS, ROWS),
         pd.DataFrame(ROWS, columns=COLUMNS),
         pl.DataFrame(ROWS, schema=COLUMNS, orient="row"),
     ],
     ids=["rows", "answer", "pandas", "polars"],
 )
-def test_every_source_gives_the_same_answer(source: Source) -> None:
+def test_every_source_gives_the_same_answer(source: AnswerSource) -> None:
     """Rows and data frames."""
-    assert Answer.of(source) == Answer(COLUMNS, ROWS)
+    assert PlottedAnswer.of(source) == PlottedAnswer(COLUMNS, ROWS)
 
 
 def test_cursors_are_read_to_their_end() -> None:
     """Two drivers' DB-API cursors."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        assert Answer.of(connection.execute(SELECT)) == Answer(COLUMNS, ROWS)
+        assert PlottedAnswer.of(connection.execute(SELECT)) == PlottedAnswer(COLUMNS, ROWS)
     with duckdb.connect() as engine:
-        assert Answer.of(engine.execute(SELECT)) == Answer(COLUMNS, ROWS)
+        assert PlottedAnswer.of(engine.execute(SELECT)) == PlottedAnswer(COLUMNS, ROWS)
 
 
 def test_cursor_without_a_result_is_refused() -> None:
     """A statement that returns no rows can't be drawn."""
     with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(ValueError, match="no result"):
-        Answer.of(connection.execute("CREATE TABLE t (x)"))
+        PlottedAnswer.of(connection.execute("CREATE TABLE t (x)"))
 
 
 def test_rows_must_fit_the_columns() -> None:
     """A row of another length is a mistake of the caller."""
     with pytest.raises(ValueError, match="3 values"):
-        Answer.of((COLUMNS, [("a", 1)]))
+        PlottedAnswer.of((COLUMNS, [("a", 1)]))
 
 
 def test_numbers_keep_null() -> None:
     """NULL stays None, decimals become floats, text is refused."""
-    answer = Answer(("x", "name"), ((Decimal("1.5"), "a"), (None, "b")))
+    answer = PlottedAnswer(("x", "name"), ((Decimal("1.5"), "a"), (None, "b")))
     assert answer.numbers("x") == (1.5, None)
     with pytest.raises(ValueError, match="does not hold numbers"):
         answer.numbers("name")
@@ -76,20 +76,20 @@ def test_numbers_keep_null() -> None:
 )
 def test_columns_are_guessed(columns: tuple[str, ...], row: tuple[object, ...], expected: Layout) -> None:
     """The last number is y, the first column x, margins go by name, a further column of names is the series."""
-    assert Layout.of(Answer(columns, (row,))) == expected
+    assert Layout.of(PlottedAnswer(columns, (row,))) == expected
 
 
 def test_named_columns_win() -> None:
     """What the caller names is not guessed."""
-    answer = Answer(("a", "b", "c", "err"), ((1, 2, 3, 4),))
+    answer = PlottedAnswer(("a", "b", "c", "err"), ((1, 2, 3, 4),))
     assert Layout.of(answer, x="c", y="a", margin="err", series=None) == Layout("c", "a", "err")
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
-    [(Answer(("n",), ((1,),)), "two columns"), (Answer(("a", "b"), (("x", "y"),)), "with numbers")],
+    [(PlottedAnswer(("n",), ((1,),)), "two columns"), (PlottedAnswer(("a", "b"), (("x", "y"),)), "with numbers")],
 )
-def test_nothing_to_draw_is_refused(answer: Answer, message: str) -> None:
+def test_nothing_to_draw_is_refused(answer: PlottedAnswer, message: str) -> None:
     """A plot needs something asked for and a number."""
     with pytest.raises(ValueError, match=message):
         Layout.of(answer)

@@ -6,15 +6,15 @@ from fractions import Fraction
 import pytest
 
 from dpsql.epsilon.promises import Promises
-from dpsql.epsilon.statistic import Statistic
-from dpsql.epsilon.study import study
+from dpsql.epsilon.statistic import StudiedStatistic
+from dpsql.epsilon.study import study_risk
 from dpsql.epsilon.universe import Universe
-from dpsql.plots.answer import Answer
+from dpsql.plots.answer import PlottedAnswer
 from dpsql.plots.charts import box, density_curve, histogram, versus
-from dpsql.plots.page import Picture, page
+from dpsql.plots.page import Picture, gallery_page
 from dpsql.plots.risk_chart import rule_figure, study_figure
 
-COUNTS = Answer(("zone", "n", "n_margin"), (("a", 10, 2.5), ("b", 20, 2.5)))
+COUNTS = PlottedAnswer(("zone", "n", "n_margin"), (("a", 10, 2.5), ("b", 20, 2.5)))
 
 
 def test_histogram_has_a_bar_and_an_error_bar_a_row() -> None:
@@ -39,7 +39,7 @@ def test_series_are_drawn_apart() -> None:
 @pytest.mark.parametrize(("noised", "other"), [("x", "y"), ("y", "x")])
 def test_margins_stand_on_the_axis_with_noise(noised: str, other: str) -> None:
     """Either axis may be the noised one."""
-    answer = Answer(("score", "mean", "margin"), ((1, 60.5, 3.0), (2, 61.5, 2.0)))
+    answer = PlottedAnswer(("score", "mean", "margin"), ((1, 60.5, 3.0), (2, 61.5, 2.0)))
     figure = versus(answer, x="score", y="mean", noised="x" if noised == "x" else "y")
     (points,) = figure.data
     assert list(points[f"error_{noised}"].array) == [3.0, 2.0]
@@ -63,20 +63,20 @@ def test_box_takes_five_quantiles() -> None:
 def test_density_has_a_band_where_margins_are_known() -> None:
     """The band comes first, below the line."""
     assert [trace.name for trace in density_curve(COUNTS, (0.0, 2.0)).data] == ["margin", "private"]
-    bare = Answer(("bucket", "n"), ((0, 10), (1, 20)))
+    bare = PlottedAnswer(("bucket", "n"), ((0, 10), (1, 20)))
     assert [trace.name for trace in density_curve(bare, (0.0, 2.0)).data] == ["private"]
 
 
 def test_risk_curves_mark_the_epsilon_that_meets_the_requirement() -> None:
     """Upper and tight bound, the requirement, and both ε."""
-    figure = study_figure(study(Universe.of([1, 2, 3, 10]), Statistic.named("mean"), Fraction(1, 3)))
+    figure = study_figure(study_risk(Universe.of([1, 2, 3, 10]), StudiedStatistic.named("mean"), Fraction(1, 3)))
     assert [trace.name for trace in figure.data] == ["upper bound", "tight bound"]
     assert [shape.x0 for shape in figure.layout.shapes] == pytest.approx([0.0, 0.38293927, 0.43172012])
 
 
 def test_curves_of_a_count_have_no_mark() -> None:
     """Any ε will do, so none is marked."""
-    figure = study_figure(study(Universe.of([1, 2, 3, 10]), Statistic.named("count"), Fraction(1, 3)))
+    figure = study_figure(study_risk(Universe.of([1, 2, 3, 10]), StudiedStatistic.named("count"), Fraction(1, 3)))
     assert len(figure.layout.shapes) == 1
 
 
@@ -92,13 +92,13 @@ def test_rule_curves_cross_the_limit_at_the_total() -> None:
 def test_names_and_values_are_not_code() -> None:
     """A column called like a closing tag stays text."""
     evil = "</script><script>alert(1)</script>"
-    text = page([Picture(histogram(((evil, "n"), [(evil, 1)])), evil)], evil)
+    text = gallery_page([Picture(histogram(((evil, "n"), [(evil, 1)])), evil)], evil)
     assert evil not in text
 
 
 def test_a_page_loads_nothing_from_elsewhere() -> None:
     """The library is written into the page once; no tag has an address, and the policy forbids every request."""
-    text = page([Picture(histogram(COUNTS), "a <caption>"), Picture(versus(COUNTS))], "Title & more")
+    text = gallery_page([Picture(histogram(COUNTS), "a <caption>"), Picture(versus(COUNTS))], "Title & more")
     assert "default-src 'none'" in text
     assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", text)
     assert text.count("plotly.js v") == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpsql.plots.density import density, distance
-from dpsql.plots.samples import BUCKETS, SIZE, samples
+from dpsql.plots.samples import SAMPLE_BUCKETS, SIZE, samples
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 
 GRID = 1024
@@ -19,7 +19,10 @@ def mean_distance(name: str, epsilon: Fraction) -> float:
     entropy = random.Random(1).randbytes  # noqa: S311 -- the injected byte source of a test
     sample = samples()[name]
     raw = density(sample.counts, sample.low, sample.high)
-    drawn = np.array(discrete_laplace(entropy, GRID / epsilon, BUCKETS * DRAWS)).reshape(DRAWS, BUCKETS) / GRID
+    drawn = (
+        np.array(discrete_laplace(entropy, GRID / epsilon, SAMPLE_BUCKETS * DRAWS)).reshape(DRAWS, SAMPLE_BUCKETS)
+        / GRID
+    )
     noisy = (density(np.add(sample.counts, noise), sample.low, sample.high) for noise in drawn)
     return float(np.mean([distance(raw, private) for private in noisy]))
 
@@ -58,7 +61,7 @@ def test_peaks_do_not_double_by_smoothing() -> None:
     entropy = random.Random(3).randbytes  # noqa: S311 -- the injected byte source of a test
     sample = samples()["tip"]
     raw = max(density(sample.counts, sample.low, sample.high).y)
-    drawn = np.array(discrete_laplace(entropy, Fraction(10, 3), BUCKETS * DRAWS)).reshape(DRAWS, BUCKETS)
+    drawn = np.array(discrete_laplace(entropy, Fraction(10, 3), SAMPLE_BUCKETS * DRAWS)).reshape(DRAWS, SAMPLE_BUCKETS)
     peaks = [max(density(np.add(sample.counts, noise), sample.low, sample.high).y) for noise in drawn]
     assert np.mean(peaks) == pytest.approx(raw, rel=0.1)
     assert max(peaks) < 1.25 * raw
@@ -95,5 +98,5 @@ def test_samples_are_the_declared_ones() -> None:
     """Ten distributions of 2,000 values in 100 buckets; nothing falls out of the range."""
     assert len(samples()) == 10
     for sample in samples().values():
-        assert (len(sample.counts), sum(sample.counts)) == (BUCKETS, SIZE)
+        assert (len(sample.counts), sum(sample.counts)) == (SAMPLE_BUCKETS, SIZE)
         assert sample.low < sample.high

@@ -14,7 +14,7 @@ from dpsql.policy.config import (
     PostgresServer,
     Resources,
     SandboxNeed,
-    SqliteFile,
+    SqliteLedgerConfig,
     User,
 )
 from dpsql.policy.interval import Interval
@@ -52,7 +52,7 @@ def test_the_operational_part(tmp_path: Path) -> None:
     """Paths start from the configuration's directory; what is not given has its documented value."""
     config = load(write_files(tmp_path), {})
     assert config.engine == DuckDbFile(tmp_path / "taxi.duckdb", Resources(spill=tmp_path / ".dpsql/spill"))
-    assert config.ledger == SqliteFile(tmp_path / "ledger.db")
+    assert config.ledger == SqliteLedgerConfig(tmp_path / "ledger.db")
     assert config.shadow == EmbeddedShadow(tmp_path / ".dpsql/shadow")
     assert config.listen == Listen("127.0.0.1", 5439)
     assert config.web is None

@@ -16,14 +16,14 @@ from tests.policy.fix_config import VERIFIER
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12))
 def test_numbers_are_exact(value: Decimal) -> None:
     """Any decimal text is read as just that number."""
-    assert scalars.number(str(value)) == Fraction(value)
+    assert scalars.fraction_of(str(value)) == Fraction(value)
 
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "1/3", "0x10", "1 000", "١", "1e99999", "--1", "_1", "1,5"])
 def test_what_is_no_number(text: str) -> None:
     """Neither other notations nor other digits nor gigantic exponents."""
     with pytest.raises(ValueError, match="must be a number"):
-        scalars.number(text)
+        scalars.fraction_of(text)
 
 
 @given(st.dates())

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from tests.support import mutants
@@ -122,7 +122,7 @@ def _kind(part: Measurement) -> tuple[str, str, bool]:
     match part:
         case Sums():
             return part.distinct.value, part.bound.form.name, bool(part.delta)
-        case Buckets():
+        case Histogram():
             return "order statistics", "extremes" * part.extremes, part.noisy
 
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.features.feature import Feature, Shape
-from dpsql.privacy.features.readout import Part, Readout
+from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.privacy.measurement.plan import DistinctCountOutput, Output, StatisticOutput
 from tests.support.dialects import DIALECTS
 from tests.support.exactness import plans
@@ -118,7 +118,7 @@ def _alike(output: Output, value: object, right: object, numbers: Mapping[Featur
 def _allowed(readout: Readout, rows: float) -> float:
     """Return how far a statistic may be from its value: half a step for each row, and what noise there is."""
     sums = dict(readout.sums)
-    x, y = _reach(sums.get(Part.U)), _reach(sums.get(Part.V))
+    x, y = _reach(sums.get(PartialSum.U)), _reach(sums.get(PartialSum.V))
     match readout.moment.name:
         case "sum":
             return x * (rows / LATTICE + NOISE)

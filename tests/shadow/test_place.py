@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.account import NAME, Account
+from dpsql.shadow.account import ACCOUNT_NAME, SystemAccount
 from dpsql.shadow.place import home_of, last_words
 from dpsql.shadow.postgres import OWNER, Postgres
 from tests.support.ordinary import NOBODY, ordinary_python
@@ -36,9 +36,9 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture
-def account() -> Account:
+def account() -> SystemAccount:
     """Return the account that the shadow has under root."""
-    found = Account.for_server()
+    found = SystemAccount.for_server()
     assert found is not None
     return found
 
@@ -103,7 +103,7 @@ def test_ordinary_user_keeps_everything_private(home: Path) -> None:
     assert json.loads(done.stdout) == directories | files
 
 
-def _as_account(account: Account, code: str, *arguments: object) -> str:
+def _as_account(account: SystemAccount, code: str, *arguments: object) -> str:
     """Run a little Python as the shadow's account; return its complaint."""
     return subprocess.run(  # noqa: S603
         [ordinary_python(), "-c", code, *map(str, arguments)],
@@ -149,7 +149,7 @@ def _refusal(directory: Path) -> str:
 
 
 @as_root
-def test_planted_links_are_not_followed(home: Path, account: Account, caplog: pytest.LogCaptureFixture) -> None:
+def test_planted_links_are_not_followed(home: Path, account: SystemAccount, caplog: pytest.LogCaptureFixture) -> None:
     """The account puts links to root's file where root used to read and write; the file stays as it was, and unread."""
     Postgres.start(home / "shadow").stop()
     victim = home / "victim"
@@ -168,7 +168,7 @@ def test_planted_links_are_not_followed(home: Path, account: Account, caplog: py
 
 
 @as_root
-def test_what_root_writes_can_not_be_replaced(home: Path, account: Account) -> None:
+def test_what_root_writes_can_not_be_replaced(home: Path, account: SystemAccount) -> None:
     """The directory itself is root's: the account can put nothing in the place of another file."""
     Postgres.start(home / "shadow").stop()
     for name in ("log", "lock", "cluster", "pg_hba.conf", "pg_ident.conf", "data", "sockets", "password"):
@@ -176,7 +176,7 @@ def test_what_root_writes_can_not_be_replaced(home: Path, account: Account) -> N
 
 
 @as_root
-def test_process_that_the_account_names_lives_on(home: Path, account: Account) -> None:
+def test_process_that_the_account_names_lives_on(home: Path, account: SystemAccount) -> None:
     """A process id in the server's own file is not believed, whatever the process is called."""
     Postgres.start(home / "shadow").stop()
     data = home / "shadow" / "data"
@@ -202,7 +202,7 @@ def test_foreign_directory_is_refused(home: Path) -> None:
 @pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o711), (0, 0o777), (0, 0o700)], ids=["owned", "open", "closed"])
 def test_root_moves_out_of_a_directory_that_is_not_fit(home: Path, owner: int, mode: int) -> None:
     """Whoever can replace the directory could lead root elsewhere; and its account has to get there."""
-    account = Account.for_server()
+    account = SystemAccount.for_server()
     os.chown(home, owner, owner)
     home.chmod(mode)
     moved = home_of(home / "below" / "shadow", account)
@@ -215,9 +215,9 @@ def test_root_moves_out_of_a_directory_that_is_not_fit(home: Path, owner: int, m
 
 
 @as_root
-def test_account_is_the_shadows_own(home: Path, account: Account) -> None:
+def test_account_is_the_shadows_own(home: Path, account: SystemAccount) -> None:
     """Root makes one if there is none; never nobody, which is not one alone, and never root."""
-    assert account == Account.for_server(NAME)
+    assert account == SystemAccount.for_server(ACCOUNT_NAME)
     assert account.uid not in (0, NOBODY)
     for name in ("root", "nobody"):
         with pytest.raises(ConfigError, match="can't run as"):
@@ -238,9 +238,9 @@ def test_log_is_shown_without_what_terminals_obey(tmp_path: Path) -> None:
 def test_only_root_names_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who isn't root has one account, and naming it changes nothing."""
     monkeypatch.setattr("os.geteuid", lambda: NOBODY)
-    assert Account.for_server("nobody") is None
+    assert SystemAccount.for_server("nobody") is None
     with pytest.raises(ConfigError, match="because dpsql is not root"):
-        Account.for_server("root")
+        SystemAccount.for_server("root")
 
 
 def test_log_in_needs_the_secret(shadow: Postgres) -> None:

@@ -17,8 +17,8 @@ from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Role, Table
 from dpsql.shadow import binaries
-from dpsql.shadow.account import Account
-from dpsql.shadow.build import Change, change, ensure
+from dpsql.shadow.account import SystemAccount
+from dpsql.shadow.build import Change, change, ensure_shadow
 from dpsql.shadow.postgres import Postgres
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
@@ -99,7 +99,7 @@ def test_long_path_gets_a_short_socket(shadow_directory: Path) -> None:
 
 def test_same_policy_is_built_once(shadow: Postgres) -> None:
     """The stamps tell that nothing is to do."""
-    assert ensure(shadow, POLICY, USERS, zone_rows) is Change.NONE
+    assert ensure_shadow(shadow, POLICY, USERS, zone_rows) is Change.NONE
 
 
 def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> None:
@@ -128,8 +128,8 @@ def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> Non
 
 def test_copied_programs_start(tmp_path: Path) -> None:
     """An account that can't reach the programs gets a copy that works."""
-    account = Account(os.getuid() or 65534, os.getgid() or 65534)
-    found = binaries.find()
+    account = SystemAccount(os.getuid() or 65534, os.getgid() or 65534)
+    found = binaries.find_binaries()
     hidden = binaries.Binaries(_unreachable(tmp_path, found.directory), found.major)
     copied = binaries.executable_for(account, hidden, tmp_path)
     assert copied.directory.is_relative_to(tmp_path / f"postgresql-{found.major}")

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.warden import Limits, Warden
+from dpsql.shadow.warden import SessionLimits, Warden
 
 Connect = Callable[[str], psycopg.Connection]
 _MIB = 1 << 20
@@ -20,7 +20,7 @@ _PATIENCE = 20.0
 @pytest.fixture
 def warden(shadow: Postgres) -> Iterator[Warden]:
     """Give one with small limits."""
-    watching = Warden(shadow.dsn("postgres"), Limits(session=20 * _MIB, all=30 * _MIB))
+    watching = Warden(shadow.dsn("postgres"), SessionLimits(session=20 * _MIB, all=30 * _MIB))
     yield watching
     watching.close()
 

@@ -10,13 +10,12 @@ from dpsql.engines.base import Engine
 from dpsql.gateway.planner import Planner
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.planner import PlanningContext as Facts
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
-from dpsql.privacy.release.exact import KeyRow, exact_buckets, exact_sums
-from dpsql.privacy.release.exact import Row as EngineRow
+from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.release.release import estimates
 from dpsql.question import Field
 from dpsql.rewrite.emit.emitter import Emitter
@@ -106,7 +105,7 @@ class Measured:
 
     def exact(self) -> Exact:
         """Return the exact numbers of every group that has any."""
-        if isinstance(self.measurement, Buckets):
+        if isinstance(self.measurement, Histogram):
             histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
             return dict(zip(each_once(self.measurement.groups.grouped), histogram, strict=True))
         exact = exact_sums(self.measurement, self.rows())
@@ -130,7 +129,7 @@ class Measured:
 
         Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total.
         """
-        if isinstance(self.measurement, Buckets):
+        if isinstance(self.measurement, Histogram):
             return sum(moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.load import load
-from dpsql.policy.model import Limits, Policy, Privacy, Table, UnitBound
+from dpsql.policy.model import Policy, Privacy, RoleLimits, Table, UnitBound
 
 _ROOT = Path(__file__).parent.parent.parent
 NO_NOISE = Fraction(10**12)
 """An ε at which noise is far below one row and below the last digit that is shown."""
 
 _LEAST = Fraction(1, 10**6)
-_MANY = Limits(runs=10**9)
+_MANY = RoleLimits(runs=10**9)
 
 _CONFIG = """\
 dataset: taxi

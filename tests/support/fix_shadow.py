@@ -10,9 +10,9 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, Privacy, Reference, Role, RoleBudget, SqlType, Table, UnitBound
-from dpsql.shadow.build import ensure
+from dpsql.shadow.build import ensure_shadow
 from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.schema import Row
+from dpsql.shadow.schema import PublicRow
 
 MARCH = Interval.of(1551398400 * 10**6, 1554076800 * 10**6 - 1)
 
@@ -60,7 +60,7 @@ POLICY = Policy(
 USERS = {"ana": "analyst", "gus": "guest"}
 
 
-def zone_rows(table: Table) -> list[Row]:
+def zone_rows(table: Table) -> list[PublicRow]:
     """Return the rows of the only public table."""
     assert table.name == "zones"
     return [(number, f"Zone {number}") for number in range(1, 11)]
@@ -79,6 +79,6 @@ def shadow_directory() -> Iterator[Path]:
 def shadow(shadow_directory: Path) -> Iterator[Postgres]:
     """Give a server with the database of `POLICY`."""
     server = Postgres.start(shadow_directory / "shadow")
-    ensure(server, POLICY, USERS, zone_rows)
+    ensure_shadow(server, POLICY, USERS, zone_rows)
     yield server
     server.stop()

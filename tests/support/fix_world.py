@@ -155,7 +155,7 @@ def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | N
         return list(zip(*texts, strict=True))
 
     server = Postgres.start(directory / "shadow")
-    build.ensure(server, policy, users, rows)
+    build.ensure_shadow(server, policy, users, rows)
     session = OracleSession(server.dsn(policy.dataset, ORACLE))
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
     yield World(policy, public, server, session, owner)

@@ -13,12 +13,12 @@ from dpsql.gateway import measuring
 from dpsql.privacy.measurement import contribution, engine_sql, planner
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.histogram import Buckets
-from dpsql.privacy.measurement.partition_rule import FromCount, Rule, rule_of
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule, selection_rule
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact
-from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow, Row
+from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
 from dpsql.rewrite.analysis import groups, joined
 from dpsql.rewrite.analysis.groups import Groups
@@ -68,8 +68,8 @@ def any_comparison_matches_once(patch: pytest.MonkeyPatch) -> None:
 def a_threshold_only_for_groups(patch: pytest.MonkeyPatch) -> None:
     """Compute by which rule groups are shown once there are some."""
 
-    def late(measurement: Sums, exact: ExactSums, entropy: Any, _: Rule | None = None) -> Release:
-        rule = rule_of(measurement) if exact.coordinates else None
+    def late(measurement: Sums, exact: ExactSums, entropy: Any, _: SelectionRule | None = None) -> Release:
+        rule = selection_rule(measurement) if exact.coordinates else None
         return release_sums(measurement, exact, entropy, rule) if rule or exact.keys is None else Release([], [])
 
     patch.setattr(measuring, "release_sums", late)
@@ -118,19 +118,19 @@ def one_step_too_far(patch: pytest.MonkeyPatch) -> None:
 
 def no_rows_are_an_error(patch: pytest.MonkeyPatch) -> None:
     """Read a sum of nothing as a number."""
-    patch.setattr(exact, "whole", int)
+    patch.setattr(exact, "whole_number", int)
 
 
 def a_bucket_too_few(patch: pytest.MonkeyPatch) -> None:
     """Forget the last bucket: a row in it has no place."""
     right = exact.exact_buckets
 
-    def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:
+    def exact_buckets(measurement: Histogram, rows: Sequence[EngineRow], keys: Sequence[KeyRow] | None) -> ExactBuckets:
         if any(whole_bucket(row) == measurement.number - 1 for row in rows):
             raise IndexError
         return right(measurement, rows, keys)
 
-    def whole_bucket(row: Row) -> int | None:
+    def whole_bucket(row: EngineRow) -> int | None:
         return None if row[-2] is None else int(row[-2])
 
     patch.setattr(measuring, "exact_buckets", exact_buckets)
@@ -145,7 +145,7 @@ def empty_answers_are_failures(patch: pytest.MonkeyPatch) -> None:
     """Take an engine that returns nothing for one that failed."""
     right = measuring._released
 
-    def released(part: Any, rows: Sequence[Row], *rest: Any) -> Release:
+    def released(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:
         if not rows:
             raise EngineFailed
         return right(part, rows, *rest)
@@ -160,12 +160,12 @@ def a_unit_in_one_group(patch: pytest.MonkeyPatch) -> None:
 
 def every_column_is_unique(patch: pytest.MonkeyPatch) -> None:
     """Take every column for one that the engine keeps unique."""
-    right = planner.bounded
+    right = planner.contribution_bound
 
     def bounded(relation: Any, world: PlanningContext) -> Bound:
         return right(relation, replace(world, unique=lambda name: frozenset(_columns(relation, name))))
 
-    patch.setattr(planner, "bounded", bounded)
+    patch.setattr(planner, "contribution_bound", bounded)
 
 
 def _columns(relation: Any, name: str) -> Iterator[str]:
@@ -194,7 +194,7 @@ def only_units_of_the_table(patch: pytest.MonkeyPatch) -> None:
 def noise_only_for_rows(patch: pytest.MonkeyPatch) -> None:
     """Release a group without rows as it is."""
 
-    def quiet(measurement: Sums, exact: ExactSums, entropy: Any, rule: Rule | None = None) -> Release:
+    def quiet(measurement: Sums, exact: ExactSums, entropy: Any, rule: SelectionRule | None = None) -> Release:
         noisy = release_sums(measurement, exact, entropy, rule)
         if exact.keys is not None:
             return noisy
@@ -207,7 +207,7 @@ def noise_only_for_rows(patch: pytest.MonkeyPatch) -> None:
 def the_exact_count_decides(patch: pytest.MonkeyPatch) -> None:
     """Compare the threshold with the count before its noise."""
 
-    def compared(measurement: Sums, exact: ExactSums, entropy: Any, rule: Rule | None = None) -> Release:
+    def compared(measurement: Sums, exact: ExactSums, entropy: Any, rule: SelectionRule | None = None) -> Release:
         if not isinstance(rule, FromCount) or exact.keys is None:
             return release_sums(measurement, exact, entropy, rule)
         kept = [i for i, row in enumerate(exact.coordinates) if row[0] >= rule.least]
@@ -221,7 +221,7 @@ def empty_answers_are_not_kept(patch: pytest.MonkeyPatch) -> None:
     """Ask the engine again for what had no rows."""
     right = WatchedPrepared.run
 
-    def run(self: WatchedPrepared, sql: str, charge: Any) -> Sequence[Row]:
+    def run(self: WatchedPrepared, sql: str, charge: Any) -> Sequence[EngineRow]:
         rows = right(self, sql, charge)
         return rows or right(self, sql, charge)
 
@@ -232,7 +232,7 @@ def an_extra_statement(patch: pytest.MonkeyPatch) -> None:
     """Fetch what does not fit into the first answer by another."""
     right = WatchedPrepared.run
 
-    def run(self: WatchedPrepared, sql: str, charge: Any) -> Sequence[Row]:
+    def run(self: WatchedPrepared, sql: str, charge: Any) -> Sequence[EngineRow]:
         return right(self, sql, charge) if len(right(self, sql, charge)) > 2 else []
 
     patch.setattr(WatchedPrepared, "run", run)
@@ -254,7 +254,7 @@ def _entries(patch: pytest.MonkeyPatch, change: Callable[[list[Any], int], list[
     right, released = SqliteLedger.entries, measuring._released
     numbers: list[int] = []
 
-    def noticed(part: Any, rows: Sequence[Row], *rest: Any) -> Release:
+    def noticed(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:
         numbers.append(len(rows))
         return released(part, rows, *rest)
 

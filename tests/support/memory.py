@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.opening import SETTINGS
+from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
 from dpsql.engines.duckdb.prepared import Use
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from tests.support.records import ZONES, Cell, Row
@@ -50,7 +50,7 @@ class Memory(DuckDb):
         super().__init__({})
         self.close()
         # One that may read the test's own files, and whose configuration is not locked.
-        self._connection = duckdb.connect(config={**SETTINGS, "threads": 1})
+        self._connection = duckdb.connect(config={**DUCKDB_SETTINGS, "threads": 1})
         self._use = Use(self._connection.close)
         self._policy = policy
         for table in policy.tables.values():

@@ -11,7 +11,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
 from dpsql.privacy.features.blocks import blocks
-from dpsql.privacy.features.lattice import Column
+from dpsql.privacy.features.lattice import EngineSum
 from dpsql.privacy.measurement import contribution, engine_sql, sums
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.sums import Sums
@@ -171,7 +171,7 @@ def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
     """Count squares twice."""
     right = sums._Values.summed
 
-    def summed(values: sums._Values, column: Column, *, weighted: bool) -> str:
+    def summed(values: sums._Values, column: EngineSum, *, weighted: bool) -> str:
         text = right(values, column, weighted=weighted)
         return text.replace("sum(", "sum(2 * ") if len(column.factors) > 1 else text
 

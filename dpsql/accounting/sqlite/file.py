@@ -88,7 +88,7 @@ class SqliteFile:
         """What no other ledger has, nor this one for another data set."""
         self.adopted: DataSet | None = None
         """Whose it was until it was opened."""
-        if way is not Way.ANEW and mark.read(path) is not None and not (path.is_file() and path.stat().st_size):
+        if way is not Way.ANEW and mark.read_mark(path) is not None and not (path.is_file() and path.stat().st_size):
             raise _gone(path, "is gone")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -203,7 +203,7 @@ class SqliteFile:
 
     def note(self, line: int) -> None:
         """Remember, outside of the file, that it has this line."""
-        mark.write(self._path, mark.Mark(self._ledger, self._dataset.name, line))
+        mark.write_mark(self._path, mark.Mark(self._ledger, self._dataset.name, line))
 
     def _prepare(self, path: Path, now: datetime, way: Way) -> None:
         dataset = self._dataset
@@ -243,7 +243,7 @@ class SqliteFile:
         Raises:
             ConfigError: it is, and nobody has said that it may be.
         """
-        last = mark.read(path)
+        last = mark.read_mark(path)
         if last is None or (last.ledger == self._ledger and last.lines <= lines):
             return False
         if way is Way.ANEW:

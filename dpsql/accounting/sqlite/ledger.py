@@ -30,7 +30,7 @@ from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
-from dpsql.accounting.sqlite.releases import Found, enter, find, forget, keep, mark, unmeasured
+from dpsql.accounting.sqlite.releases import StoredItem, enter_charges, find_stored, forget, keep, mark, unmeasured
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
@@ -109,7 +109,7 @@ class SqliteLedger:
     ) -> Mapping[str, bytes] | Failing | None:
         """Return what is paid for and stored; see `Ledger.known`."""
         with self._file.read(cancellation) as connection:
-            found = [find(connection, account, item) for item in items]
+            found = [find_stored(connection, account, item) for item in items]
         failed = next((each.failed for each in found if each.failed and each.paid), None)
         if failed is not None:
             return failed
@@ -163,13 +163,13 @@ class SqliteLedger:
     ) -> frozenset[str]:
         """Return the keys that have to be measured; who can't pay for them does not get so far as to ask the engine."""
         with self._file.read(cancellation, since) as connection:
-            found = [find(connection, account, item) for item in items]
+            found = [find_stored(connection, account, item) for item in items]
             self._due(connection, account, self._now(), found)
         return unmeasured(found)
 
     def _due(
-        self, connection: sqlite3.Connection, account: Account, now: datetime, found: Sequence[Found]
-    ) -> Sequence[Found]:
+        self, connection: sqlite3.Connection, account: Account, now: datetime, found: Sequence[StoredItem]
+    ) -> Sequence[StoredItem]:
         """Return what has to be paid for, if the account can."""
         # What is known to fail fails again, free, and nothing that stands beside it is paid for.
         failed = any(each.failed and each.paid for each in found)
@@ -194,11 +194,11 @@ class SqliteLedger:
         with self._file.write(cancellation, since) as connection:
             self._file.check_owner(connection)
             now = self._now()
-            found = [find(connection, account, item) for item in items]
+            found = [find_stored(connection, account, item) for item in items]
             if not ready.issuperset(unmeasured(found)):
                 return None
             due = self._due(connection, account, now, found)
-            last = enter(connection, account, text, now, due) if due else None
+            last = enter_charges(connection, account, text, now, due) if due else None
         if last is not None:
             self._file.note(last)
         return PaidStatement(

@@ -25,7 +25,7 @@ _ENTITLEMENT = "INSERT OR IGNORE INTO entitlements (kind, key, role) VALUES (?, 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredItem:
     """What the file holds of one item."""
 
     item: ChargeItem
@@ -41,21 +41,23 @@ class Found:
         return self.release is not None or self.failed is not None
 
 
-def find(connection: sqlite3.Connection, account: Account, item: ChargeItem) -> Found:
+def find_stored(connection: sqlite3.Connection, account: Account, item: ChargeItem) -> StoredItem:
     """Return what is stored of an item."""
     row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
     release, failed, entitled = row or (None, None, 0)
-    return Found(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
+    return StoredItem(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
 
 
-def unmeasured(found: Sequence[Found]) -> frozenset[str]:
+def unmeasured(found: Sequence[StoredItem]) -> frozenset[str]:
     """Return the keys of what has to be measured: nothing, where something is known to fail."""
     if any(each.failed for each in found):
         return frozenset()
     return frozenset(each.item.key for each in found if not each.stored)
 
 
-def enter(connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[Found]) -> int:
+def enter_charges(
+    connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[StoredItem]
+) -> int:
     """Write one line per item, and entitle the role to the releases that others had made; return the last one's number."""
     role, last = account.role, 0
     statement = connection.execute(

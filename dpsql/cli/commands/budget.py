@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.privacy_loss import show
+from dpsql.accounting.privacy_loss import show_down
 from dpsql.books import open_ledger
 from dpsql.cli.support.exit_codes import told
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
@@ -40,5 +40,5 @@ def _add(table: Table, *cells: str) -> None:
 
 def _amount(privacy: Privacy) -> str:
     """Write ε, and δ where there is any."""
-    epsilon = f"ε {show(privacy.epsilon)}"
-    return f"{epsilon}, δ {show(privacy.delta)}" if privacy.delta else epsilon
+    epsilon = f"ε {show_down(privacy.epsilon)}"
+    return f"{epsilon}, δ {show_down(privacy.delta)}" if privacy.delta else epsilon

@@ -10,7 +10,7 @@ from rich.console import Console
 from dpsql.cli.support.exit_codes import told
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.report import show_report
-from dpsql.engines.open import connect
+from dpsql.engines.open import connect_engine
 from dpsql.engines.owner import report
 from dpsql.engines.tables import check_tables
 from dpsql.gateway.public_tables import read_public
@@ -52,7 +52,7 @@ def check(
     _tell_sandbox(loaded.shadow)
     if files_only:
         return
-    with closing(connect(loaded)) as engine:
+    with closing(connect_engine(loaded)) as engine:
         check_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
         if data:

@@ -9,7 +9,7 @@ import typer
 from dpsql.cli.commands.epsilon_advise import advise_command
 from dpsql.cli.commands.epsilon_noise import Planner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
-from dpsql.cli.support.epsilon_options import Membership, Plot, Value
+from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
 from dpsql.cli.support.numbers import read_column, read_fraction, read_list
 from dpsql.cli.support.plot_output import draw_rule, draw_study
 from dpsql.epsilon.belief import Belief, belief_after
@@ -17,8 +17,8 @@ from dpsql.epsilon.lines import decimal
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.statistic import Statistic
-from dpsql.epsilon.study import study
+from dpsql.epsilon.statistic import StudiedStatistic
+from dpsql.epsilon.study import study_risk
 from dpsql.epsilon.universe import Universe
 
 OWNER_ONLY = "These numbers were computed from everybody's values: they are for the owner and must not be published."
@@ -50,7 +50,7 @@ def risk(
         list[Fraction] | None, typer.Option(parser=read_fraction, help="Show the risk at this ε; may be repeated.")
     ] = None,
     membership: Membership = MEMBERSHIP,
-    value: Value = VALUE,
+    value: NumberOption = VALUE,
     plot: Plot = None,
 ) -> None:
     """Show what an adversary who knows everybody's value could find out from one answer.
@@ -63,10 +63,10 @@ def risk(
             case int(), None, None, None:
                 _rule(Promises(people, limit, membership, value), plot)
             case None, str(), None, None:
-                _study(Universe.of(read_list(values), missing), Statistic.named(query), limit, epsilon, plot)
+                _study(Universe.of(read_list(values), missing), StudiedStatistic.named(query), limit, epsilon, plot)
             case None, None, Path(), str():
                 everybody = Universe.of(read_column(csv, column), missing)
-                _study(everybody, Statistic.named(query), limit, epsilon, plot)
+                _study(everybody, StudiedStatistic.named(query), limit, epsilon, plot)
             case _:
                 _one_source()
     except BadInput as error:
@@ -78,9 +78,9 @@ def _one_source() -> NoReturn:
 
 
 def _study(
-    universe: Universe, statistic: Statistic, limit: Fraction, epsilons: list[Fraction] | None, plot: Path | None
+    universe: Universe, statistic: StudiedStatistic, limit: Fraction, epsilons: list[Fraction] | None, plot: Path | None
 ) -> None:
-    result = study(universe, statistic, limit)
+    result = study_risk(universe, statistic, limit)
     shown = [*map(float, epsilons)] if epsilons else sorted({result.epsilon_upper, result.epsilon_tight, *_SHOWN})
     tables.show(*tables.study_tables(result, shown), OWNER_ONLY)
     if plot is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpsql.cli.support import epsilon_tables as tables
-from dpsql.cli.support.epsilon_options import Membership, Plot, Value
+from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
 from dpsql.cli.support.numbers import read_fraction
 from dpsql.cli.support.plot_output import draw_rule
 from dpsql.epsilon.advice import Advice, Size, Wish, advise
@@ -31,7 +31,7 @@ def advise_command(
     ] = None,
     days: Annotated[int | None, typer.Option(help="How many days a budget that never renews has to last.")] = None,
     membership: Membership = MEMBERSHIP,
-    value: Value = VALUE,
+    value: NumberOption = VALUE,
     max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
     rows: Annotated[int | None, typer.Option(help="How many rows are expected; one a person unless given.")] = None,
     groups: Annotated[int, typer.Option(help="How many groups a usual question has.")] = 10,

@@ -12,7 +12,7 @@ from dpsql.cli.support.exit_codes import told
 from dpsql.cli.support.numbers import read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.epsilon.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import Output, expected_error
+from dpsql.epsilon.outputs import OutputKind, expected_error
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
 
@@ -40,7 +40,7 @@ def noise_command(planner: Planner | None) -> Callable[..., None]:
         level: Annotated[
             NoiseLevel | None, typer.Option(help="Instead of a statement: the level of its noise.")
         ] = None,
-        output: Annotated[list[Output] | None, typer.Option(help="What it asks for; may be repeated.")] = None,
+        output: Annotated[list[OutputKind] | None, typer.Option(help="What it asks for; may be repeated.")] = None,
         rows: Annotated[int | None, typer.Option(help="How many rows its table is expected to have.")] = None,
         groups: Annotated[int, typer.Option(help="How many groups it has.")] = 1,
         max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
@@ -52,7 +52,7 @@ def noise_command(planner: Planner | None) -> Callable[..., None]:
         if statement is not None and role is not None and planner is not None:
             show(noise_table(planner(config, role, statement)))
         elif statement is None and level is not None and rows is not None:
-            show(noise_table(_imagined(level, output or [Output.COUNT], (rows, groups), max_rows, cap)))
+            show(noise_table(_imagined(level, output or [OutputKind.COUNT], (rows, groups), max_rows, cap)))
         else:
             raise typer.BadParameter("give a statement with --role, or --level and --rows")
 
@@ -60,7 +60,7 @@ def noise_command(planner: Planner | None) -> Callable[..., None]:
 
 
 def _imagined(
-    level: NoiseLevel, outputs: list[Output], size: tuple[int, int], max_rows: int, cap: Fraction | None
+    level: NoiseLevel, outputs: list[OutputKind], size: tuple[int, int], max_rows: int, cap: Fraction | None
 ) -> StatementNoise:
     try:
         share = rows_per_group(*size)
@@ -75,7 +75,7 @@ def _imagined(
     return StatementNoise(level, epsilon, tuple(_line(output, error, share) for output, error in found.items()))
 
 
-def _line(output: Output, error: float, rows: Fraction) -> OutputNoise:
+def _line(output: OutputKind, error: float, rows: Fraction) -> OutputNoise:
     """Return an expected error in words; of a count also in rows, of the others the bounds would have to be known."""
     share, of = error_words(output, error)
-    return OutputNoise(output.upper(), f"± {error * float(rows):.3g}" if output is Output.COUNT else "", share, of)
+    return OutputNoise(output.upper(), f"± {error * float(rows):.3g}" if output is OutputKind.COUNT else "", share, of)

@@ -16,8 +16,8 @@ from dpsql.cli.support.plot_output import need_plots
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from dpsql.plots.answer import Answer
-    from dpsql.plots.layout import Columns
+    from dpsql.plots.answer import PlottedAnswer
+    from dpsql.plots.layout import PlotColumns
 
 
 class Chart(StrEnum):
@@ -54,12 +54,12 @@ def plot(
 
     with _connection(config, role, dsn) as connection, connection.cursor() as cursor:
         cursor.execute(statement(sql).encode())
-        rows = answer.Answer.of(cursor)
+        rows = answer.PlottedAnswer.of(cursor)
     try:
         figure = _draw(chart, rows, {"x": x, "y": y, "margin": margin, "series": series}, ends, title)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    page.write([page.Picture(figure)], title or "Answer", output)
+    page.write_page([page.Picture(figure)], title or "PlottedAnswer", output)
 
 
 def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Connection[tuple[object, ...]]:
@@ -72,7 +72,9 @@ def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Conn
             raise typer.BadParameter("give --role, or --dsn of a running server")
 
 
-def _draw(chart: Chart, rows: "Answer", columns: "Columns", ends: tuple[float, float], title: str) -> "go.Figure":
+def _draw(
+    chart: Chart, rows: "PlottedAnswer", columns: "PlotColumns", ends: tuple[float, float], title: str
+) -> "go.Figure":
     from dpsql.plots import charts  # noqa: PLC0415 -- an extra
 
     match chart:

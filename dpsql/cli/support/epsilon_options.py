@@ -21,7 +21,7 @@ Membership = Annotated[
     Fraction,
     typer.Option(parser=read_fraction, help='Largest acceptable answer to "is this person in the data?", from 50/50.'),
 ]
-Value = Annotated[
+NumberOption = Annotated[
     Fraction,
     typer.Option(
         parser=read_fraction, help='Largest acceptable answer to "which of two values has this member?", from 50/50.'

@@ -12,8 +12,8 @@ from rich.text import Text
 from dpsql.epsilon.advice import Advice, Affordable
 from dpsql.epsilon.belief import Belief
 from dpsql.epsilon.lines import decimal
-from dpsql.epsilon.outputs import Output, is_answered, share_of
-from dpsql.epsilon.plan import Plan
+from dpsql.epsilon.outputs import OutputKind, is_answered, share_of
+from dpsql.epsilon.plan import EpsilonPlan
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.rounding import percent
 from dpsql.epsilon.study import Study, person_risk_at, risks_at
@@ -121,13 +121,13 @@ def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
     return tuple(blocks)
 
 
-def _affordable(output: Output, entry: Affordable) -> str:
+def _affordable(output: OutputKind, entry: Affordable) -> str:
     if not is_answered(output, entry.error):
         return "mostly NULL"
     return f"{entry.questions:,} at {decimal(entry.epsilon)}" if entry.questions else f"needs {decimal(entry.epsilon)}"
 
 
-def _stay_mark(plan: Plan, count: int) -> str:
+def _stay_mark(plan: EpsilonPlan, count: int) -> str:
     return (
         f"{count:,}"
         + (", all of a stay" if count == plan.periods else "")
@@ -135,11 +135,11 @@ def _stay_mark(plan: Plan, count: int) -> str:
     )
 
 
-def error_words(output: Output, error: float) -> tuple[str, str]:
+def error_words(output: OutputKind, error: float) -> tuple[str, str]:
     """Return an expected error and what it is a share of."""
     if is_answered(output, error):
         return f"{100 * error:.3g} %", share_of(output)
-    return ("mostly NULL", "too few rows") if output is Output.MEDIAN else ("only noise", "")
+    return ("mostly NULL", "too few rows") if output is OutputKind.MEDIAN else ("only noise", "")
 
 
 def noise_table(noise: StatementNoise) -> Table:

@@ -19,11 +19,11 @@ def draw_study(study: Study, path: Path) -> None:
     """Write the risk curves of a study."""
     from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
 
-    page.write([page.Picture(risk_chart.study_figure(study))], "Disclosure risk", path)
+    page.write_page([page.Picture(risk_chart.study_figure(study))], "Disclosure risk", path)
 
 
 def draw_rule(promises: Promises, path: Path) -> None:
     """Write the curves of the rule for a total."""
     from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
 
-    page.write([page.Picture(risk_chart.rule_figure(promises))], "What ε allows", path)
+    page.write_page([page.Picture(risk_chart.rule_figure(promises))], "What ε allows", path)

@@ -17,7 +17,7 @@ from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import Value
-from dpsql.privacy.release.exact import Row
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.columns import quoted
@@ -104,7 +104,7 @@ class DuckDb:
             _LOG.error("%s has changed since it was opened; send SIGHUP to serve it as it is now", changed)
         return changed is None
 
-    def for_owner(self, sql: str, *, timeout: float) -> Sequence[Row]:
+    def for_owner(self, sql: str, *, timeout: float) -> Sequence[EngineRow]:
         """Return exact rows that nobody but the owner of the data may see."""
         with self.ready([sql], timeout=timeout, cancellation=Cancellation()) as prepared:
             return prepared.rows(sql)

@@ -68,7 +68,7 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
         ConfigError: they can't be read.
     """
     files = table.files
-    listed = f"[{', '.join(literal(str(file)) for file in files)}]"
+    listed = f"[{', '.join(duckdb_literal(str(file)) for file in files)}]"
     try:
         if all(file.name.lower().endswith(PARQUET) for file in files):
             connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
@@ -122,6 +122,6 @@ def _type(kind: SqlType) -> str:
     return "DOUBLE" if kind in {SqlType.NUMERIC, SqlType.REAL, SqlType.DOUBLE} else kind.value.upper()
 
 
-def literal(text: str) -> str:
+def duckdb_literal(text: str) -> str:
     """Return a text as DuckDB's SQL writes it."""
     return "'" + text.replace("'", "''") + "'"

@@ -9,12 +9,12 @@ from pathlib import Path
 import duckdb
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.duckdb.files import TableFile, literal, made
+from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
 
 Setting = str | bool | int | float | list[str]
-SETTINGS: Mapping[str, Setting] = {
+DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -41,7 +41,7 @@ def of_file(path: Path, spill: Path, resources: Resources) -> duckdb.DuckDBPyCon
         raise NoEngine(f"there is no DuckDB file {path}")
     connection = _empty(spill, resources)
     try:
-        connection.execute(f"ATTACH {literal(str(path))} AS {ATTACHED} (READ_ONLY)")
+        connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {ATTACHED} (READ_ONLY)")
     except duckdb.Error as error:
         connection.close()
         raise ConfigError(f"{path}: DuckDB can't open it: {error}") from error
@@ -70,7 +70,7 @@ def _empty(spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
     limits: dict[str, Setting | None] = {"memory_limit": resources.memory, "threads": resources.threads}
     given = {name: value for name, value in limits.items() if value is not None}
     try:
-        return duckdb.connect(":memory:", config={**SETTINGS, **given, "temp_directory": str(spill)})
+        return duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **given, "temp_directory": str(spill)})
     except duckdb.Error as error:
         raise ConfigError(f"DuckDB does not start: {error}") from error
 

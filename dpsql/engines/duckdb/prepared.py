@@ -10,9 +10,9 @@ import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb.files import Watched
-from dpsql.engines.watch import stopping
+from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineAway, EngineFailed, EngineNotReady, InternalError, QueryCanceled
-from dpsql.privacy.release.exact import Row
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.engine")
@@ -31,14 +31,14 @@ class DuckPrepared:
     timeout: float
     cancellation: Cancellation
 
-    def run(self, sql: str, charge: Charge) -> Sequence[Row]:
+    def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
         _ = charge
         return self.rows(sql)
 
-    def rows(self, sql: str) -> Sequence[Row]:
+    def rows(self, sql: str) -> Sequence[EngineRow]:
         """Return the rows of a statement, whoever pays."""
-        with stopping(self.cursor.interrupt, self.timeout, self.cancellation) as stopped:
+        with stopping_when_cancelled(self.cursor.interrupt, self.timeout, self.cancellation) as stopped:
             try:
                 rows = _fetched(self.cursor.execute(f"EXECUTE {self.names[sql]}"))
             except (duckdb.Error, RuntimeError) as error:
@@ -77,7 +77,7 @@ def _see_that_it_reads(sql: str) -> None:
         raise EngineNotReady
 
 
-def _fetched(result: duckdb.DuckDBPyConnection) -> Sequence[Row]:
+def _fetched(result: duckdb.DuckDBPyConnection) -> Sequence[EngineRow]:
     """Return all rows; every column is BIGINT or VARCHAR, so that no array can turn a whole number into a float."""
     first = result.fetchmany(_MANY)
     if len(first) < _MANY:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpsql.engines.kinds import LOOSE
-from dpsql.engines.postgres.pool import Connection
+from dpsql.engines.postgres.pool import PgConnection
 from dpsql.errors import ConfigError
 from dpsql.rewrite.emit.columns import quoted
 
@@ -44,7 +44,7 @@ _ENCODINGS = frozenset({"UTF8", "LATIN1"})
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class PostgresCatalogue:
     """One table; empty if there is none."""
 
     schema: str = ""
@@ -60,7 +60,7 @@ def catalogue_sql(tables: Sequence[str], schemas: Sequence[str]) -> str:
     return _CATALOGUE.format(located=_located(tables, schemas), loose=LOOSE)
 
 
-def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, Catalogue]:
+def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str, PostgresCatalogue]:
     """Return the answer by table."""
     found: dict[str, list[CatalogueRow]] = {table: [] for table in tables}
     for row in rows:
@@ -68,14 +68,14 @@ def catalogues(tables: Sequence[str], rows: Iterable[CatalogueRow]) -> dict[str,
     return {table: _catalogue(lines) for table, lines in found.items()}
 
 
-def _catalogue(rows: Sequence[CatalogueRow]) -> Catalogue:
+def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
     if not rows:
-        return Catalogue()
+        return PostgresCatalogue()
     types = {column: kind for _, _, column, kind, _ in rows}
-    return Catalogue(rows[0][1], types, frozenset(column for _, _, column, _, alone in rows if alone))
+    return PostgresCatalogue(rows[0][1], types, frozenset(column for _, _, column, _, alone in rows if alone))
 
 
-def check_role(connection: Connection, tables: Sequence[str], schemas: Sequence[str]) -> None:
+def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str]) -> None:
     """See that the role can't do more than read, that it reads every row, and that every text can be read.
 
     Raises:

@@ -10,14 +10,14 @@ from typing import Any
 import psycopg
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.postgres.catalogue import Catalogue, catalogue_sql, catalogues, check_role
-from dpsql.engines.postgres.pool import BusyError, Connection, Pool, UnsettledError
+from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role
+from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
 from dpsql.engines.postgres.prepared import PgPrepared, accepted, cancel, is_lost, reading
 from dpsql.engines.values import exact_value, public_column
-from dpsql.engines.watch import stopping
+from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
 from dpsql.policy.model import Value
-from dpsql.privacy.release.exact import Row
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
 from dpsql.rewrite.emit.columns import quoted
@@ -40,7 +40,7 @@ class PostgresEngine:
             NoEngine: the server can't be reached.
             ConfigError: the role can do more, or something in between drops our settings.
         """
-        self._seen: dict[str, Catalogue] = {}
+        self._seen: dict[str, PostgresCatalogue] = {}
         self._lock = threading.Lock()
         with _told():
             self._pool = Pool(dsn, most=_CONNECTIONS)
@@ -94,7 +94,7 @@ class PostgresEngine:
 
     def _begun(
         self, stack: ExitStack, timeout: float, cancellation: Cancellation, asked: Sequence[str]
-    ) -> tuple[Connection, list[list[Any]]]:
+    ) -> tuple[PgConnection, list[list[Any]]]:
         """Open a transaction and ask in it, on a fresh connection if the kept one is dead."""
         try:
             return self._begin(stack, timeout, cancellation, asked, fresh=False)
@@ -105,10 +105,10 @@ class PostgresEngine:
 
     def _begin(
         self, stack: ExitStack, timeout: float, cancellation: Cancellation, asked: Sequence[str], *, fresh: bool
-    ) -> tuple[Connection, list[list[Any]]]:
+    ) -> tuple[PgConnection, list[list[Any]]]:
         with ExitStack() as own:
             connection = own.enter_context(self._pool.lent(wait=timeout, fresh=fresh))
-            with stopping(partial(cancel, connection), timeout, cancellation):
+            with stopping_when_cancelled(partial(cancel, connection), timeout, cancellation):
                 rows = own.enter_context(reading(connection, timeout, *asked))
             stack.push(own.pop_all())
         return connection, rows
@@ -119,7 +119,7 @@ class PostgresEngine:
             seen = dict(self._seen)
         return self._asked(list(seen)) == seen
 
-    def for_owner(self, sql: str, *, timeout: float) -> Sequence[Row]:
+    def for_owner(self, sql: str, *, timeout: float) -> Sequence[EngineRow]:
         """Return exact rows that nobody but the owner of the data may see."""
         with self.ready([sql], timeout=timeout, cancellation=Cancellation()) as prepared:
             return prepared.rows(sql)
@@ -128,14 +128,14 @@ class PostgresEngine:
         """Close the connections."""
         self._pool.close()
 
-    def _catalogue(self, table: str) -> Catalogue:
+    def _catalogue(self, table: str) -> PostgresCatalogue:
         """Return what the catalogue says of a table; from then on it must stay so."""
         with self._lock:
             if table not in self._seen:
                 self._seen[table] = self._asked([table])[table]
             return self._seen[table]
 
-    def _asked(self, tables: Sequence[str]) -> Mapping[str, Catalogue]:
+    def _asked(self, tables: Sequence[str]) -> Mapping[str, PostgresCatalogue]:
         sql = catalogue_sql(tables, self._schemas)
         with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, sql) as (rows,):
             return catalogues(tables, rows)

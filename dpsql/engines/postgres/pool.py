@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 
 from dpsql.engines.postgres.settings import SHOWN, differing, options
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+PgConnection = psycopg.Connection[tuple[Any, ...]]
 
 _DEFAULTS: Mapping[str, str] = {
     "application_name": "dpsql",
@@ -40,7 +40,7 @@ class Pool:
         given = {**_DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": "UTF8"}
         self._plain = make_conninfo("", **given)
         self._dsn = make_conninfo("", **{**given, "options": options(str(given.get("options") or ""))})
-        self._idle: list[Connection] = []
+        self._idle: list[PgConnection] = []
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(most)
         self._closed = False
@@ -56,7 +56,7 @@ class Pool:
         return tuple(name for name in found[0] if name != "pg_catalog")
 
     @contextmanager
-    def lent(self, *, wait: float, fresh: bool = False) -> Iterator[Connection]:
+    def lent(self, *, wait: float, fresh: bool = False) -> Iterator[PgConnection]:
         """Lend a connection; a `fresh` one is newly made.
 
         Raises:
@@ -83,7 +83,7 @@ class Pool:
         for connection in idle:
             connection.close()
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> PgConnection:
         connection = psycopg.connect(self._dsn, autocommit=True, prepare_threshold=None)
         try:
             settled(connection.execute(SHOWN).fetchone())
@@ -92,11 +92,11 @@ class Pool:
             raise
         return connection
 
-    def _kept(self) -> Connection | None:
+    def _kept(self) -> PgConnection | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: PgConnection) -> None:
         with self._lock:
             good = connection.info.transaction_status is TransactionStatus.IDLE
             if good and not self._closed:

@@ -11,11 +11,11 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.postgres.pool import Connection, settled
+from dpsql.engines.postgres.pool import PgConnection, settled
 from dpsql.engines.postgres.settings import SHOWN
-from dpsql.engines.watch import stopping
+from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
-from dpsql.privacy.release.exact import Row
+from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.engine")
@@ -26,7 +26,7 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 
 
 @contextmanager
-def reading(connection: Connection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
+def reading(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
     """Open a transaction, run `statements` in it one by one, in one round trip; give the rows of each.
 
     Raises:
@@ -43,7 +43,7 @@ def reading(connection: Connection, timeout: float, *statements: str) -> Iterato
         _end(connection)
 
 
-def _end(connection: Connection) -> None:
+def _end(connection: PgConnection) -> None:
     """Leave nothing in the session; where that fails, or a statement has, the connection will not be kept."""
     if connection.info.transaction_status is not TransactionStatus.INTRANS:
         return
@@ -65,7 +65,7 @@ def accepted(names: Mapping[str, str]) -> tuple[str, ...]:
 class PgPrepared:
     """Measurements in a transaction of one connection; see `Prepared`."""
 
-    connection: Connection
+    connection: PgConnection
     names: Mapping[str, str]
     """The prepared statements by their text."""
     timeout: float
@@ -73,16 +73,16 @@ class PgPrepared:
     stopped: bool = False
     """Whether a cancel was sent, which may still be on its way and would hit the connection's next statement."""
 
-    def run(self, sql: str, charge: Charge) -> Sequence[Row]:
+    def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
         _ = charge
         return self.rows(sql)
 
-    def rows(self, sql: str) -> Sequence[Row]:
+    def rows(self, sql: str) -> Sequence[EngineRow]:
         """Return the rows of a statement, whoever pays."""
         connection = self.connection
         try:
-            with stopping(partial(cancel, connection), self.timeout, self.cancellation) as stopped:
+            with stopping_when_cancelled(partial(cancel, connection), self.timeout, self.cancellation) as stopped:
                 return connection.execute(f"EXECUTE {self.names[sql]}".encode()).fetchall()
         except psycopg.errors.QueryCanceled:
             raise QueryCanceled from None
@@ -99,7 +99,7 @@ def is_lost(error: psycopg.Error) -> bool:
     return isinstance(error, psycopg.OperationalError) and (state is None or state.startswith(("08", "57P")))
 
 
-def cancel(connection: Connection) -> None:
+def cancel(connection: PgConnection) -> None:
     """Ask the server to stop what the connection runs."""
     try:
         connection.cancel_safe(timeout=_CANCEL)

@@ -6,7 +6,7 @@ server, the database and the role.
 
 from collections.abc import Mapping, Sequence
 
-SETTINGS: Mapping[str, str] = {
+POSTGRES_SETTINGS: Mapping[str, str] = {
     # Operators and functions are PostgreSQL's own; tables are named with their schemas. With another schema in the path a
     # stranger's "=" could be preferred, because an exact match of types counts for more than the path's order.
     "search_path": "pg_catalog, pg_temp",
@@ -35,7 +35,7 @@ SETTINGS: Mapping[str, str] = {
     "lock_timeout": "10s",
 }
 _ALSO: Mapping[str, str] = {"client_encoding": "UTF8"}
-_EXPECTED = {**SETTINGS, **_ALSO}
+_EXPECTED = {**POSTGRES_SETTINGS, **_ALSO}
 
 SHOWN = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name in _EXPECTED)
 """The statement that tells what holds in a session."""
@@ -43,7 +43,7 @@ SHOWN = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name i
 
 def options(given: str) -> str:
     """Return libpq's `options` with our settings after those that were given; the last one counts."""
-    ours = (f"-c {name}={_escaped(value)}" for name, value in SETTINGS.items())
+    ours = (f"-c {name}={_escaped(value)}" for name, value in POSTGRES_SETTINGS.items())
     return " ".join((*([given] if given else []), *ours))
 
 

@@ -33,7 +33,7 @@ def bounds_of(
     return None
 
 
-def values_of(
+def declared_values(
     kind: SqlType, texts: Sequence[str] | None, path: Path, document: Positioned, mistakes: Mistakes
 ) -> tuple[Value, ...] | None:
     """Read `values`; note what is wrong and return None."""

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from dpsql.policy.load.shapes import ConfigShape, Shape, TableShape
+from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape
 
-FILES: dict[str, type[Shape]] = {"config.schema.json": ConfigShape, "table.schema.json": TableShape}
+FILES: dict[str, type[StrictShape]] = {"config.schema.json": ConfigShape, "table.schema.json": TableShape}
 
 
-def json_schema(kind: type[Shape]) -> str:
+def json_schema(kind: type[StrictShape]) -> str:
     """Return the JSON Schema of a file, as text that ends with a line feed."""
     described = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
     return json.dumps(described, indent=2, ensure_ascii=False) + "\n"

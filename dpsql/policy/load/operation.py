@@ -7,14 +7,14 @@ from dpsql.policy.config import (
     DuckDbFile,
     DuckDbTables,
     EmbeddedShadow,
-    Engine,
+    EngineConfig,
     EngineKind,
-    Ledger,
+    LedgerConfig,
     Listen,
     PostgresServer,
     Resources,
     Shadow,
-    SqliteFile,
+    SqliteLedgerConfig,
     Tls,
 )
 from dpsql.policy.load.document import Document
@@ -41,7 +41,7 @@ class Operation:
         self.mistakes.add(self.document, path, text)
 
 
-def engine_of(operation: Operation) -> Engine | None:
+def engine_of(operation: Operation) -> EngineConfig | None:
     """Check where the records are."""
     shape = operation.shape.engine
     if shape is None or shape.kind is None:
@@ -57,7 +57,7 @@ def engine_of(operation: Operation) -> Engine | None:
     return None if shape.dsn is None else PostgresServer(shape.dsn)
 
 
-def _duckdb_of(shape: EngineShape, operation: Operation) -> Engine | None:
+def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
     given = [key for key in ("database", "tables") if operation.document.has(("engine", key))]
     if len(given) != 1:
         wrong = "has database and tables; one of them is allowed" if given else 'lacks the key "database" (or "tables")'
@@ -80,20 +80,24 @@ def shadow_of(operation: Operation) -> Shadow:
     return EmbeddedShadow(operation.base / (shape.directory or ".dpsql/shadow"), shape.account, shape.sandbox)
 
 
-def ledger_of(operation: Operation) -> Ledger | None:
+def ledger_of(operation: Operation) -> LedgerConfig | None:
     """Check where spending is written down."""
     url, home = operation.shape.ledger, operation.base / ".dpsql"
     if url is None:
         name = operation.shape.dataset
         given = operation.document.has(("ledger",))  # and wrong
-        return None if given or name is None else SqliteFile(home / name / "ledger.db", formerly=home / "ledger.db")
+        return (
+            None
+            if given or name is None
+            else SqliteLedgerConfig(home / name / "ledger.db", formerly=home / "ledger.db")
+        )
     if url.startswith(("postgresql://", "postgres://")):
         return PostgresServer(url)
     file = url.removeprefix("sqlite:///")
     if file == url or not file:
         operation.wrong(("ledger",), "must be sqlite:///file or postgresql://user@host/database")
         return None
-    return SqliteFile(operation.base / file)
+    return SqliteLedgerConfig(operation.base / file)
 
 
 def listen_of(shape: ListenShape | WebShape, path: Path, operation: Operation) -> Listen:

@@ -11,7 +11,7 @@ from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, ConfigShape, RoleShape
 from dpsql.policy.load.tables import Schemas
-from dpsql.policy.model import Limits, Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import Period, Privacy, Role, RoleBudget, RoleLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def budgets_of(access: Access) -> dict[str, Privacy]:
     return budgets
 
 
-def roles_of(access: Access, budgets: Mapping[str, Privacy]) -> dict[str, Role]:
+def read_roles(access: Access, budgets: Mapping[str, Privacy]) -> dict[str, Role]:
     """Check the roles."""
     built = [_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items()]
     return {role.name: role for role in built if role is not None}
@@ -96,7 +96,7 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Pri
         noise=None if shape.per_query is None else shape.per_query.noise,
         owner=shape.owner,
         least=None if shape.per_query is None else shape.per_query.least,
-        limits=Limits(shape.limits.runs, shape.limits.failures),
+        limits=RoleLimits(shape.limits.runs, shape.limits.failures),
     )
 
 

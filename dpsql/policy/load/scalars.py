@@ -44,7 +44,7 @@ _LARGEST = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def number(text: str) -> Fraction:
+def fraction_of(text: str) -> Fraction:
     """Read a decimal number exactly."""
     if not _NUMBER.fullmatch(text):
         raise ValueError("must be a number such as 0.5 or 1e-6")
@@ -53,26 +53,26 @@ def number(text: str) -> Fraction:
 
 def positive(text: str) -> Fraction:
     """Read a number above 0."""
-    if not _NUMBER.fullmatch(text) or number(text) <= 0:
+    if not _NUMBER.fullmatch(text) or fraction_of(text) <= 0:
         raise ValueError("must be a number above 0, such as 0.5")
-    return number(text)
+    return fraction_of(text)
 
 
 def probability(text: str) -> Fraction:
     """Read a number between 0 and 1, neither included."""
-    if not _NUMBER.fullmatch(text) or not 0 < number(text) < 1:
+    if not _NUMBER.fullmatch(text) or not 0 < fraction_of(text) < 1:
         raise ValueError("must be a number above 0 and below 1")
-    return number(text)
+    return fraction_of(text)
 
 
 def delta(text: str) -> Fraction:
     """Read a δ: 0 or above, and below 1."""
-    if not _NUMBER.fullmatch(text) or not 0 <= number(text) < 1:
+    if not _NUMBER.fullmatch(text) or not 0 <= fraction_of(text) < 1:
         raise ValueError("must be a number from 0 to below 1, such as 1e-6")
-    return number(text)
+    return fraction_of(text)
 
 
-def count(text: str) -> int:
+def whole_count(text: str) -> int:
     """Read a whole number from 1 to 10^15."""
     if not re.fullmatch(r"\d[\d_]{0,20}", text, re.ASCII) or not 1 <= int(text.replace("_", "")) <= 10**15:
         raise ValueError("must be a whole number above 0, such as 20 or 1_000_000")
@@ -111,7 +111,7 @@ def flag(text: str) -> bool:
             raise ValueError("must be true or false")
 
 
-def refresh(text: str) -> Period:
+def refresh_period(text: str) -> Period:
     """Read how often the epoch advances."""
     if text not in REFRESHES:
         raise ValueError(f"must be one of {', '.join(REFRESHES)}")
@@ -168,7 +168,7 @@ def bound(kind: SqlType, text: str) -> Fraction:
     """Read one bound of a column of this type; dates as days, timestamps as microseconds since 1970-01-01."""
     if kind.is_temporal:
         return Fraction(moment(kind, text))
-    value = number(text)
+    value = fraction_of(text)
     if abs(value) > _LARGEST[kind]:
         raise ValueError(f"is out of the range of {kind}")
     if kind.is_integer and value.denominator != 1:

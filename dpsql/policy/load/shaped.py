@@ -10,9 +10,9 @@ from pydantic_core import ErrorDetails
 from dpsql.errors import InternalError
 from dpsql.policy.load.document import Document, Tree
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
-from dpsql.policy.load.shapes import Shape
+from dpsql.policy.load.shapes import StrictShape
 
-S = TypeVar("S", bound=Shape)
+S = TypeVar("S", bound=StrictShape)
 
 _SECRET = frozenset({"password", "dsn", "ledger"})
 _CONTAINERS = {
@@ -43,7 +43,7 @@ def _attempt(kind: type[S], root: dict[str, Tree], document: Document, mistakes:
     return None
 
 
-def _message(kind: type[Shape], document: Document, error: ErrorDetails) -> str:
+def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -> str:
     """Say what is wrong with one value and what is allowed."""
     path, given = error["loc"], error["input"]
     match error["type"]:
@@ -70,7 +70,7 @@ def _shown(document: Document, path: Path, given: str) -> str:
     return f'is "{given}"' if len(given) <= 80 else f'is "{given[:80]}…"'
 
 
-def _keys_at(kind: type[Shape], path: Path) -> list[str]:
+def _keys_at(kind: type[StrictShape], path: Path) -> list[str]:
     """Return the keys that a mapping at this path may have."""
     shape, named = kind, False
     for step in path:
@@ -81,13 +81,13 @@ def _keys_at(kind: type[Shape], path: Path) -> list[str]:
     return list(shape.model_fields)
 
 
-def _inside(annotation: object) -> tuple[type[Shape], bool]:
+def _inside(annotation: object) -> tuple[type[StrictShape], bool]:
     """Return the shape inside an annotation, and whether it is one of several by name."""
-    if isinstance(annotation, type) and issubclass(annotation, Shape):
+    if isinstance(annotation, type) and issubclass(annotation, StrictShape):
         return annotation, False
     named = get_origin(annotation) is dict
     for choice in get_args(annotation):
-        if isinstance(choice, type) and issubclass(choice, Shape):
+        if isinstance(choice, type) and issubclass(choice, StrictShape):
             return choice, named
         if get_args(choice):
             return _inside(choice)
@@ -112,7 +112,7 @@ def _note_missing(value: object, path: Path, document: Document, mistakes: Mista
     if isinstance(value, dict):
         for name, item in value.items():
             _note_missing(item, (*path, name), document, mistakes)
-    if not isinstance(value, Shape):
+    if not isinstance(value, StrictShape):
         return
     for name in value.required:
         if document.has(path) and not document.has((*path, name)):

@@ -34,33 +34,33 @@ def _schema(kind: str, **limits: object) -> WithJsonSchema:
 Positive = Annotated[Fraction, _text(scalars.positive), _schema("number", exclusiveMinimum=0)]
 Share = Annotated[Fraction, _text(scalars.probability), _schema("number", exclusiveMinimum=0, exclusiveMaximum=1)]
 Delta = Annotated[Fraction, _text(scalars.delta), _schema("number", minimum=0, exclusiveMaximum=1)]
-Count = Annotated[int, _text(scalars.count), _schema("integer", minimum=1)]
+CountText = Annotated[int, _text(scalars.whole_count), _schema("integer", minimum=1)]
 Threads = Annotated[int, _text(scalars.threads), _schema("integer", minimum=1, maximum=1024)]
 Memory = Annotated[str, _text(scalars.memory), _schema("string")]
 Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
-Verifier = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
+VerifierText = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
 Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]
-Refresh = Annotated[Period, _text(scalars.refresh), WithJsonSchema({"enum": list(scalars.REFRESHES)})]
+Refresh = Annotated[Period, _text(scalars.refresh_period), WithJsonSchema({"enum": list(scalars.REFRESHES)})]
 Scalar = Annotated[str, _text(str), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
 def _require(schema: dict[str, Any], kind: type[BaseModel]) -> None:
     """Tell editors which keys must be there."""
-    if issubclass(kind, Shape) and kind.required:
+    if issubclass(kind, StrictShape) and kind.required:
         schema["required"] = list(kind.required)
 
 
-class Shape(BaseModel):
+class StrictShape(BaseModel):
     """A mapping with known keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, json_schema_extra=_require)
     required: ClassVar[tuple[str, ...]] = ()
 
 
-class AmountShape(Shape):
+class AmountShape(StrictShape):
     """An amount of ε and δ, or the disclosure risk from which ε follows."""
 
     epsilon: Positive | None = None
@@ -69,7 +69,7 @@ class AmountShape(Shape):
     """The probability that the bound on the loss fails; 0 unless given."""
     disclosure_risk: Share | None = None
     """Instead of epsilon: the largest acceptable probability of naming one of the population."""
-    population: Count | None = None
+    population: CountText | None = None
     """With disclosure_risk: how many people could be meant."""
     membership_risk: Share | None = None
     """With disclosure_risk: the largest acceptable certainty that somebody is in the data; 0.75 unless given."""
@@ -82,7 +82,7 @@ class BudgetShape(AmountShape):
     """When the budget renews: day, week, month or never (UTC)."""
 
 
-class PerQueryShape(Shape):
+class PerQueryShape(StrictShape):
     """What one statement may spend."""
 
     required: ClassVar = ("epsilon",)
@@ -97,16 +97,16 @@ class PerQueryShape(Shape):
     """A target for the relative error: low is 2.5 %, medium 7.5 %, high 15 %."""
 
 
-class LimitsShape(Shape):
+class LimitsShape(StrictShape):
     """What a role may have the engine do in a day (UTC), whatever it pays."""
 
-    runs: Count = 10_000
+    runs: CountText = 10_000
     """The most measurements in a day."""
-    failures: Count = 10
+    failures: CountText = 10
     """The most measurements that may fail in a day before the role's account is closed."""
 
 
-class RoleShape(Shape):
+class RoleShape(StrictShape):
     """Who asks: what is protected from them, and what they may spend."""
 
     required: ClassVar = ("protects", "budget", "per_query")
@@ -123,7 +123,7 @@ class RoleShape(Shape):
     """Whether answers are clamped to their possible range."""
     mechanism: MechanismName = MechanismName.CUBE
     """Which noise the role's statistics get."""
-    max_groups: Count = 100_000
+    max_groups: CountText = 100_000
     """The most groups that one statement may have."""
     limits: LimitsShape = LimitsShape()
     """What the role may have the engine do in a day."""
@@ -131,18 +131,18 @@ class RoleShape(Shape):
     """Whether the role sees what all roles have spent and asked."""
 
 
-class UserShape(Shape):
+class UserShape(StrictShape):
     """Somebody who may log in."""
 
     required: ClassVar = ("role", "password")
 
     role: Name | None = None
     """The role that pays."""
-    password: Verifier | None = None
+    password: VerifierText | None = None
     """A SCRAM verifier, as `dpsql user` makes it; never the password itself."""
 
 
-class EngineShape(Shape):
+class EngineShape(StrictShape):
     """Where the records are."""
 
     required: ClassVar = ("kind",)
@@ -163,7 +163,7 @@ class EngineShape(Shape):
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
 
 
-class TlsShape(Shape):
+class TlsShape(StrictShape):
     """The server's certificate."""
 
     required: ClassVar = ("certificate", "key")
@@ -174,7 +174,7 @@ class TlsShape(Shape):
     """A PEM file with the private key."""
 
 
-class ListenShape(Shape):
+class ListenShape(StrictShape):
     """Where clients connect."""
 
     host: Name = "127.0.0.1"
@@ -185,7 +185,7 @@ class ListenShape(Shape):
     """The certificate; without one connections are not encrypted."""
 
 
-class WebShape(Shape):
+class WebShape(StrictShape):
     """Where the pages are."""
 
     host: Name = "127.0.0.1"
@@ -196,7 +196,7 @@ class WebShape(Shape):
     """The certificate; without one connections are not encrypted."""
 
 
-class ShadowShape(Shape):
+class ShadowShape(StrictShape):
     """Where the PostgreSQL is that holds the declared tables without records."""
 
     directory: Scalar | None = None
@@ -209,7 +209,7 @@ class ShadowShape(Shape):
     """The connection string of a dedicated server."""
 
 
-class ConfigShape(Shape):
+class ConfigShape(StrictShape):
     """The configuration of one data set."""
 
     required: ClassVar = ("dataset", "engine", "schemas", "budget", "roles")
@@ -238,18 +238,18 @@ class ConfigShape(Shape):
     """Who may log in."""
 
 
-class UnitShape(Shape):
+class UnitShape(StrictShape):
     """Whose rows a table's rows are."""
 
     required: ClassVar = ("column", "max_rows")
 
     column: Name | None = None
     """The column that identifies the unit."""
-    max_rows: Count | None = None
+    max_rows: CountText | None = None
     """How many rows of one unit count at the most."""
 
 
-class ColumnShape(Shape):
+class ColumnShape(StrictShape):
     """One column."""
 
     required: ClassVar = ("type",)
@@ -268,7 +268,7 @@ class ColumnShape(Shape):
     """What the column means, for those who ask."""
 
 
-class TableShape(Shape):
+class TableShape(StrictShape):
     """One table: protected, or public."""
 
     required: ClassVar = ("table", "columns")
@@ -277,7 +277,7 @@ class TableShape(Shape):
     """The table's name."""
     description: Scalar | None = None
     """What a row is, for those who ask."""
-    expected_rows: Count | None = None
+    expected_rows: CountText | None = None
     """The public order of magnitude of the number of rows."""
     public: Flag = False
     """Whether everybody may see the rows."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dpsql.policy.load.columns import bounds_of, values_of
+from dpsql.policy.load.columns import bounds_of, declared_values
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier
@@ -153,7 +153,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         type=kind,
         declared=declared,
         bounds=bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes),
-        values=values_of(kind, shape.values, (*path, "values"), file.document, file.mistakes),
+        values=declared_values(kind, shape.values, (*path, "values"), file.document, file.mistakes),
         references=reference,
         nullable=shape.nullable,
         description=shape.description,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dpsql.privacy.accuracy.convolution import Piece, reach
-from dpsql.privacy.features.blocks import readable
+from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Estimates, Readout
@@ -19,7 +19,7 @@ def half_width(measurement: Sums, readout: Readout, found: Estimates) -> float |
     """
 
     def reached(weighted: Weights) -> float:
-        return _pieces_reach(measurement, combined(weighted, readable(measurement.features)))
+        return _pieces_reach(measurement, combined(weighted, readable_features(measurement.features)))
 
     return statistic(readout.moment.name).half_width(readout, found, reached)
 

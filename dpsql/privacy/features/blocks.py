@@ -41,7 +41,7 @@ def cells(x: Scaled, block: int | None = None) -> tuple[Feature, ...]:
     return tuple(Feature(shape, x=x, block=block) for shape in CELLS)
 
 
-def readable(features: Sequence[Feature]) -> Mapping[Feature, Combination]:
+def readable_features(features: Sequence[Feature]) -> Mapping[Feature, Combination]:
     """Return every feature whose sum is a sum of coordinates: measured ones, those in cells, and those of all blocks.
 
     With the cells c₀, c₁, c₂ of t = (u + 1)/2: 1 = c₀ + c₁ + c₂, u = c₂ − c₀ and 2u² − 1 = c₀ − 3·c₁ + c₂.

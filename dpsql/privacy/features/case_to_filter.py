@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dpsql.errors import MissingBounds
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.placement import Known
+from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.ir.expr import Const, Expr, both
 from dpsql.rewrite.translate.aggregates import Moment

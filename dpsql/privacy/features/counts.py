@@ -3,29 +3,29 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpsql.privacy.features.estimate import count, scale
+from dpsql.privacy.features.estimate import row_count, scale
 from dpsql.privacy.features.feature import Scaled, Shape
-from dpsql.privacy.features.gradient import Place, Values, Weights, added, count_weights, times
-from dpsql.privacy.features.readout import FIRST, Estimates, Part, Readout
+from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, added, count_weights, times
+from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
-_ANYWHERE = Values.alike(Place(0.0, 0.0))
+_ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Statistic):
+class RowCount(Statistic):
     """The number of rows that a statistic is about."""
 
     counts: ClassVar[bool] = True
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return none."""
         return ()
 
     def estimate(self, readout: Readout, found: Estimates) -> float:
         """Return the noisy number of rows."""
-        return count(readout, found)
+        return row_count(readout, found)
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the count."""
@@ -55,22 +55,22 @@ class Sum(Statistic):
     adds_up: ClassVar[bool] = True
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sum of the argument."""
-        return (Part.U,)
+        return (PartialSum.U,)
 
     def estimate(self, readout: Readout, found: Estimates) -> float:
         """Return the noisy sum."""
-        x = readout.at(Part.U)
+        x = readout.at(PartialSum.U)
         if x.shape is Shape.SIGNED:
             return float(readout.scaled(FIRST).interval.magnitude) * found[x]
         by = scale(readout)
-        return by.middle * count(readout, found) + by.half * found[x]
+        return by.middle * row_count(readout, found) + by.half * found[x]
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the sum."""
         _ = at
-        x, interval = readout.at(Part.U), readout.scaled(FIRST).interval
+        x, interval = readout.at(PartialSum.U), readout.scaled(FIRST).interval
         if x.shape is Shape.SIGNED:
             return {x: interval.magnitude}
         return added(times(count_weights(readout), interval.middle), {x: interval.half})

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.policy.model import MechanismName
-from dpsql.privacy.features.blocks import cells, readable
+from dpsql.privacy.features.blocks import cells, readable_features
 from dpsql.privacy.features.case_to_filter import case_to_filter
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.placement import Known, readout
+from dpsql.privacy.features.placement import readout
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.features.variance import predicted
-from dpsql.rewrite.analysis.exclusion import exclusion
+from dpsql.rewrite.analysis.exclusion import Known, exclusion
 from dpsql.rewrite.ir.expr import TRUE, Expr, both
 from dpsql.rewrite.translate.aggregates import Moment, condition_of
 
@@ -131,7 +131,7 @@ def _apart(moments: Sequence[Moment], known: Known, mechanism: MechanismName) ->
     alike = list(zip(*ways, strict=False))
     best = [tuple(_best(options, mechanism) for options in ways)]
     joined = [_joined(one, common, conditions, members) for one in (*alike, *best)]
-    return [option for option in joined if set(_features(option.readouts)) <= readable(option.features).keys()]
+    return [option for option in joined if set(_features(option.readouts)) <= readable_features(option.features).keys()]
 
 
 def _joined(

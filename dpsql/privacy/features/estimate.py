@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.gradient import count_weights
-from dpsql.privacy.features.readout import FIRST, Argument, Estimates, Part, Readout
+from dpsql.privacy.features.readout import FIRST, ArgumentSums, Estimates, PartialSum, Readout
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +23,22 @@ class Scale:
         return cls(float(interval.middle), float(interval.half))
 
 
-def scale(readout: Readout, argument: Argument = FIRST) -> Scale:
+def scale(readout: Readout, argument: ArgumentSums = FIRST) -> Scale:
     """Return how the values of an argument come from u."""
     return Scale.of(readout.scaled(argument).interval)
 
 
-def count(readout: Readout, found: Estimates) -> float:
+def row_count(readout: Readout, found: Estimates) -> float:
     """Return the noisy number of rows that a statistic counts."""
     return sum(float(weight) * found[feature] for feature, weight in count_weights(readout).items())
 
 
-def mean(readout: Readout, found: Estimates, n: float, argument: Argument = FIRST) -> float:
+def mean(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the mean of u, clamped to what is possible."""
     return _clamped(found[readout.at(argument.value)] / n, -1.0)
 
 
-def variance(readout: Readout, found: Estimates, n: float, argument: Argument = FIRST) -> float:
+def variance(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the variance of u in the population, clamped to what is possible."""
     unclamped = found[readout.at(argument.value)] / n
     return _clamped((found[readout.at(argument.square)] / n + 1) / 2 - unclamped**2, 0.0)
@@ -46,7 +46,7 @@ def variance(readout: Readout, found: Estimates, n: float, argument: Argument = 
 
 def covariance(readout: Readout, found: Estimates, n: float) -> float:
     """Return the covariance of u and v in the population, clamped to what is possible."""
-    u, v, uv = (found[readout.at(part)] / n for part in (Part.U, Part.V, Part.UV))
+    u, v, uv = (found[readout.at(part)] / n for part in (PartialSum.U, PartialSum.V, PartialSum.UV))
     return _clamped(uv - u * v, -1.0)
 
 

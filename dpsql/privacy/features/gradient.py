@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import ONE, Feature, Shape
-from dpsql.privacy.features.readout import FIRST, SECOND, Argument, Part, Readout
+from dpsql.privacy.features.readout import FIRST, SECOND, ArgumentSums, PartialSum, Readout
 
 Number = Fraction | float
 Weights = Mapping[Feature, Number]
@@ -25,7 +25,7 @@ _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MeanAndVariance:
     """Where the values of one argument lie in [−1, 1]."""
 
     mean: Number
@@ -36,16 +36,16 @@ class Place:
 class Values:
     """Where the values of a statistic's arguments lie."""
 
-    first: Place
-    second: Place
+    first: MeanAndVariance
+    second: MeanAndVariance
     covariance: Number = 0
 
     @classmethod
-    def alike(cls, place: Place) -> "Values":
+    def alike(cls, place: MeanAndVariance) -> "Values":
         """Build for arguments that are alike and independent."""
         return cls(place, place)
 
-    def of(self, argument: Argument) -> Place:
+    def of(self, argument: ArgumentSums) -> MeanAndVariance:
         """Return where the values of one argument lie."""
         return self.first if argument == FIRST else self.second
 
@@ -60,12 +60,12 @@ def count_weights(readout: Readout) -> Weights:
     return {ONE.within(feature.block): _HALF, feature: _HALF}
 
 
-def mean_weights(readout: Readout, mean: Number, argument: Argument = FIRST) -> Weights:
+def mean_weights(readout: Readout, mean: Number, argument: ArgumentSums = FIRST) -> Weights:
     """Return the weights of the features in the mean of u, or of v."""
     return added(times(count_weights(readout), -mean), {readout.at(argument.value): 1})
 
 
-def variance_weights(readout: Readout, at: Place, argument: Argument = FIRST) -> Weights:
+def variance_weights(readout: Readout, at: MeanAndVariance, argument: ArgumentSums = FIRST) -> Weights:
     """Return the weights of the features in the variance of u, or of v."""
     count = times(count_weights(readout), at.mean**2 - at.variance + _HALF)
     return added(count, {readout.at(argument.value): -2 * at.mean}, {readout.at(argument.square): _HALF})
@@ -74,8 +74,8 @@ def variance_weights(readout: Readout, at: Place, argument: Argument = FIRST) ->
 def covariance_weights(readout: Readout, at: Values) -> Weights:
     """Return the weights of the features in the covariance of u and v."""
     mu, nu = at.of(FIRST).mean, at.of(SECOND).mean
-    ends = {readout.at(Part.UV): 1, readout.at(Part.V): -mu}
-    return added(times(count_weights(readout), mu * nu - at.covariance), {readout.at(Part.U): -nu}, ends)
+    ends = {readout.at(PartialSum.UV): 1, readout.at(PartialSum.V): -mu}
+    return added(times(count_weights(readout), mu * nu - at.covariance), {readout.at(PartialSum.U): -nu}, ends)
 
 
 def times(weights: Weights, factor: Number) -> Weights:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from dpsql.privacy.features.counts import Count, Sum
+from dpsql.privacy.features.counts import RowCount, Sum
 from dpsql.privacy.features.lines import Determination, Intercept, Slope
 from dpsql.privacy.features.means import Mean
 from dpsql.privacy.features.pairs import Correlation, Covariance
@@ -17,7 +17,7 @@ def statistic(name: StatisticName) -> Statistic:  # noqa: C901, PLR0912  (a line
     """Return what is known of a statistic."""
     match name:
         case "count" | "regr_count":
-            return Count()
+            return RowCount()
         case "sum":
             return Sum()
         case "avg" | "regr_avgy":

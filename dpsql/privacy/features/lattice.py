@@ -17,7 +17,7 @@ _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT, *CELLS})
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class EngineSum:
     """One sum of the engine over the rows of a block (None: of all) where the condition holds.
 
     Σ w, Σ w·t of one factor, and of two Σ w·f·g, which are `centred`, or Σ w·t·t': the engine has t = f + S.
@@ -31,11 +31,11 @@ class Column:
     """Whether the one factor's steps are from 0 to S, not to 2S: its interval begins at 0, and so does the lattice."""
 
 
-def columns(feature: Feature) -> tuple[Column, ...]:
+def columns(feature: Feature) -> tuple[EngineSum, ...]:
     """Return the sums that a feature's is made of."""
 
-    def column(where: Expr, *factors: Scaled, centred: bool = False) -> Column:
-        return Column(feature.block, where, factors, centred)
+    def column(where: Expr, *factors: Scaled, centred: bool = False) -> EngineSum:
+        return EngineSum(feature.block, where, factors, centred)
 
     ones = column(feature.where)
     match feature.shape:
@@ -48,7 +48,7 @@ def columns(feature: Feature) -> tuple[Column, ...]:
         case Shape.SIGNED:
             scaled = _of(feature.x)
             if not scaled.interval.low:
-                return (Column(feature.block, feature.where, (scaled,), upwards=True),)
+                return (EngineSum(feature.block, feature.where, (scaled,), upwards=True),)
             most = scaled.interval.magnitude
             return (column(feature.where, Scaled(scaled.expr, Interval(-most, most))), ones)
         case Shape.SQUARE:

@@ -9,10 +9,10 @@ y = m + h·u and x = k + l·v. With the variance t of v and the covariance c of 
 
 from dataclasses import dataclass
 
-from dpsql.privacy.features.estimate import count, covariance, mean, scale, variance
+from dpsql.privacy.features.estimate import covariance, mean, row_count, scale, variance
 from dpsql.privacy.features.gradient import (
+    MeanAndVariance,
     Number,
-    Place,
     Values,
     Weights,
     added,
@@ -21,12 +21,12 @@ from dpsql.privacy.features.gradient import (
     times,
     variance_weights,
 )
-from dpsql.privacy.features.pairs import Correlation, both_halves, coefficient, place, reach_of_means
-from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, Part, Readout
+from dpsql.privacy.features.pairs import Correlation, both_halves, both_places, coefficient, reach_of_means
+from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, PartialSum, Readout
 from dpsql.privacy.features.spreads import least_rows
 from dpsql.privacy.features.statistic import Reach, Statistic
 
-_OF_LINE = (Part.U, Part.V, Part.VV, Part.UV)
+_OF_LINE = (PartialSum.U, PartialSum.V, PartialSum.VV, PartialSum.UV)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Slope(Statistic):
     """The line's slope; NULL where the second argument does not vary."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return all sums but that of the first argument's squares."""
         return _OF_LINE
 
@@ -50,7 +50,7 @@ class Slope(Statistic):
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
         """Return the half-width off c − b·t at the reported b; None where noise alone could be all that x varies."""
         at, ratio = _line(readout, found), _ratio(readout)
-        error = None if at is None else _slope_error(readout, at, reach, count(readout, found))
+        error = None if at is None else _slope_error(readout, at, reach, row_count(readout, found))
         return None if error is None or ratio is None else error * ratio
 
 
@@ -59,7 +59,7 @@ class Intercept(Statistic):
     """The line's value at 0; NULL where the second argument does not vary."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return all sums but that of the first argument's squares."""
         return _OF_LINE
 
@@ -78,7 +78,7 @@ class Intercept(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
         """Return the half-width off the derivative; the product of the errors of b and ν counts beside it."""
-        at, away, n = _line(readout, found), _away(readout), count(readout, found)
+        at, away, n = _line(readout, found), _away(readout), row_count(readout, found)
         error = None if at is None else _slope_error(readout, at, reach, n)
         if at is None or error is None or away is None:
             return None
@@ -91,16 +91,16 @@ class Determination(Statistic):
     """The square of the coefficient of correlation; NULL where x does not vary, else 1 where y does not."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return all sums."""
-        return tuple(Part)
+        return tuple(PartialSum)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy square."""
-        n = count(readout, found)
+        n = row_count(readout, found)
         if n < least_rows(sample=True):
             return None
-        at = place(readout, found, n)
+        at = both_places(readout, found, n)
         if not at.second.variance or not scale(readout, SECOND).half:
             return None
         r = coefficient(at) if both_halves(readout) else None
@@ -125,12 +125,12 @@ def _line(readout: Readout, found: Estimates) -> Values | None:
 
     The variance of the first argument, which no line needs, is left at 0.
     """
-    n = count(readout, found)
+    n = row_count(readout, found)
     spread = variance(readout, found, n, SECOND) if n >= least_rows(sample=True) else 0.0
     if not spread:
         return None
     first, second = (mean(readout, found, n, argument) for argument in (FIRST, SECOND))
-    return Values(Place(first, 0.0), Place(second, spread), covariance(readout, found, n))
+    return Values(MeanAndVariance(first, 0.0), MeanAndVariance(second, spread), covariance(readout, found, n))
 
 
 def _slope(at: Values) -> Number:

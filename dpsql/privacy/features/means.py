@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from dpsql.privacy.features.counts import typical_value
-from dpsql.privacy.features.estimate import count, mean, scale
+from dpsql.privacy.features.estimate import mean, row_count, scale
 from dpsql.privacy.features.gradient import Values, Weights, mean_weights
-from dpsql.privacy.features.readout import Argument, Estimates, Part, Readout
+from dpsql.privacy.features.readout import ArgumentSums, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
 
@@ -13,16 +13,16 @@ from dpsql.privacy.features.statistic import Reach, Statistic
 class Mean(Statistic):
     """The mean of one of the arguments over the rows that have all of them."""
 
-    of: Argument
+    of: ArgumentSums
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sum of the argument."""
         return (self.of.value,)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy mean, inside the argument's interval."""
-        n, by = count(readout, found), scale(readout, self.of)
+        n, by = row_count(readout, found), scale(readout, self.of)
         return None if n < 1 else by.middle + by.half * mean(readout, found, n, self.of)
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
@@ -31,7 +31,7 @@ class Mean(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
         """Return the half-width by Fieller: off U − θ·N at the reported θ."""
-        n, by = count(readout, found), scale(readout, self.of)
+        n, by = row_count(readout, found), scale(readout, self.of)
         if n < 1:
             return by.half
         width = reach(mean_weights(readout, mean(readout, found, n, self.of), self.of)) / n

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from dpsql.privacy.features.estimate import count, covariance, mean, scale, variance
+from dpsql.privacy.features.estimate import covariance, mean, row_count, scale, variance
 from dpsql.privacy.features.gradient import (
-    Place,
+    MeanAndVariance,
     Values,
     Weights,
     added,
@@ -14,7 +14,7 @@ from dpsql.privacy.features.gradient import (
     times,
     variance_weights,
 )
-from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, Part, Readout
+from dpsql.privacy.features.readout import FIRST, SECOND, Estimates, PartialSum, Readout
 from dpsql.privacy.features.spreads import least_rows
 from dpsql.privacy.features.statistic import Reach, Statistic
 
@@ -26,13 +26,13 @@ class Covariance(Statistic):
     sample: bool
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sums of both arguments and of their product."""
-        return (Part.U, Part.V, Part.UV)
+        return (PartialSum.U, PartialSum.V, PartialSum.UV)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy covariance, clamped to what is possible."""
-        n = count(readout, found)
+        n = row_count(readout, found)
         if n < least_rows(sample=self.sample):
             return None
         factor = n / (n - 1) if self.sample else 1
@@ -44,7 +44,7 @@ class Covariance(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)(v − ν) − c·N at the reported μ, ν and c."""
-        n, whole = count(readout, found), both_halves(readout)
+        n, whole = row_count(readout, found), both_halves(readout)
         if n < 1:
             return whole
         at = ends(readout, found, n)
@@ -57,16 +57,16 @@ class Correlation(Statistic):
     """The coefficient of correlation; NULL where an argument does not vary."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return all sums."""
-        return tuple(Part)
+        return tuple(PartialSum)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy coefficient, clamped to what is possible."""
-        n = count(readout, found)
+        n = row_count(readout, found)
         if n < least_rows(sample=False) or not both_halves(readout):
             return None
-        return coefficient(place(readout, found, n))
+        return coefficient(both_places(readout, found, n))
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance, which are those of the coefficient where there is no correlation."""
@@ -77,8 +77,8 @@ class Correlation(Statistic):
 
         Where noise alone could make the variances s and t what they are it is all that a coefficient can be off.
         """
-        n = count(readout, found)
-        at = place(readout, found, n) if n >= 1 else None
+        n = row_count(readout, found)
+        at = both_places(readout, found, n) if n >= 1 else None
         r = None if at is None else coefficient(at)
         if at is None or r is None:
             return 2.0
@@ -98,14 +98,15 @@ def both_halves(readout: Readout) -> float:
 
 def ends(readout: Readout, found: Estimates, n: float) -> Values:
     """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
-    first, second = (Place(mean(readout, found, n, argument), 0.0) for argument in (FIRST, SECOND))
+    first, second = (MeanAndVariance(mean(readout, found, n, argument), 0.0) for argument in (FIRST, SECOND))
     return Values(first, second, covariance(readout, found, n))
 
 
-def place(readout: Readout, found: Estimates, n: float) -> Values:
+def both_places(readout: Readout, found: Estimates, n: float) -> Values:
     """Return where the values of both arguments lie, by all noisy sums."""
     first, second = (
-        Place(mean(readout, found, n, argument), variance(readout, found, n, argument)) for argument in (FIRST, SECOND)
+        MeanAndVariance(mean(readout, found, n, argument), variance(readout, found, n, argument))
+        for argument in (FIRST, SECOND)
     )
     return Values(first, second, covariance(readout, found, n))
 

@@ -1,17 +1,15 @@
 """Which features of a row a statistic that was asked is read off."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import assert_never
 
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import Part, Readout
+from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.rewrite.analysis.bounds import bounded
+from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
-from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.translate.aggregates import Moment
-
-Known = Callable[[Expr], Facts]
 
 
 def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[Expr]) -> Readout:
@@ -27,25 +25,27 @@ def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[E
     if found.adds_up and (signed or moment.where not in counted) and moment.where != TRUE:
         moment = _zero_filled(moment)
     if found.adds_up and signed:
-        return Readout(moment, sums=((Part.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], known))),))
+        return Readout(
+            moment, sums=((PartialSum.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], known))),)
+        )
     count = ONE if moment.where == TRUE else Feature(Shape.SIGN, moment.where)
     return Readout(moment, count, tuple((part, _feature(part, moment, known)) for part in found.parts))
 
 
-def _feature(part: Part, moment: Moment, known: Known) -> Feature:
+def _feature(part: PartialSum, moment: Moment, known: Known) -> Feature:
     def argument(place: int) -> Scaled:
         return _scaled(moment.args[place], known)
 
     match part:
-        case Part.U:
+        case PartialSum.U:
             return Feature(Shape.VALUE, moment.where, argument(0))
-        case Part.V:
+        case PartialSum.V:
             return Feature(Shape.VALUE, moment.where, argument(1))
-        case Part.UU:
+        case PartialSum.UU:
             return Feature(Shape.SQUARE, moment.where, argument(0))
-        case Part.VV:
+        case PartialSum.VV:
             return Feature(Shape.SQUARE, moment.where, argument(1))
-        case Part.UV:
+        case PartialSum.UV:
             return Feature(Shape.PRODUCT, moment.where, argument(0), argument(1))
         case _:
             assert_never(part)

@@ -12,7 +12,7 @@ Estimates = Mapping[Feature, float]
 """Noisy sums of features, in rows."""
 
 
-class Part(Enum):
+class PartialSum(Enum):
     """A sum that a statistic may need besides the count; u and v are its arguments, each scaled to [−1, 1]."""
 
     U = "Σ u"
@@ -23,14 +23,14 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ArgumentSums:
     """One argument of a statistic, by the sums of its values and of their squares."""
 
-    value: Part
-    square: Part
+    value: PartialSum
+    square: PartialSum
 
 
-FIRST, SECOND = Argument(Part.U, Part.UU), Argument(Part.V, Part.VV)
+FIRST, SECOND = ArgumentSums(PartialSum.U, PartialSum.UU), ArgumentSums(PartialSum.V, PartialSum.VV)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,16 @@ class Readout:
     moment: Moment
     count: Feature | None = None
     """None: a sum by itself, which needs no count."""
-    sums: tuple[tuple[Part, Feature], ...] = ()
+    sums: tuple[tuple[PartialSum, Feature], ...] = ()
 
-    def at(self, part: Part) -> Feature:
+    def at(self, part: PartialSum) -> Feature:
         """Return the feature that a part is the sum of."""
         for one, feature in self.sums:
             if one is part:
                 return feature
         raise InternalError
 
-    def scaled(self, argument: Argument) -> Scaled:
+    def scaled(self, argument: ArgumentSums) -> Scaled:
         """Return an argument with the interval that it is clamped to."""
         found = self.at(argument.value).x
         if found is None:

@@ -5,9 +5,9 @@ As in PostgreSQL the dependent value y comes first: here it is FIRST, scaled to 
 
 from dataclasses import dataclass
 
-from dpsql.privacy.features.estimate import count, mean, scale, variance
+from dpsql.privacy.features.estimate import mean, row_count, scale, variance
 from dpsql.privacy.features.gradient import (
-    Place,
+    MeanAndVariance,
     Values,
     Weights,
     added,
@@ -18,7 +18,7 @@ from dpsql.privacy.features.gradient import (
     variance_weights,
 )
 from dpsql.privacy.features.pairs import both_halves, ends, reach_of_means
-from dpsql.privacy.features.readout import Argument, Estimates, Part, Readout
+from dpsql.privacy.features.readout import ArgumentSums, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
 
@@ -26,16 +26,16 @@ from dpsql.privacy.features.statistic import Reach, Statistic
 class SumOfSquares(Statistic):
     """REGR_SXX, REGR_SYY: the sum of one argument's squared differences from its mean."""
 
-    of: Argument
+    of: ArgumentSums
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sums of values and squares."""
         return (self.of.value, self.of.square)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy sum, clamped to what is possible."""
-        n = count(readout, found)
+        n = row_count(readout, found)
         return None if n < 1 else n * variance(readout, found, n, self.of) * scale(readout, self.of).half ** 2
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
@@ -45,10 +45,10 @@ class SumOfSquares(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)² at the reported μ, whose own error counts by its square."""
-        n, whole = count(readout, found), scale(readout, self.of).half ** 2
+        n, whole = row_count(readout, found), scale(readout, self.of).half ** 2
         if n < 1:
             return whole
-        at = Place(mean(readout, found, n, self.of), variance(readout, found, n, self.of))
+        at = MeanAndVariance(mean(readout, found, n, self.of), variance(readout, found, n, self.of))
         width = reach(self.gradient(readout, Values.alike(at)))
         return (width + reach(mean_weights(readout, at.mean, self.of)) ** 2 / n) * whole
 
@@ -58,13 +58,13 @@ class SumOfProducts(Statistic):
     """REGR_SXY: the sum of the products of both arguments' differences from their means."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sums of both arguments and of their product."""
-        return (Part.U, Part.V, Part.UV)
+        return (PartialSum.U, PartialSum.V, PartialSum.UV)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy sum, clamped to what is possible."""
-        n = count(readout, found)
+        n = row_count(readout, found)
         return None if n < 1 else n * float(ends(readout, found, n).covariance) * both_halves(readout)
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
@@ -73,7 +73,7 @@ class SumOfProducts(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)(v − ν) at the reported means, whose own errors count by their product."""
-        n, whole = count(readout, found), both_halves(readout)
+        n, whole = row_count(readout, found), both_halves(readout)
         if n < 1:
             return whole
         at = ends(readout, found, n)

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from dpsql.privacy.features.estimate import count, mean, scale, variance
-from dpsql.privacy.features.gradient import Place, Values, Weights, mean_weights, variance_weights
-from dpsql.privacy.features.readout import FIRST, Estimates, Part, Readout
+from dpsql.privacy.features.estimate import mean, row_count, scale, variance
+from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, mean_weights, variance_weights
+from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
 _PAIR = 1.5
@@ -20,13 +20,13 @@ class Variance(Statistic):
     root: bool = False
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sums of values and squares."""
         return (FIRST.value, FIRST.square)
 
     def estimate(self, readout: Readout, found: Estimates) -> float | None:
         """Return the noisy variance or deviation, clamped to what is possible."""
-        n = count(readout, found)
+        n = row_count(readout, found)
         if n < least_rows(sample=self.sample):
             return None
         factor = n / (n - 1) if self.sample else 1
@@ -39,10 +39,10 @@ class Variance(Statistic):
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)² − s·N at the reported μ and s."""
-        n, whole = count(readout, found), scale(readout).half ** (1 if self.root else 2)
+        n, whole = row_count(readout, found), scale(readout).half ** (1 if self.root else 2)
         if n < 1:
             return whole
-        at = Place(mean(readout, found, n), variance(readout, found, n))
+        at = MeanAndVariance(mean(readout, found, n), variance(readout, found, n))
         width = reach(variance_weights(readout, at)) / n
         # The error of the mean counts by its square, which matters in small groups.
         width += (reach(mean_weights(readout, at.mean)) / n) ** 2

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from dpsql.privacy.features.gradient import Values, Weights
-from dpsql.privacy.features.readout import Estimates, Part, Readout
+from dpsql.privacy.features.readout import Estimates, PartialSum, Readout
 
 Reach = Callable[[Weights], float]
 """Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""
@@ -25,7 +25,7 @@ class Statistic(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartialSum, ...]:
         """Return the sums that it is read off, besides the count of its rows."""
 
     @abstractmethod

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import MechanismName
-from dpsql.privacy.features.blocks import Combination, blocks, readable
+from dpsql.privacy.features.blocks import Combination, blocks, readable_features
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.gradient import Number, Place, Values, Weights
+from dpsql.privacy.features.gradient import MeanAndVariance, Number, Values, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 
 _MEANS = (Fraction(12, 13), Fraction(5, 13))
-_CASES = tuple(Values.alike(Place(sign * mean, (1 - mean**2) / 8)) for mean in _MEANS for sign in (-1, 1))
+_CASES = tuple(Values.alike(MeanAndVariance(sign * mean, (1 - mean**2) / 8)) for mean in _MEANS for sign in (-1, 1))
 """Means of u in [−1, 1], each equally likely, and the variance beside it.
 
 Nothing is known of the mean's place t in the bounds, so it has Jeffreys' prior for a share, the arcsine law: four equally
@@ -33,7 +33,7 @@ _LEAST = Fraction(1, 10**12)
 
 def predicted(features: Sequence[Feature], readouts: Sequence[Readout], name: MechanismName) -> tuple[Fraction, int]:
     """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features."""
-    variances, read = coordinate_variances(features, name), readable(features)
+    variances, read = coordinate_variances(features, name), readable_features(features)
     product = Fraction(1)
     for readout in readouts:
         found = statistic(readout.moment.name)

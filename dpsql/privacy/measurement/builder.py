@@ -8,10 +8,9 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.features.design import design
 from dpsql.privacy.features.feature import ONE, Scaled
-from dpsql.privacy.features.placement import Known
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
@@ -23,8 +22,9 @@ from dpsql.privacy.measurement.plan import (
     StatisticOutput,
     VoteOutput,
 )
-from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
+from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
@@ -49,7 +49,7 @@ class Builder:
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
-            self._parts.append(finding if aggregates else replace(finding, distinct=Distinct.UNITS))
+            self._parts.append(finding if aggregates else replace(finding, distinct=CountOf.UNITS))
         for index, aggregate in enumerate(aggregates):
             if index not in outputs:
                 outputs[index] = self._other(aggregate, aggregates, keys)
@@ -140,11 +140,11 @@ class Builder:
         place = 1 if len(points) == 2 and aggregate.name == "max" else 0
         return QuantileOutput(self._add(buckets), (place,), array=False)
 
-    def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Buckets:
+    def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Histogram:
         known = self._known(arg)
         present = TRUE if not known.nullable else _not_null(arg)
         x = Scaled(arg, interval_of(arg, known))
-        return Buckets(
+        return Histogram(
             self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
         )
 
@@ -152,10 +152,10 @@ class Builder:
         """Return the measurement of COUNT(DISTINCT x); of units, each counts once a group."""
         counting = replace(self._counting(both(aggregate.where, _not_null(aggregate.arg))), delta=Fraction(0))
         if aggregate.arg == self._bound.unit:
-            return replace(counting, bound=self._unit_bound(), distinct=Distinct.UNITS)
+            return replace(counting, bound=self._unit_bound(), distinct=CountOf.UNITS)
         form = Form.UNIQUE if self._bound.form is Form.UNIQUE else Form.TRUNCATE
         bound = replace(self._bound, form=form)
-        return replace(counting, bound=bound, distinct=Distinct.VALUES, value=aggregate.arg)
+        return replace(counting, bound=bound, distinct=CountOf.VALUES, value=aggregate.arg)
 
     def _unit_bound(self) -> Bound:
         """Return in how many groups a unit can be: in one if there is one, else at most `max_rows`."""

@@ -34,7 +34,7 @@ at 31 and next to nothing at 7 (means over lognormal and uniform values, 20,000 
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class Histogram:
     """Order statistics of one expression over the groups of a relation: points in [0, 1]; 0 and 1 are the extremes."""
 
     relation: Relation

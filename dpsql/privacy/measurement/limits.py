@@ -7,7 +7,7 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.contribution import Bound
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
 from dpsql.rewrite.ir.expr import Expr, refs, walk
@@ -67,7 +67,7 @@ def check_features(features: Sequence[Feature]) -> None:
         )
 
 
-def check_extremes(buckets: Buckets, expected_rows: int | None) -> None:
+def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
     """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
 
     The mechanism looks for a value with some rows beyond it, t₀ = 2C·ln(20k)/ε of them; with fewer than four times as many

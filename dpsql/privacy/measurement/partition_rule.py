@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import ONE
-from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.partition_selection import chances
@@ -30,10 +30,10 @@ class ByUnits:
     """As `distinct.chances` packs them."""
 
 
-Rule = FromCount | ByUnits
+SelectionRule = FromCount | ByUnits
 
 
-def rule_of(measurement: Sums) -> Rule | None:
+def selection_rule(measurement: Sums) -> SelectionRule | None:
     """Return the rule by which a measurement selects its groups, None if they are declared.
 
     Keys alone are chosen by their chances where these are few enough to be tabulated; else, as with so little ε the two
@@ -42,7 +42,7 @@ def rule_of(measurement: Sums) -> Rule | None:
     if not measurement.delta:
         return None
     table = b""
-    if measurement.distinct is Distinct.UNITS:
+    if measurement.distinct is CountOf.UNITS:
         table = chances(measurement.epsilon, measurement.delta, measurement.bound.rows)
     return ByUnits(table) if table else FromCount(least_count(measurement))
 

@@ -5,12 +5,12 @@ from typing import Literal
 
 from dpsql.policy.model import Value
 from dpsql.privacy.features.readout import Readout
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.syntax.grouping import Set
 
-Measurement = Sums | Buckets
+Measurement = Sums | Histogram
 
 
 @dataclass(frozen=True, slots=True)

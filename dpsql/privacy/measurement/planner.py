@@ -7,15 +7,15 @@ from functools import cache
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Role
-from dpsql.privacy.features.placement import Known
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.limits import check_extremes, check_scope
 from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, StatisticOutput
-from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, discovered, groups
 from dpsql.rewrite.analysis.joined import PublicRows, matches_once
 from dpsql.rewrite.analysis.keys import Key
@@ -53,7 +53,7 @@ def measure(
         AccessDenied: the keys would show single units.
     """
     exprs = [e for a in aggregates for e in inputs(a)]
-    bound = bounded(relation, context)
+    bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
     # Rows for which the condition of a LEFT JOIN does not hold stay.
     condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
@@ -72,7 +72,7 @@ def measure(
 
 def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
     """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
-    summable = all(isinstance(part, Sums) and part.distinct is Distinct.ROWS and not part.delta for part in plan.parts)
+    summable = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
     if not summable or any(isinstance(o, StatisticOutput) and o.margin for o in plan.outputs):
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE take COUNT, SUM, AVG, variances and covariances over declared keys",
@@ -90,7 +90,7 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     """
     parts = tuple(replace(part, epsilon=epsilon) for part in plan.parts)
     for part in parts:
-        if isinstance(part, Buckets):
+        if isinstance(part, Histogram):
             check_extremes(part, part.relation.protected.expected_rows)
     return replace(plan, parts=parts)
 
@@ -108,7 +108,7 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return aggregate.keys
 
 
-def bounded(relation: Relation, context: PlanningContext) -> Bound:
+def contribution_bound(relation: Relation, context: PlanningContext) -> Bound:
     """Return how much of the relation is one unit's, for the unit kind that the role protects."""
     unit = relation.unit(context.role.protects)
     table = relation.protected

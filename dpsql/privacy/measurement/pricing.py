@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accounting.composition import share
-from dpsql.accounting.privacy_loss import show, show_up
+from dpsql.accounting.composition import equal_share
+from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel, Privacy, Role
 from dpsql.privacy.features.variance import ratio
-from dpsql.privacy.measurement.histogram import Buckets
-from dpsql.privacy.measurement.partition_rule import Rule, rule_of
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.partition_rule import SelectionRule, selection_rule
 from dpsql.privacy.measurement.plan import Measurement, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.planner import priced
 from dpsql.privacy.measurement.sums import Sums
@@ -37,7 +37,7 @@ class PricedMeasurement:
     """A hash of everything that decides what is released, but for who asks and when."""
     finds_keys: "PricedMeasurement | None" = None
     """The measurement of the same scope by which its groups are selected, where they are not declared."""
-    rule: Rule | None = None
+    rule: SelectionRule | None = None
     """By which it selects groups; nothing of it is left to be computed after the engine was asked."""
 
     @property
@@ -46,7 +46,7 @@ class PricedMeasurement:
         match self.measurement:
             case Sums(mechanism=name, epsilon=epsilon, delta=delta):
                 return mechanism(name).loss(epsilon, delta)
-            case Buckets(epsilon=epsilon):
+            case Histogram(epsilon=epsilon):
                 return Privacy(epsilon)
 
     @property
@@ -54,7 +54,7 @@ class PricedMeasurement:
         """Return what it is, for people who read the ledger."""
         m = self.measurement
         groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups found out"
-        if isinstance(m, Buckets):
+        if isinstance(m, Histogram):
             return f"{len(m.points)} order statistics, {groups}"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
         return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
@@ -75,7 +75,7 @@ def shares(
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
     distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
-    each = share(epsilon, len(distinct))
+    each = equal_share(epsilon, len(distinct))
     if each < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, len(distinct))
     done = [_spread(priced(plan, each), finding) for plan in plans]
@@ -91,7 +91,7 @@ def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
         hint = f"SET dpsql.epsilon = '{show_up(needed)}'"
     parts = "the statement" if number == 1 else f"each of the {number:,} measurements of the statement"
     return Unsupported(
-        f'ε = {show(epsilon)} is too little: role "{role.name}" pays at least ε = {show_up(least)} for {parts}',
+        f'ε = {show_down(epsilon)} is too little: role "{role.name}" pays at least ε = {show_up(least)} for {parts}',
         because="epsilon-too-small",
         hint=hint,
     )
@@ -99,7 +99,7 @@ def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
 
 def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
     parts = tuple(
-        replace(p, delta=share(p.delta, finders)) if isinstance(p, Sums) and p.delta else p for p in plan.parts
+        replace(p, delta=equal_share(p.delta, finders)) if isinstance(p, Sums) and p.delta else p for p in plan.parts
     )
     return replace(plan, parts=parts)
 
@@ -109,7 +109,7 @@ def _parts(plan: MeasurementPlan, sqls: Sequence[str]) -> tuple[PricedMeasuremen
     for measurement, sql in zip(plan.parts, sqls, strict=True):
         finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
         identity = _identity(measurement, sql) + (finder.identity if finder else "")
-        rule = rule_of(measurement) if isinstance(measurement, Sums) and measurement.epsilon else None
+        rule = selection_rule(measurement) if isinstance(measurement, Sums) and measurement.epsilon else None
         made.append(PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
     return tuple(made)
 
@@ -127,7 +127,7 @@ def _identity(measurement: Measurement, sql: str) -> str:
                 measurement.distinct,
                 measurement.delta,
             )
-        case Buckets():
+        case Histogram():
             rest = (measurement.points, measurement.extremes, measurement.x.interval, measurement.number)
     return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
 

@@ -18,7 +18,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, SqlType
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.lattice import Column, columns, coordinate, lattice, row_norm
+from dpsql.privacy.features.lattice import EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.mechanisms.block import Block
@@ -33,7 +33,7 @@ from dpsql.rewrite.ir.relation import Relation
 _FEW_GROUPS = 8
 
 
-class Distinct(Enum):
+class CountOf(Enum):
     """What is counted: rows, or each unit once a group, or each value once a group."""
 
     ROWS = "rows"
@@ -54,9 +54,9 @@ class Sums:
     mechanism: MechanismName
     delta: Fraction = Fraction(0)
     """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
-    distinct: Distinct = Distinct.ROWS
+    distinct: CountOf = CountOf.ROWS
     value: Expr | None = None
-    """For `Distinct.VALUES`, what is counted once."""
+    """For `CountOf.VALUES`, what is counted once."""
     block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
 
@@ -90,7 +90,7 @@ class Sums:
         """Return the noise's t."""
         return mechanism(self.mechanism).scale(self.sensitivity, self.blocks, self.epsilon)
 
-    def columns(self) -> tuple["Column", ...]:
+    def columns(self) -> tuple["EngineSum", ...]:
         """Return the sums that the engine computes, each once."""
         return tuple(dict.fromkeys(column for feature in self.features for column in columns(feature)))
 
@@ -104,11 +104,11 @@ class Sums:
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, then `columns()` as text."""
         match self.distinct:
-            case Distinct.ROWS:
+            case CountOf.ROWS:
                 return self._of_rows(emitter)
-            case Distinct.UNITS:
+            case CountOf.UNITS:
                 return self._of_units(emitter)
-            case Distinct.VALUES:
+            case CountOf.VALUES:
                 return self._of_values(emitter)
 
     def _of_rows(self, emitter: Emitter) -> str:
@@ -159,7 +159,7 @@ class _Values:
         cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
         self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
 
-    def summed(self, column: Column, *, weighted: bool) -> str:
+    def summed(self, column: EngineSum, *, weighted: bool) -> str:
         """Return the sum as the engine computes it."""
         weight = ["w"] if weighted else []
         text = f"sum({' * '.join([*weight, *self._factors(column, cast=weighted)])})"
@@ -174,7 +174,7 @@ class _Values:
         """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
         return f"{self._name(self._block)} = {block}"
 
-    def _factors(self, column: Column, *, cast: bool) -> list[str]:
+    def _factors(self, column: EngineSum, *, cast: bool) -> list[str]:
         steps = self._points if column.upwards else 2 * self._points
         names = [self._name(stepped(self._emitter, x.expr, x.interval, steps)) for x in column.factors]
         type_ = self._product(column)
@@ -182,7 +182,7 @@ class _Values:
             return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
         return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
 
-    def _product(self, column: Column) -> SqlType:
+    def _product(self, column: EngineSum) -> SqlType:
         """Return the type that holds one row's product."""
         most = self._bound.weight * (2 * self._points) ** len(column.factors)
         return self._emitter.dialect.product_type(most)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.privacy.mechanisms.entropy import Entropy, words
+from dpsql.privacy.mechanisms.entropy import Entropy, uniform_words
 
 _WORD = 64
 _SLACK, _FLOOR = 2.0**-39, 2.0**-59
@@ -48,7 +48,7 @@ def coins(entropy: Entropy, counts: NDArray[np.uint64] | NDArray[np.object_], ra
     """
     if counts.dtype == np.object_ or not _TINY < rate < _HUGE:
         return np.array([coin(entropy, int(count) * rate) for count in counts], dtype=np.bool_)
-    drawn = words(entropy, counts.size)
+    drawn = uniform_words(entropy, counts.size)
     uniform = drawn.astype(np.float64) * 2.0**-_WORD
     chance = np.exp(-counts.astype(np.float64) * float(rate))
     heads = uniform < chance * (1 - _SLACK) - _FLOOR

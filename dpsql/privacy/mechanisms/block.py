@@ -20,7 +20,7 @@ class Block:
     norm: Norm
 
 
-def parts(together: Sequence[Block]) -> int:
+def epsilon_parts(together: Sequence[Block]) -> int:
     """Return into how many parts independent noise divides ε: as many as one row has coordinates, those of one block.
 
     The cells of a row are shares of it, which add up to one: however many, they are one part.

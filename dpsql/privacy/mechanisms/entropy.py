@@ -14,7 +14,7 @@ Entropy = Callable[[int], bytes]
 _LARGEST = np.uint64(2**64 - 1)
 
 
-def words(entropy: Entropy, n: int) -> NDArray[np.uint64]:
+def uniform_words(entropy: Entropy, n: int) -> NDArray[np.uint64]:
     """Return `n` uniform 64-bit words."""
     return np.frombuffer(entropy(8 * n), dtype="<u8")
 
@@ -30,7 +30,7 @@ def below_each(entropy: Entropy, limits: NDArray[np.uint64]) -> NDArray[np.uint6
     todo = np.arange(limits.size)
     while todo.size:
         limit = limits[todo]
-        word = words(entropy, todo.size)
+        word = uniform_words(entropy, todo.size)
         # A word past the last whole multiple of the limit would favour small remainders.
         fair = word < (_LARGEST // limit) * limit
         drawn[todo[fair]] = word[fair] % limit[fair]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.model import Privacy
-from dpsql.privacy.mechanisms.block import Block, parts
+from dpsql.privacy.mechanisms.block import Block, epsilon_parts
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.law import LAPLACE, Law
@@ -23,7 +23,7 @@ class IndependentLaplace:
 
     def scale(self, sensitivity: int, together: Sequence[Block], epsilon: Fraction) -> int:
         """Return ⌈d·sensitivity / ε⌉, d being the number of coordinates of the largest block."""
-        return math.ceil(Fraction(sensitivity * parts(together)) / epsilon)
+        return math.ceil(Fraction(sensitivity * epsilon_parts(together)) / epsilon)
 
     def sample(self, entropy: Entropy, t: int, block: Block, groups: int) -> Sequence[Sequence[int]]:
         """Draw independently."""
@@ -32,7 +32,7 @@ class IndependentLaplace:
     def variance(self, block: Block, together: Sequence[Block]) -> Fraction:
         """Return 2·d²."""
         _ = block
-        return LAPLACE.variance * parts(together) ** 2
+        return LAPLACE.variance * epsilon_parts(together) ** 2
 
     def laws(self, block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
         """Return one draw for each coordinate."""

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors import InternalError
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell, order_of
 
-Row = Sequence[int | str | None]
+EngineRow = Sequence[int | str | None]
 """One row of the engine: the groups' keys, then whole numbers, most of them as text."""
 KeyRow = tuple[Cell, ...]
 _MOST = 2**62
@@ -44,7 +44,7 @@ class ExactBuckets:
     histogram: NDArray[np.int64] = field(repr=False)
 
 
-def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
+def exact_sums(measurement: Sums, rows: Sequence[EngineRow]) -> ExactSums:
     """Return the coordinates of every group from the engine's rows.
 
     Groups without rows are zero, and groups that the policy does not know are nobody's and are dropped, unless partition
@@ -57,7 +57,7 @@ def exact_sums(measurement: Sums, rows: Sequence[Row]) -> ExactSums:
     found: dict[KeyRow, Sequence[int]] = {}
     for row in rows:
         key = _returned(measurement.groups, row[:width])
-        coordinates = read([whole(cell) for cell in row[width:]])
+        coordinates = read([whole_number(cell) for cell in row[width:]])
         # Two rows of one group add up, as records do: one that hid the other would depend on their order.
         found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
     if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
@@ -80,7 +80,7 @@ def _candidates(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> Exa
     return ExactSums([s for s, _ in possible], [found[key] for _, key in possible], len(measurement.features))
 
 
-def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyRow] | None) -> ExactBuckets:
+def exact_buckets(measurement: Histogram, rows: Sequence[EngineRow], keys: Sequence[KeyRow] | None) -> ExactBuckets:
     """Return the histograms from the engine's rows; `keys` are the groups shown, where partition selection chose them.
 
     No row can be too many, nor in no bucket: cells grow up to where a group's sum still has 64 bits, and a unit moves none of
@@ -98,12 +98,12 @@ def exact_buckets(measurement: Buckets, rows: Sequence[Row], keys: Sequence[KeyR
         shown = key if keys is None else groups.show(key)
         at = None if shown is None else place.get(shown)
         if at is not None and bucket is not None:
-            b = min(max(whole(bucket), 0), last)
-            histogram[at, b] = min(int(histogram[at, b]) + whole(weight), most)
+            b = min(max(whole_number(bucket), 0), last)
+            histogram[at, b] = min(int(histogram[at, b]) + whole_number(weight), most)
     return ExactBuckets(histogram)
 
 
-def whole(cell: int | str | None) -> int:
+def whole_number(cell: int | str | None) -> int:
     """Return a whole number that the engine sent; an empty sum is 0."""
     if cell is None:
         return 0

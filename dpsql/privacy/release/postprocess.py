@@ -11,7 +11,7 @@ from dpsql.privacy.accuracy.margin import half_width
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
     GroupingOutput,
@@ -28,7 +28,7 @@ from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.grouping import Set
 
-Text = str | None
+CellText = str | None
 Estimator = Callable[[Sequence[int]], Mapping[Feature, float]]
 _HALF = 0.5
 _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
@@ -48,7 +48,7 @@ class _Line:
 
 def rows(
     plan: MeasurementPlan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool
-) -> Iterator[list[Text]]:
+) -> Iterator[list[CellText]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
     `releases` has one for every part of the plan.
@@ -88,13 +88,13 @@ def _together(finest: Sequence[_Line], one: Set, parts: int) -> Iterator[_Line]:
         yield _Line(keys, one, together)
 
 
-def _shown(key: KeyRow, types: Sequence[str]) -> list[Text]:
+def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
     return [_key(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
 def _outputs(
     plan: MeasurementPlan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
-) -> list[Text]:
+) -> list[CellText]:
     """Return one row's aggregates."""
     found = [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
     return [_value(plan, output, line, found, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
@@ -108,7 +108,7 @@ def _value(
     type_: str,
     *,
     clamp: bool,
-) -> Text:
+) -> CellText:
     numbers = line.numbers
     match output:
         case GroupingOutput(keys=keys):
@@ -118,13 +118,13 @@ def _value(
             if part is None or not plan.parts:
                 return _of_no_rows(output)
             if output.margin:
-                return number(half_width(_sums(plan, part), readout, found[part]), type_)
-            return number(_estimate(readout, found[part], clamp=clamp), type_)
+                return format_number(half_width(_sums(plan, part), readout, found[part]), type_)
+            return format_number(_estimate(readout, found[part], clamp=clamp), type_)
         case VoteOutput():
             return _voted(plan, output, found, type_)
         case DistinctCountOutput(part=part):
             counted = 0.0 if part is None or not plan.parts else numbers[part][0] / _sums(plan, part).steps_per_row
-            return number(max(counted, 0.0) if clamp else counted, type_)
+            return format_number(max(counted, 0.0) if clamp else counted, type_)
         case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
@@ -132,12 +132,12 @@ def _value(
             return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
 
 
-def _of_no_rows(output: StatisticOutput) -> Text:
+def _of_no_rows(output: StatisticOutput) -> CellText:
     """Return a statistic of publicly no row, which PostgreSQL knows: a count is 0 and anything else NULL."""
     return "0" if output.margin or statistic(output.readout.moment.name).counts else None
 
 
-def _voted(plan: MeasurementPlan, output: VoteOutput, found: Sequence[Mapping[Feature, float]], type_: str) -> Text:
+def _voted(plan: MeasurementPlan, output: VoteOutput, found: Sequence[Mapping[Feature, float]], type_: str) -> CellText:
     """Return the value with the most votes; for BOOL_AND and BOOL_OR whether any row, to half a row, speaks against or for.
 
     NULL where no value has half a row.
@@ -164,16 +164,16 @@ def _sums(plan: MeasurementPlan, part: int | None) -> Sums:
     return sums
 
 
-def _point(part: object, bucket: int, type_: str) -> Text:
+def _point(part: object, bucket: int, type_: str) -> CellText:
     """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
-    if not isinstance(part, Buckets):
+    if not isinstance(part, Histogram):
         raise InternalError
     if bucket >= part.number:
         return None
     value = part.value(bucket)
     if part.x.expr.type.is_temporal:
         return format_value(int(value), part.x.expr.type)
-    return number(float(value), type_.removesuffix("[]"))
+    return format_number(float(value), type_.removesuffix("[]"))
 
 
 def _estimate(readout: Readout, found: Mapping[Feature, float], *, clamp: bool) -> float | None:
@@ -183,7 +183,7 @@ def _estimate(readout: Readout, found: Mapping[Feature, float], *, clamp: bool) 
     return known.clamped(readout, value) if clamp and value is not None else value
 
 
-def number(value: float | None, type_: str) -> Text:
+def format_number(value: float | None, type_: str) -> CellText:
     """Return a statistic as text that PostgreSQL reads as `type_`."""
     if value is None:
         return None
@@ -198,11 +198,11 @@ def number(value: float | None, type_: str) -> Text:
     return repr(value)
 
 
-def _key(cell: Cell, type_: str) -> Text:
+def _key(cell: Cell, type_: str) -> CellText:
     if cell is None:
         return None
     kinds = {"boolean": SqlType.BOOLEAN, "date": SqlType.DATE}
     kind = kinds.get(type_, SqlType.TIMESTAMP if type_.startswith("timestamp") else SqlType.TEXT)
     if isinstance(cell, Fraction):
-        return number(float(cell), type_)
+        return format_number(float(cell), type_)
     return format_value(cell, kind if not isinstance(cell, str) else SqlType.TEXT)

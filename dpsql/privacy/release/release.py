@@ -11,11 +11,11 @@ from operator import add
 from typing import Any
 
 from dpsql.errors import InternalError
-from dpsql.privacy.features.blocks import readable
+from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.measurement.histogram import Buckets
-from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, Rule
-from dpsql.privacy.measurement.sums import Distinct, Sums
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, SelectionRule
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms import partition_selection, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
@@ -52,7 +52,7 @@ def _read(cell: Any) -> Any:
     return Fraction(cell["f"]) if isinstance(cell, dict) else cell
 
 
-def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy, rule: Rule | None = None) -> Release:
+def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy, rule: SelectionRule | None = None) -> Release:
     """Return the coordinates with the measurement's noise; of undeclared groups only those that the rule shows.
 
     A threshold is compared with the very count that is shown (its first coordinate), under that count's own marginal law
@@ -69,7 +69,7 @@ def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy, rule: Ru
     if not isinstance(rule, FromCount):
         raise InternalError
     kept = [i for i, row in enumerate(noisy) if row[0] >= rule.least]
-    counted = measurement.distinct is not Distinct.UNITS  # else keys alone are released
+    counted = measurement.distinct is not CountOf.UNITS  # else keys alone are released
     return Release([noisy[i] if counted else [0] for i in kept], [exact.keys[i] for i in kept])
 
 
@@ -92,7 +92,7 @@ def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence
     return noise
 
 
-def release_buckets(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> Release:
+def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> Release:
     """Return for every group the bucket that was chosen for each point, in the points' order."""
     histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
     if not len(histogram):
@@ -106,7 +106,7 @@ def release_buckets(measurement: Buckets, exact: ExactBuckets, entropy: Entropy)
     return Release([sorted_by(measurement.points, row, measurement.number) for row in zip(*chosen, strict=True)])
 
 
-def _extremes(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
+def _extremes(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
     histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
     if len(measurement.points) == 2:
         low, high = quantile.extremes(entropy, histogram, epsilon, mass)
@@ -115,7 +115,7 @@ def _extremes(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> li
     return [[int(b)] for b in choose(entropy, histogram, epsilon, mass)]
 
 
-def _from_noisy(measurement: Buckets, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
+def _from_noisy(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
     """Read every point off one histogram with noise in each bucket.
 
     Counts below 0 stay as they are: cutting them off would add rows everywhere, and draw all points to the middle.
@@ -151,5 +151,5 @@ def estimates(measurement: Sums) -> Callable[[Sequence[int]], Mapping[Feature, f
 
     A row adds at most 1 to each.
     """
-    whole, read = measurement.steps_per_row, readable(measurement.features)
+    whole, read = measurement.steps_per_row, readable_features(measurement.features)
     return lambda noisy: {f: sum(n * noisy[i] for i, n in made.items()) / whole for f, made in read.items()}

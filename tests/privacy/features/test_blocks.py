@@ -8,11 +8,11 @@ import pytest
 from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.features.blocks import blocks, cells, readable
+from dpsql.privacy.features.blocks import blocks, cells, readable_features
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.lattice import coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import _HEAVIEST
-from dpsql.privacy.mechanisms.block import Block, Norm, parts
+from dpsql.privacy.mechanisms.block import Block, Norm, epsilon_parts
 from dpsql.rewrite.ir.expr import Const
 
 X = Scaled(Const(1, SqlType.INTEGER), Interval.of(0, 6))
@@ -63,7 +63,7 @@ def test_what_cells_say() -> None:
     steps = 2 * lattice(measured)
     for t in range(0, steps + 1, 3):
         row = _row(measured, t)
-        found = {f: sum(n * row[i] for i, n in made.items()) for f, made in readable(measured).items()}
+        found = {f: sum(n * row[i] for i, n in made.items()) for f, made in readable_features(measured).items()}
         u = 2 * t - steps
         assert found == {ONE: steps**2, VALUE: u * steps, SQUARE: 2 * u * u - steps**2}
         assert found.keys() == set(cube)
@@ -73,8 +73,8 @@ def test_cubes_and_cells_side_by_side() -> None:
     """Each block has its own norm; a row of either is at most one row_norm, and ε is divided by the largest cube."""
     features = (*cells(X, 0), *(f.within(1) for f in (ONE, VALUE, SQUARE)))
     assert blocks(features) == (Block((0, 1, 2), Norm.TOTAL), Block((3, 4, 5), Norm.LARGEST))
-    assert parts(blocks(features)) == 3
-    assert parts(blocks(cells(X))) == 1
+    assert epsilon_parts(blocks(features)) == 3
+    assert epsilon_parts(blocks(cells(X))) == 1
     for t in range(0, 2 * lattice(features) + 1, 5):
         row = _row(features, t)
         assert sum(row[:3]) == row_norm(features) == max(map(abs, row[3:]))
@@ -89,10 +89,10 @@ def test_blocks_are_found_in_any_order() -> None:
 def test_features_of_all_rows() -> None:
     """What is measured in every block can be read for all rows: it is the sum; what one block lacks can't."""
     features = (ONE.within(0), VALUE.within(0), *cells(X, 1), ONE.within(2))
-    read = readable(features)
+    read = readable_features(features)
     assert read[ONE] == {0: 1, 2: 1, 3: 1, 4: 1, 5: 1}
     assert VALUE not in read
-    assert readable((ONE, VALUE))[ONE] == {0: 1}
+    assert readable_features((ONE, VALUE))[ONE] == {0: 1}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy
-from dpsql.privacy.features.blocks import readable
+from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import CELLS, Feature, Shape
-from dpsql.privacy.features.gradient import Place, variance_weights
-from dpsql.privacy.features.readout import Part, Readout
+from dpsql.privacy.features.gradient import MeanAndVariance, variance_weights
+from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw
@@ -111,11 +111,11 @@ def test_prediction_of_a_variance(n: int, policy: Policy, world: World) -> None:
     """By the closed forms, for means in eighths of the bounds: cells are better in the outer quarters, cubes between."""
     cells, cube = _sums("variance(fare)", policy, world).features, (ONE_, VALUE_, SQUARE_)
     x = cells[0].x
-    sums = ((Part.U, replace(VALUE_, x=x)), (Part.UU, replace(SQUARE_, x=x)))
+    sums = ((PartialSum.U, replace(VALUE_, x=x)), (PartialSum.UU, replace(SQUARE_, x=x)))
     t, v = Fraction(n, 8), Fraction(n * (8 - n), 8**3)
-    weighted = variance_weights(Readout(Moment("var_pop", ()), ONE_, sums), Place(2 * t - 1, 4 * v))
+    weighted = variance_weights(Readout(Moment("var_pop", ()), ONE_, sums), MeanAndVariance(2 * t - 1, 4 * v))
     found = [
-        spread(weighted, readable(features), coordinate_variances(features, MechanismName.CUBE)) / 16
+        spread(weighted, readable_features(features), coordinate_variances(features, MechanismName.CUBE)) / 16
         for features in (cells, [replace(f, x=x if f != ONE_ else None) for f in cube])
     ]
     assert found == [_of_cells(t, v), _of_cube(t, v)]

@@ -9,9 +9,9 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.gradient import Place, Values
+from dpsql.privacy.features.gradient import MeanAndVariance, Values
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.readout import FIRST, SECOND, Part, Readout
+from dpsql.privacy.features.readout import FIRST, SECOND, PartialSum, Readout
 from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.syntax.aggregate_names import OF_TWO, STATISTICS, StatisticName
 from dpsql.rewrite.translate.aggregates import Moment
@@ -20,11 +20,11 @@ NAMES: Sequence[StatisticName] = get_args(StatisticName)
 X = Scaled(Const(1, SqlType.INTEGER), Interval.of(-2, 6))
 Y = Scaled(Const(2, SqlType.INTEGER), Interval.of(0, 10))
 FEATURES = {
-    Part.U: Feature(Shape.VALUE, x=X),
-    Part.V: Feature(Shape.VALUE, x=Y),
-    Part.UU: Feature(Shape.SQUARE, x=X),
-    Part.VV: Feature(Shape.SQUARE, x=Y),
-    Part.UV: Feature(Shape.PRODUCT, x=X, y=Y),
+    PartialSum.U: Feature(Shape.VALUE, x=X),
+    PartialSum.V: Feature(Shape.VALUE, x=Y),
+    PartialSum.UU: Feature(Shape.SQUARE, x=X),
+    PartialSum.VV: Feature(Shape.SQUARE, x=Y),
+    PartialSum.UV: Feature(Shape.PRODUCT, x=X, y=Y),
 }
 RNG = np.random.default_rng(3)
 XS, YS = RNG.uniform(-2, 6, 40), RNG.uniform(0, 10, 40)
@@ -40,24 +40,24 @@ def _sums() -> Mapping[Feature, float]:
     u, v = (XS - 2) / 4, (YS - 5) / 5
     return {
         ONE: float(len(u)),
-        FEATURES[Part.U]: float(u.sum()),
-        FEATURES[Part.V]: float(v.sum()),
-        FEATURES[Part.UU]: float((2 * u**2 - 1).sum()),
-        FEATURES[Part.VV]: float((2 * v**2 - 1).sum()),
-        FEATURES[Part.UV]: float((u * v).sum()),
+        FEATURES[PartialSum.U]: float(u.sum()),
+        FEATURES[PartialSum.V]: float(v.sum()),
+        FEATURES[PartialSum.UU]: float((2 * u**2 - 1).sum()),
+        FEATURES[PartialSum.VV]: float((2 * v**2 - 1).sum()),
+        FEATURES[PartialSum.UV]: float((u * v).sum()),
     }
 
 
 def _values() -> Values:
     u, v = (XS - 2) / 4, (YS - 5) / 5
-    first, second = (Place(float(z.mean()), float(z.var())) for z in (u, v))
+    first, second = (MeanAndVariance(float(z.mean()), float(z.var())) for z in (u, v))
     return Values(first, second, float(((u - u.mean()) * (v - v.mean())).mean()))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_statistic_needs_no_argument_that_it_lacks(name: StatisticName) -> None:
     """Its parts are of the first argument alone unless it has two."""
-    of_second = {SECOND.value, SECOND.square, Part.UV}
+    of_second = {SECOND.value, SECOND.square, PartialSum.UV}
     assert name in OF_TWO or not of_second & set(statistic(name).parts)
     assert set(STATISTICS.values()) == set(NAMES)
 
@@ -124,8 +124,8 @@ def test_nothing_of_no_rows(name: StatisticName) -> None:
 def test_no_line_without_two_values_of_x(name: StatisticName) -> None:
     """Where x does not vary there is no slope, and where nothing but noise could make it vary no margin of one."""
     sums = dict(_sums())
-    n, v = sums[ONE], sums[FEATURES[Part.V]]
-    sums[FEATURES[Part.VV]] = 2 * v**2 / n - n - 1e-9
+    n, v = sums[ONE], sums[FEATURES[PartialSum.V]]
+    sums[FEATURES[PartialSum.VV]] = 2 * v**2 / n - n - 1e-9
     assert statistic(name).estimate(_readout(name), sums) is None
     sure = statistic(name).half_width(_readout(name), sums, lambda weights: 1e-3 * bool(weights))
     assert sure is None or sure >= 1
@@ -134,8 +134,8 @@ def test_no_line_without_two_values_of_x(name: StatisticName) -> None:
 def test_all_of_y_on_a_line_of_one_height() -> None:
     """PostgreSQL says 1 where y does not vary but x does."""
     sums = dict(_sums())
-    n, u = sums[ONE], sums[FEATURES[Part.U]]
-    sums[FEATURES[Part.UU]] = 2 * u**2 / n - n - 1e-9
+    n, u = sums[ONE], sums[FEATURES[PartialSum.U]]
+    sums[FEATURES[PartialSum.UU]] = 2 * u**2 / n - n - 1e-9
     assert statistic("regr_r2").estimate(_readout("regr_r2"), sums) == 1
 
 
@@ -163,7 +163,7 @@ def test_typical_sizes() -> None:
 
 def test_clamping() -> None:
     """Only what can't be negative, or positive, is cut off."""
-    positive = Readout(Moment("sum", (Y.expr,)), ONE, ((Part.U, Feature(Shape.VALUE, x=Y)),))
+    positive = Readout(Moment("sum", (Y.expr,)), ONE, ((PartialSum.U, Feature(Shape.VALUE, x=Y)),))
     assert statistic("count").clamped(_readout("count"), -3.0) == 0
     assert statistic("sum").clamped(positive, -3.0) == 0
     assert statistic("sum").clamped(_readout("sum"), -3.0) == -3

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.histogram import Buckets
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms import quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
@@ -34,10 +34,10 @@ TENTHS = ", ".join(f"{q / 100}" for q in range(4, 100, 7))
 MANY = f"SELECT percentile_cont(ARRAY[{TENTHS}]) WITHIN GROUP (ORDER BY fare) FROM rides"
 
 
-def released(sql: str, policy: Policy, world: World) -> Buckets:
+def released(sql: str, policy: Policy, world: World) -> Histogram:
     """Release a statement's measurement of some histogram, and return it."""
     (part,) = measurements(sql, policy, world, Memory(policy))
-    assert isinstance(part, Buckets)
+    assert isinstance(part, Histogram)
     paid = replace(part, epsilon=EPSILON)
     histogram = np.full((1, paid.number), 10 * paid.bound.weight, dtype=np.int64)
     answer = release_buckets(paid, ExactBuckets(histogram), np.random.default_rng(1).bytes)
@@ -96,7 +96,7 @@ def test_points_are_read_off_together_where_that_is_less_noise(
 def test_points_of_a_noisy_histogram_are_near(policy: Policy, world: World) -> None:
     """They are off by some 16 scales: not by what cutting off counts below 0 would add, half a scale a bucket."""
     (part,) = measurements(MANY, policy, world, Memory(policy))
-    assert isinstance(part, Buckets)
+    assert isinstance(part, Histogram)
     paid, rows = replace(part, epsilon=EPSILON), np.zeros((40, part.number), dtype=np.int64)
     rows[:, 100:120] = 10 * math.ceil(paid.scale)
     answer = release_buckets(paid, ExactBuckets(rows), np.random.default_rng(1).bytes)
@@ -108,7 +108,7 @@ def test_points_of_a_noisy_histogram_are_near(policy: Policy, world: World) -> N
 def test_points_of_too_few_rows_are_none(policy: Policy, world: World) -> None:
     """A group without rows has no quantile, however many are asked for; one in 24 is taken for more, here of 200."""
     (part,) = measurements(MANY, policy, world, Memory(policy))
-    assert isinstance(part, Buckets)
+    assert isinstance(part, Histogram)
     nothing = ExactBuckets(np.zeros((200, part.number), dtype=np.int64))
     answer = release_buckets(replace(part, epsilon=EPSILON), nothing, np.random.default_rng(1).bytes)
     none = [set(point) == {part.number} for point in answer.numbers]

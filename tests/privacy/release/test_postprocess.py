@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.privacy.release.postprocess import number
+from dpsql.privacy.release.postprocess import format_number
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from dpsql.privacy.release.postprocess import number
 )
 def test_numbers_stay_within_their_type(value: float | None, type_: str, text: str | None) -> None:
     """Noise knows no limit: a count at a tiny ε left bigint, and its answer was an error that was paid for."""
-    assert number(value, type_) == text
+    assert format_number(value, type_) == text

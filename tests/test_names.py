@@ -1,0 +1,56 @@
+"""One public name, one meaning: what is defined at the top of two modules would have to be told apart by its path."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "dpsql"
+ROOMS = ("accounting", "engines", "epsilon", "plots", "policy", "privacy", "shadow")
+"""No name of these rooms is defined anywhere else."""
+ENTRY_POINTS = frozenset({"main"})
+"""What a module that is run as a program calls its beginning."""
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Yield the public names that a module defines, imports apart."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Assign(targets=targets):
+                yield from (t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case _:
+                pass
+
+
+def _several(trees: Mapping[str, ast.Module], rooms: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return the names that are defined in several modules, one of which is in one of the rooms."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for module, tree in trees.items():
+        for name in {name for name in _defined(tree) if not name.startswith("_")} - ENTRY_POINTS:
+            found[name].append(module)
+    return {
+        name: modules
+        for name, modules in found.items()
+        if len(modules) > 1 and any(module.split(".", maxsplit=1)[0] in rooms for module in modules)
+    }
+
+
+def test_no_name_has_two_meanings() -> None:
+    """A public name of these rooms stands in one module."""
+    trees = {
+        ".".join(file.relative_to(PACKAGE).with_suffix("").parts): ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted(PACKAGE.rglob("*.py"))
+    }
+    assert _several(trees, ROOMS) == {}
+
+
+def test_a_second_meaning_would_be_found() -> None:
+    """Classes, functions and constants alike, but neither imports nor what is private."""
+    one = ast.parse("from x import Thing\nRows = list[int]\n_own = 1\ndef read(): ...")
+    other = ast.parse("class Rows: ...\n_own = 2\nread: int = 1\nThing = 3")
+    assert set(_several({"a.one": one, "b.other": other}, ["a"])) == {"Rows", "read"}
+    assert _several({"a.one": one, "b.other": other}, ["c"]) == {}
