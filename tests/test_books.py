@@ -10,7 +10,7 @@ from dpsql.books import open_ledger
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, SqliteLedgerConfig
 from dpsql.policy.load import load
-from tests.accounting.test_file import as_of_version_one
+from tests.accounting.sqlite.test_file import as_of_version_one
 from tests.policy.fix_config import write_files
 
 

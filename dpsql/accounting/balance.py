@@ -78,6 +78,12 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
             because="role-budget",
             hint=f"Ask with a smaller dpsql.epsilon, or a question that was answered before; {wait}.",
         )
+    _afford_of_dataset(balance, dataset_cost)
+
+
+def _afford_of_dataset(balance: Balance, dataset_cost: Privacy) -> None:
+    """Return if the data set's own budget can pay; only owners are told what it has left."""
+    role = balance.account.role
     if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
         raise BudgetExhausted(
             f'the data set\'s budget for privacy unit "{role.protects}" has {short}',

@@ -18,7 +18,6 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms import discrete_laplace as module
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.discrete_laplace import cube, discrete_laplace
-from dpsql.privacy.mechanisms.entropy import below, below_each
 from dpsql.privacy.release.exact import ExactSums
 from dpsql.privacy.release.release import release_sums
 from tests.support.exactness import measurements
@@ -224,24 +223,3 @@ def test_no_draws() -> None:
     """Nothing is drawn for no groups."""
     assert discrete_laplace(_entropy(0), 3, 0) == []
     assert cube(_entropy(0), 3, 2, 0) == []
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 256, 1000])
-def test_uniform_integers(limit: int) -> None:
-    """Every integer below the limit is equally likely, in words and in unbounded integers."""
-    entropy = _entropy(12)
-    drawn = below_each(entropy, np.full(20_000, limit, dtype=np.uint64)).tolist()
-    single = [below(entropy, limit) for _ in range(20_000)]
-    for numbers in (drawn, single):
-        counts = Counter(numbers)
-        assert set(counts) <= set(range(limit))
-        if limit > 1:
-            assert stats.chisquare([counts[i] for i in range(limit)]).pvalue > FALSE_ALARM
-
-
-def test_biased_words_are_drawn_again() -> None:
-    """Words past the last whole multiple of the limit are thrown away: modulo alone would favour small numbers."""
-    limit = 3 * 2**62
-    rejected, kept = 2**64 - 1, 5
-    source = iter([rejected.to_bytes(8, "little"), kept.to_bytes(8, "little")])
-    assert below_each(lambda _: next(source), np.array([limit], dtype=np.uint64)).tolist() == [kept]
