@@ -269,3 +269,16 @@ def test_a_use_would_be_found(text: str) -> None:
     """Neither form of import hides one."""
     assert _Used.by(ast.parse(text)).includes("os.urandom")
     assert not _Used.by(ast.parse("import os\nos.getpid()")).includes("os.urandom")
+
+
+def test_files_and_functions_are_short() -> None:
+    """A file has at most 300 lines, a function 40: what is longer is several things."""
+    long = [name for name, file in MODULES.items() if len(file.read_text(encoding="utf-8").splitlines()) > 300]
+    functions = [
+        f"{name}.{node.name}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or node.lineno) - node.lineno >= 40
+    ]
+    assert (long, functions) == ([], [])

@@ -85,17 +85,14 @@ def _afford_of_dataset(balance: Balance, dataset_cost: Privacy) -> None:
     """Return if the data set's own budget can pay; only owners are told what it has left."""
     role = balance.account.role
     if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
-        raise BudgetExhausted(
-            f'the data set\'s budget for privacy unit "{role.protects}" has {short}',
-            because="data-set-budget",
-            hint=_SHARED,
-        )
+        raise _shared(role, f"has {short}")
     if _shortfall(balance.dataset_left, _at_most(role, dataset_cost)):
-        raise BudgetExhausted(
-            f'the data set\'s budget for privacy unit "{role.protects}" is used up',
-            because="data-set-budget",
-            hint=_SHARED,
-        )
+        raise _shared(role, "is used up")
+
+
+def _shared(role: Role, what: str) -> BudgetExhausted:
+    message = f'the data set\'s budget for privacy unit "{role.protects}" {what}'
+    return BudgetExhausted(message, because="data-set-budget", hint=_SHARED)
 
 
 def _at_most(role: Role, cost: Privacy) -> Privacy:
