@@ -85,13 +85,12 @@ def _afford_of_dataset(balance: Balance, dataset_cost: Privacy) -> None:
     """Return if the data set's own budget can pay; only owners are told what it has left."""
     role = balance.account.role
     if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
-        raise _shared(role, f"has {short}")
+        raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" has {short}')
     if _shortfall(balance.dataset_left, _at_most(role, dataset_cost)):
-        raise _shared(role, "is used up")
+        raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" is used up')
 
 
-def _shared(role: Role, what: str) -> BudgetExhausted:
-    message = f'the data set\'s budget for privacy unit "{role.protects}" {what}'
+def _shared(message: str) -> BudgetExhausted:
     return BudgetExhausted(message, because="data-set-budget", hint=_SHARED)
 
 
