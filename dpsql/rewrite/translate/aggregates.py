@@ -161,7 +161,9 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
     inner = aggregate(t, node.expressions[0])
     if not isinstance(inner, Moment):
         raise Unsupported(
-            "dpsql.margin() takes count, sum, avg or a variance", because="margin-of-sums", position=position(node)
+            "dpsql.margin() takes count, sum, avg, variances, covariances and regressions",
+            because="margin-of-sums",
+            position=position(node),
         )
     return Margin(inner)
 
