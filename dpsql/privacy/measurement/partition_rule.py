@@ -27,7 +27,7 @@ class ByUnits:
     """A group is shown with a chance that depends on how many units have it; nothing else of it is released."""
 
     chances: bytes = b""
-    """As `distinct.chances` packs them."""
+    """As `partition_selection.chances` packs them."""
 
 
 SelectionRule = FromCount | ByUnits
