@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.shadow.postgres import Postgres
+from tests.support import clusters
 
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     """An empty server."""
-    server = Postgres.start(tmp_path_factory.mktemp("postgres") / "server")
+    server = clusters.start(tmp_path_factory.mktemp("postgres") / "server")
     yield server
     server.stop()

@@ -17,9 +17,9 @@ import psycopg
 
 from dpsql.shadow import binaries
 from dpsql.shadow.account import SystemAccount
-from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
+from tests.support import clusters
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
 _DEMO = Path(__file__).resolve().parent.parent.parent
@@ -111,12 +111,14 @@ def serving(
     `at_once` is sent when the shadow's directory is there, before anybody is served; `before` is run before dpsql is; what
     it says on standard error goes to `log`, if that is given.
     """
+    if uid is None and at_once is None:
+        clusters.prepare(config.parent / "shadow")
     served = subprocess.Popen(  # noqa: S603
         [python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", "serve", "--config", str(config)],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         user=uid,
         group=uid,
         extra_groups=None if uid is None else [],
@@ -138,7 +140,7 @@ def serving(
 @contextmanager
 def plain_site(directory: Path) -> Iterator[Site]:
     """Run a PostgreSQL of the shadow's own version, on a port, with the tables as a DBA would create them."""
-    server = Postgres.start(directory / "plain")
+    server = clusters.start(directory / "plain")
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
         connection.execute("CREATE DATABASE taxi")
     with psycopg.connect(server.dsn("taxi")) as connection:

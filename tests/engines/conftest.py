@@ -17,6 +17,7 @@ from dpsql.policy.model import Privacy
 from dpsql.shadow.postgres import Postgres
 from tests.engines.nasty import Engines, ddl
 from tests.engines.reader import READER, reading
+from tests.support import clusters
 from tests.support.dialects import DUCKDB, POSTGRES
 
 
@@ -25,7 +26,7 @@ def server() -> Iterator[Postgres]:
     """Give an empty server."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-test-"))
     directory.chmod(0o711)
-    started = Postgres.start(directory / "engine")
+    started = clusters.start(directory / "engine")
     with psycopg.connect(started.dsn("postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {READER} LOGIN PASSWORD '{started.address.secret}'")
     yield started

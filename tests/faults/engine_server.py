@@ -9,6 +9,7 @@ import psycopg
 
 from dpsql.shadow.postgres import Postgres
 from tests.clients.data import write
+from tests.support import clusters
 
 FILE = "engine: {kind: duckdb, database: taxi.duckdb}"
 
@@ -16,7 +17,7 @@ FILE = "engine: {kind: duckdb, database: taxi.duckdb}"
 @contextmanager
 def engine_server(directory: Path) -> Iterator[Postgres]:
     """Run a server with the tables in a schema of their own, and a role that reads them."""
-    server = Postgres.start(directory / "source")
+    server = clusters.start(directory / "source")
     write(directory / "copied.duckdb")
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
         owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{server.address.secret}'".encode())

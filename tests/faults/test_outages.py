@@ -14,6 +14,7 @@ from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT, write
 from tests.clients.site import Site, configure, serving
 from tests.faults.engine_server import engine_server, of, use
+from tests.support import clusters
 
 TRIES = 10
 ANOTHER = "SELECT count(*) FROM trips WHERE fare > 20"
@@ -29,7 +30,7 @@ def source(directory: Path) -> Iterator[Postgres]:
 @contextmanager
 def _started(directory: Path) -> Iterator[Postgres]:
     """Start the server again where it was."""
-    server = Postgres.start(directory / "source")
+    server = clusters.start(directory / "source")
     yield server
     server.stop()
 

@@ -12,6 +12,7 @@ import pytest
 import dpsql
 from dpsql.shadow.postgres import Postgres
 from tests.engines.reader import READER, reading
+from tests.support import clusters
 
 HERE = Path(__file__).parent
 TABLES = ("flights", "planes", "airlines", "airports")
@@ -67,7 +68,7 @@ def deployed(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
         config.write_text(text, encoding="utf-8")
         yield config
         return
-    server = Postgres.start(home / "engine")
+    server = clusters.start(home / "engine")
     dsn = _fill_postgres(server, home / "flights.duckdb")
     other = text.replace(
         "engine: {kind: duckdb, database: flights.duckdb}", f'engine: {{kind: postgres, dsn: "{dsn}"}}'

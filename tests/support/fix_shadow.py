@@ -13,6 +13,7 @@ from dpsql.policy.model import Column, Policy, Privacy, Reference, Role, RoleBud
 from dpsql.shadow.build import ensure_shadow
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.schema import PublicRow
+from tests.support import clusters
 
 MARCH = Interval.of(1551398400 * 10**6, 1554076800 * 10**6 - 1)
 
@@ -78,7 +79,7 @@ def shadow_directory() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def shadow(shadow_directory: Path) -> Iterator[Postgres]:
     """Give a server with the database of `POLICY`."""
-    server = Postgres.start(shadow_directory / "shadow")
+    server = clusters.start(shadow_directory / "shadow")
     ensure_shadow(server, POLICY, USERS, zone_rows)
     yield server
     server.stop()

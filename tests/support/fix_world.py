@@ -28,6 +28,7 @@ from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
+from tests.support import clusters
 from tests.support.memory import Memory
 
 USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
@@ -154,7 +155,7 @@ def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | N
         ]
         return list(zip(*texts, strict=True))
 
-    server = Postgres.start(directory / "shadow")
+    server = clusters.start(directory / "shadow")
     build.ensure_shadow(server, policy, users, rows)
     session = OracleSession(server.dsn(policy.dataset, ORACLE))
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
