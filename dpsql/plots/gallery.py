@@ -16,10 +16,12 @@ import plotly.graph_objects as go
 import typer
 from plotly.subplots import make_subplots
 
-from dpsql.epsilon.levels import TARGETS, level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import OutputKind
+from dpsql.epsilon.levels import level_epsilon, rows_per_group
+from dpsql.epsilon.outputs import OutputKind, expected_error, share_of
 from dpsql.plots.answer import PlottedAnswer
+from dpsql.plots.captions import Provenance, caption
 from dpsql.plots.charts import box, dressed, histogram, versus
+from dpsql.plots.errors import Possible
 from dpsql.plots.page import Picture, write_page
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 from dpsql.policy.model import NoiseLevel
@@ -33,6 +35,9 @@ GRID = 1024
 """Sums are counted in units of 1/1024 of the declared range, as the gateway does."""
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NORMAL = 1.96
+_BARS = "error bars hold about 95 %, cut off where the statistic can't be"
+_ROLES = {NoiseLevel.LOW: "owner", NoiseLevel.MEDIUM: "collaborator", NoiseLevel.HIGH: "third party"}
+"""Who usually gets which level."""
 
 
 def gallery(entropy: Entropy) -> tuple[Picture, ...]:
@@ -50,8 +55,15 @@ def age_histogram(reports: Sequence[Report], entropy: Entropy) -> Picture:
     """Return the histogram of the ages at high noise."""
     epsilon = _epsilon(NoiseLevel.HIGH, OutputKind.COUNT, AGE_BUCKETS)
     rows = _noisy_rows(_age_counts(reports), epsilon, entropy)
-    figure = histogram(PlottedAnswer(("age", "reports", "reports_margin"), rows), title="Age, high noise")
-    return Picture(figure, _caption("Counts of 13 age groups.", {NoiseLevel.HIGH: epsilon}))
+    figure = histogram(
+        PlottedAnswer(("age", "reports", "reports_margin"), rows), title="Age, high noise", possible=Possible(0.0)
+    )
+    return Picture(
+        figure,
+        _caption(
+            f"COUNT by {AGE_BUCKETS} age groups", OutputKind.COUNT, AGE_BUCKETS, {NoiseLevel.HIGH: epsilon}, _BARS
+        ),
+    )
 
 
 def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
@@ -66,8 +78,18 @@ def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
         ]
         answer = PlottedAnswer(("age", "reports", "reports_margin", "score"), tuple(rows))
         panels[level] = histogram(answer, series="score")
-    figure = _side_by_side(panels, "Age by PI-RADS score", "age", "reports").update_layout(barmode="stack")
-    return Picture(figure.update_traces(error_y=None), _caption("Counts of 13 age groups by 5 scores.", charged))
+    figure = _side_by_side(panels, "Age by PI-RADS score<br><sub>noise level</sub>", "age", "reports").update_layout(
+        barmode="stack"
+    )
+    return Picture(
+        figure.update_traces(error_y=None),
+        _caption(
+            f"COUNT by {AGE_BUCKETS} age groups and {len(SCORES)} scores",
+            OutputKind.COUNT,
+            AGE_BUCKETS * len(SCORES),
+            charged,
+        ),
+    )
 
 
 def score_by_mean_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
@@ -80,10 +102,10 @@ def score_by_mean_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
             for score in SCORES
         )
         answer = PlottedAnswer(("mean_age", "margin", "score"), rows)
-        panels[level] = versus(answer, x="mean_age", y="score", margin="margin", noised="x")
-    figure = _side_by_side(panels, "PI-RADS score by mean age", "mean age", "score")
+        panels[level] = versus(answer, x="mean_age", y="score", margin="margin", noised="x", possible=Possible(*AGES))
+    figure = _side_by_side(panels, "PI-RADS score by mean age<br><sub>noise level</sub>", "mean age", "score")
     figure.update_xaxes(range=AGES).update_yaxes(dtick=1)
-    return Picture(figure, _caption("Means of 5 scores; the bars hold about 95 %.", charged))
+    return Picture(figure, _caption(f"AVG(age) by {len(SCORES)} scores", OutputKind.AVG, len(SCORES), charged, _BARS))
 
 
 def prostatitis_by_median_age(reports: Sequence[Report], entropy: Entropy) -> Picture:
@@ -96,8 +118,10 @@ def prostatitis_by_median_age(reports: Sequence[Report], entropy: Entropy) -> Pi
             counts = _noisy(_age_counts([r for r in reports if r.prostatitis == kind]), epsilon, entropy)
             rows.append((kind, *_quantiles(counts)))
         panels[level] = box(PlottedAnswer(("prostatitis", "p5", "p25", "p50", "p75", "p95"), tuple(rows)))
-    figure = _side_by_side(panels, "Prostatitis by median age", "prostatitis", "age")
-    return Picture(figure, _caption("Quantiles of age from noisy counts of 13 age groups by 5 categories.", charged))
+    figure = _side_by_side(panels, "Prostatitis by median age<br><sub>noise level</sub>", "prostatitis", "age")
+    asked = f"quantiles of age by {len(PROSTATITIS)} categories, read off the COUNT of {AGE_BUCKETS} age groups in each"
+    note = "the box holds the middle half, the whiskers 90 %"
+    return Picture(figure, _caption(asked, OutputKind.COUNT, AGE_BUCKETS * len(PROSTATITIS), charged, note))
 
 
 def _epsilon(level: NoiseLevel, output: OutputKind, groups: int) -> Fraction:
@@ -149,21 +173,25 @@ def _quantiles(counts: Sequence[int]) -> tuple[float, ...]:
 
 
 def _side_by_side(panels: dict[NoiseLevel, go.Figure], title: str, x_title: str, y_title: str) -> go.Figure:
-    joined = make_subplots(cols=len(panels), shared_yaxes=True, subplot_titles=[f"{level} noise" for level in panels])
+    joined = make_subplots(cols=len(panels), shared_yaxes=True, subplot_titles=[str(level) for level in panels])
     for place, panel in enumerate(panels.values(), start=1):
         for trace in panel.data:
             joined.add_trace(trace.update(showlegend=place == 1 and len(panel.data) > 1), col=place, row=1)
-    dressed(joined, title, "", y_title)
-    return joined.update_xaxes(title=x_title)
+    dressed(joined, title, "", "").update_layout(margin_t=100, legend={"orientation": "h", "y": -0.35})
+    # One title for all axes of a sort: three of them would lie over each other on a phone.
+    return joined.update_xaxes(title=x_title, col=2 if len(panels) > 1 else 1).update_yaxes(title=y_title, col=1)
 
 
-def _caption(text: str, charged: dict[NoiseLevel, Fraction]) -> str:
-    lines = [
-        f"{level}: ε = {float(epsilon):.3g}, noise scale {float(1 / epsilon):.3g} reports,"
-        f" about {float(100 * TARGETS[level]):g} % of a group"
-        for level, epsilon in charged.items()
-    ]
-    return f"{text} " + "; ".join(lines) + "."
+def _caption(asked: str, output: OutputKind, groups: int, charged: dict[NoiseLevel, Fraction], *notes: str) -> str:
+    """Return the text under a figure: data, statistic, and for each level ε, role and expected error."""
+    rows, levels = rows_per_group(REPORTS, groups), []
+    for level, epsilon in charged.items():
+        error = expected_error(output, epsilon, contribution=1, rows=rows)
+        scale = f"noise scale {float(1 / epsilon):.3g} reports"
+        levels.append(f"{level} noise: ε = {float(epsilon):.3g}, {scale}, about {100 * error:.2g} % {share_of(output)}")
+    roles = " and ".join(f"{_ROLES[level]} ({level} noise)" for level in charged)
+    source = Provenance(f"made-up registry of {REPORTS} reports", (), asked, "; ".join(levels), roles)
+    return caption(source, notes)
 
 
 def main(directory: Annotated[Path, typer.Argument(help="where index.html is written")]) -> None:

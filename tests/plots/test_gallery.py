@@ -43,8 +43,8 @@ def test_age_histogram_is_noisy_and_valid(pictures: tuple[Picture, ...]) -> None
 def test_levels_stand_side_by_side(pictures: tuple[Picture, ...]) -> None:
     """Low, medium and high, each with its ε and scale in the caption."""
     for picture in pictures[1:]:
-        assert [note.text for note in picture.figure.layout.annotations] == ["low noise", "medium noise", "high noise"]
-        assert all(f"{level}: ε = " in picture.caption for level in ("low", "medium", "high"))
+        assert [note.text for note in picture.figure.layout.annotations] == ["low", "medium", "high"]
+        assert all(f"{level} noise: ε = " in picture.caption for level in ("low", "medium", "high"))
 
 
 def test_mean_ages_are_valid_and_noise_grows_with_the_level(pictures: tuple[Picture, ...]) -> None:
@@ -65,3 +65,22 @@ def test_script_writes_one_page(tmp_path: Path) -> None:
     """`python -m dpsql.plots.gallery DIRECTORY` makes the directory and index.html."""
     gallery.main(tmp_path / "new")
     assert "PI-RADS score by mean age" in (tmp_path / "new" / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_picture_names_data_statistic_epsilon_and_role(pictures: tuple[Picture, ...]) -> None:
+    """Under it, with of what each error is a share; and each has a title."""
+    for picture in pictures:
+        for part in ("Data: made-up registry of 920 reports", "; statistic: ", "ε = ", "; role: ", " % of the "):
+            assert part in picture.caption
+        assert picture.figure.layout.title.text
+
+
+def test_error_bars_stay_within_what_is_possible(pictures: tuple[Picture, ...]) -> None:
+    """No count below 0, no mean age beyond the declared range."""
+    (bars,) = pictures[0].figure.data
+    downs = bars.error_y.arrayminus or bars.error_y.array
+    assert all(height - down >= -1e-9 for height, down in zip(bars.y, downs, strict=True))
+    for trace in pictures[2].figure.data:
+        down, up = trace.error_x.arrayminus or trace.error_x.array, trace.error_x.array
+        assert all(x - d >= AGES[0] - 1e-9 for x, d in zip(trace.x, down, strict=True))
+        assert all(x + u <= AGES[1] + 1e-9 for x, u in zip(trace.x, up, strict=True))

@@ -1,5 +1,6 @@
 """`dpsql plot`: ask one statement and draw the answer into an HTML file that needs no network."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +13,15 @@ from dpsql.cli.support.exit_codes import told
 from dpsql.cli.support.numbers import read_list
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, Sql, statement
 from dpsql.cli.support.plot_output import need_plots
+from dpsql.cli.support.plotted import Plotted
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from dpsql.plots import page
     from dpsql.plots.answer import PlottedAnswer
-    from dpsql.plots.layout import PlotColumns
+    from dpsql.plots.layout import Layout, PlotColumns
+    from dpsql.plots.value_grid import ValueGrid
 
 
 class Chart(StrEnum):
@@ -27,6 +31,17 @@ class Chart(StrEnum):
     VERSUS = "versus"
     BOX = "box"
     DENSITY = "density"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be drawn."""
+
+    chart: Chart
+    columns: "PlotColumns"
+    bounds: tuple[float, float] | None
+    buckets: int | None
+    title: str
 
 
 @told
@@ -43,23 +58,30 @@ def plot(
     margin: Annotated[str | None, typer.Option(help="The column with dpsql.margin(…).")] = None,
     series: Annotated[str | None, typer.Option(help="The column that tells series apart.")] = None,
     bounds: Annotated[
-        str | None, typer.Option(help="Of a density: the range that the buckets divide, as 0,60.")
+        str | None,
+        typer.Option(help="The range that the buckets divide, as 0,60; read off width_bucket(…) unless given."),
     ] = None,
-    title: Annotated[str, typer.Option(help="Above the picture.")] = "",
+    buckets: Annotated[
+        int | None, typer.Option(help="How many buckets width_bucket has; read off the statement unless given.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Above the picture; what is asked for unless given.")] = "",
 ) -> None:
-    """Draw an answer with its margins; columns that are not named are guessed."""
+    """Draw an answer with its margins, and say under it what it is; columns that are not named are guessed."""
     need_plots()
-    ends = _ends(bounds, chart)
+    wanted = _Wanted(chart, {"x": x, "y": y, "margin": margin, "series": series}, _ends(bounds), buckets, title)
     from dpsql.plots import answer, page  # noqa: PLC0415 -- an extra
 
-    with _connection(config, role, dsn) as connection, connection.cursor() as cursor:
-        cursor.execute(statement(sql).encode())
-        rows = answer.PlottedAnswer.of(cursor)
+    asked = statement(sql)
+    with _connection(config, role, dsn) as connection:
+        plotted = Plotted.of(connection, role, asked)
+        with connection.cursor() as cursor:
+            cursor.execute(asked.encode())
+            rows = answer.PlottedAnswer.of(cursor)
     try:
-        figure = _draw(chart, rows, {"x": x, "y": y, "margin": margin, "series": series}, ends, title)
+        picture, headline = _picture(wanted, rows, plotted)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    page.write_page([page.Picture(figure)], title or "PlottedAnswer", output)
+    page.write_page([picture], headline, output)
 
 
 def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Connection[tuple[object, ...]]:
@@ -72,28 +94,77 @@ def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Conn
             raise typer.BadParameter("give --role, or --dsn of a running server")
 
 
+def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple[page.Picture, str]":
+    """Return the figure with the text under it, and its title."""
+    from dpsql.plots import captions, page  # noqa: PLC0415 -- an extra
+    from dpsql.plots.layout import Layout  # noqa: PLC0415 -- an extra
+
+    layout = None if wanted.chart is Chart.BOX else Layout.of(rows, **wanted.columns)
+    grid = None if layout is None else _grid(wanted, plotted, layout.x)
+    headline = wanted.title or (plotted.title(layout.y) if layout else ", ".join(plotted.tables) or "Answer")
+    statistic = plotted.asked(layout.y) if layout else "quantiles"
+    source = captions.Provenance(
+        plotted.dataset, plotted.tables, statistic, plotted.epsilon, plotted.role, plotted.statement
+    )
+    notes = captions.notes(rows, layout, grid) if layout else captions.box_notes(rows)
+    notes += [captions.smoothing_note()] if wanted.chart is Chart.DENSITY else []
+    figure = _draw(wanted, rows, plotted, layout, grid, headline)
+    if grid is not None and plotted.bucketed is not None:
+        figure.update_xaxes(title=plotted.bucketed[-1])
+    return page.Picture(figure, captions.caption(source, notes)), headline
+
+
 def _draw(
-    chart: Chart, rows: "PlottedAnswer", columns: "PlotColumns", ends: tuple[float, float], title: str
+    wanted: _Wanted,
+    rows: "PlottedAnswer",
+    plotted: Plotted,
+    layout: "Layout | None",
+    grid: "ValueGrid | None",
+    title: str,
 ) -> "go.Figure":
     from dpsql.plots import charts  # noqa: PLC0415 -- an extra
+    from dpsql.plots.errors import Possible  # noqa: PLC0415 -- an extra
 
-    match chart:
+    possible = Possible(*(plotted.possible(layout.y) if layout else (None, None)))
+    match wanted.chart:
         case Chart.HISTOGRAM:
-            return charts.histogram(rows, title=title, **columns)
+            return charts.histogram(rows, title=title, buckets=grid, possible=possible, **wanted.columns)
         case Chart.VERSUS:
-            return charts.versus(rows, title=title, **columns)
+            return charts.versus(rows, title=title, possible=possible, **wanted.columns)
         case Chart.BOX:
-            return charts.box(rows, category=columns.get("x"), title=title)
+            return charts.box(rows, category=wanted.columns.get("x"), title=title)
         case Chart.DENSITY:
-            return charts.density_curve(rows, ends, title=title, **columns)
+            ends = (grid.low, grid.high) if grid else wanted.bounds
+            if ends is None:
+                raise ValueError("a density needs --bounds LOW,HIGH, or width_bucket(…) in the statement")
+            return charts.density_curve(
+                rows, ends, title=title, buckets=grid.number if grid else None, **wanted.columns
+            )
 
 
-def _ends(bounds: str | None, chart: Chart) -> tuple[float, float]:
-    """Return the range of a density; other charts have none."""
-    if chart is not Chart.DENSITY:
-        return 0.0, 1.0
-    match read_list(bounds) if bounds else []:
+def _grid(wanted: _Wanted, plotted: Plotted, x: str) -> "ValueGrid | None":
+    """Return the buckets of x, as the options say or else the statement; None where there are none."""
+    from dpsql.plots.value_grid import ValueGrid  # noqa: PLC0415 -- an extra
+
+    if wanted.chart not in (Chart.HISTOGRAM, Chart.DENSITY):
+        return None
+    if wanted.buckets is not None:
+        if wanted.bounds is None:
+            raise ValueError("--buckets needs --bounds LOW,HIGH")
+        return ValueGrid(*wanted.bounds, wanted.buckets)
+    match plotted.bucketed:
+        case (column, low, high, number, _) if column == x:
+            return ValueGrid(low, high, number)
+        case _:
+            return None
+
+
+def _ends(bounds: str | None) -> tuple[float, float] | None:
+    """Return the range that buckets divide."""
+    match read_list(bounds) if bounds else None:
+        case None:
+            return None
         case [low, high] if low < high:
             return low, high
         case _:
-            raise typer.BadParameter("a density needs --bounds LOW,HIGH")
+            raise typer.BadParameter("the range of buckets is --bounds LOW,HIGH")

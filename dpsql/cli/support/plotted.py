@@ -1,0 +1,135 @@
+"""What `dpsql plot` knows of its picture: read from the statement and from its EXPLAIN, which is free."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import psycopg
+import sqlglot
+from sqlglot import exp
+
+_COST = re.compile(r"Private answer: ε = ([0-9.e+-]+)(, δ = [0-9.e+-]+)?")
+_TABLES = re.compile(r"-> .+? of ([^,]+(?:, [^,]+)*?), (?:[0-9,]+ groups|groups shown)")
+_RANGES = re.compile(
+    r"(?:Clamp: (?P<clamped>.+) to|Points .+? of (?P<chosen>.+) among [0-9,]+ buckets of) \[(?P<ends>.+)\]$"
+)
+_ABOVE_NOTHING = frozenset({"count", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
+_WITHIN = frozenset({"avg", "min", "max", "median", "percentile_cont", "percentile_disc"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One column of the answer: what was asked for, and which aggregate of what that is, if it is one."""
+
+    name: str
+    text: str
+    aggregate: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plotted:
+    """What a picture shows; unknown parts are empty."""
+
+    dataset: str
+    role: str
+    statement: str
+    tables: tuple[str, ...]
+    epsilon: str
+    """What the answer cost when it was first given; empty for a statement over public tables."""
+    items: tuple[_Item, ...]
+    """The columns of the answer."""
+    ranges: tuple[tuple[str, float, float], ...]
+    """The bounds that values are clamped to, by what is clamped."""
+    bucketed: tuple[str, float, float, int, str] | None
+    """The column that holds numbers of `width_bucket`, its constants, and what is put into buckets."""
+
+    @classmethod
+    def of(cls, connection: psycopg.Connection[tuple[object, ...]], role: str | None, statement: str) -> "Plotted":
+        """Ask EXPLAIN; a statement that it does not explain is drawn all the same."""
+        lines: list[str] = []
+        if not re.match(r"(?i)\s*explain\b", statement):
+            with connection.cursor() as cursor:
+                cursor.execute(f"EXPLAIN {statement}".encode())
+                lines = [str(row[0]) for row in cursor.fetchall()]
+        cost = next(filter(None, map(_COST.match, lines)), None)
+        selects = _selects(statement)
+        return cls(
+            dataset=connection.info.dbname,
+            role=role or f"of user {connection.info.user}",
+            statement=" ".join(statement.split()),
+            tables=tuple(
+                dict.fromkeys(name for line in lines if (found := _TABLES.search(line)) for name in [found[1]])
+            ),
+            epsilon=f"ε = {cost[1]}{cost[2] or ''}" if cost else "",
+            items=tuple(_Item(item.alias_or_name or _call(item)[0], _text(item), *_call(item)) for item in selects),
+            ranges=tuple(_ranges(lines)),
+            bucketed=next(filter(None, map(_bucketed, selects)), None),
+        )
+
+    def asked(self, column: str) -> str:
+        """Return what a column of the answer was asked for as."""
+        return next((item.text for item in self.items if item.name == column), column)
+
+    def possible(self, column: str) -> tuple[float | None, float | None]:
+        """Return the least and the greatest value that a column's statistic can have, where that is known."""
+        item = next((item for item in self.items if item.name == column), None)
+        if item is None:
+            return None, None
+        if item.aggregate in _ABOVE_NOTHING:
+            return 0.0, None
+        ends = next(((low, high) for what, low, high in self.ranges if what.lower() == item.argument.lower()), None)
+        if ends is None or item.aggregate not in _WITHIN | {"sum"}:
+            return None, None
+        if item.aggregate == "sum":
+            return (0.0 if ends[0] >= 0 else None), (0.0 if ends[1] <= 0 else None)
+        return ends
+
+    def title(self, y: str) -> str:
+        """Return a title for who gave none."""
+        return f"{self.asked(y)} of {', '.join(self.tables)}" if self.tables else self.asked(y)
+
+
+def _selects(statement: str) -> Sequence[exp.Expr]:
+    try:
+        tree = sqlglot.parse_one(statement, read="postgres")
+    except sqlglot.errors.SqlglotError:
+        return ()
+    return tree.selects if isinstance(tree, exp.Select) else ()
+
+
+def _text(item: exp.Expr) -> str:
+    return item.unalias().sql("postgres")
+
+
+def _call(item: exp.Expr) -> tuple[str, str]:
+    """Return the aggregate that an item is, as SQL spells it, and its argument; two empty texts for anything else."""
+    node = item.unalias()
+    node = node.this if isinstance(node, exp.Filter) else node
+    if isinstance(node, exp.WithinGroup):
+        ordered = node.expression.find(exp.Ordered)
+        return (node.this.sql_name().lower(), ordered.this.sql("postgres")) if ordered else ("", "")
+    if not isinstance(node, exp.AggFunc):
+        return "", ""
+    return node.sql("postgres").partition("(")[0].lower(), node.this.sql("postgres") if node.this else ""
+
+
+def _ranges(lines: Iterable[str]) -> Iterable[tuple[str, float, float]]:
+    for line in lines:
+        if found := _RANGES.search(line):
+            try:
+                low, high = map(float, found["ends"].split(", "))
+            except ValueError:  # dates
+                continue
+            yield found["clamped"] or found["chosen"], low, high
+
+
+def _bucketed(item: exp.Expr) -> tuple[str, float, float, int, str] | None:
+    call = item.unalias()
+    if not isinstance(call, exp.WidthBucket):
+        return None
+    try:
+        low, high, number = (float(call.args[name].sql()) for name in ("min_value", "max_value", "num_buckets"))
+    except (KeyError, ValueError):
+        return None
+    return item.alias_or_name or "width_bucket", low, high, int(number), call.this.sql("postgres")
