@@ -58,3 +58,27 @@ DECLARE c CURSOR WITH HOLD FOR SELECT payment_type, count(*) FROM trips GROUP BY
 -- locking
 --> postgres 0A000: FOR UPDATE is not allowed with aggregate functions
 SELECT count(*) FROM trips FOR UPDATE;
+
+-- what is not understood stands around an answer
+--> answered, 1 measurement
+--> unlike
+SELECT json_object('trips' : n, 'interval' : interval '@ 1 day ago') FROM (SELECT count(*) AS n FROM trips) AS t;
+
+-- answers among values
+--> answered, 2 measurements
+--> unlike
+VALUES ('trips', (SELECT count(*) FROM trips)), ('long', (SELECT count(*) FROM trips WHERE fare > 20));
+
+-- an answer in a CTE, under a query that is not understood
+--> answered, 1 measurement
+--> unlike
+WITH long AS (SELECT * FROM trips WHERE fare > 20), paid AS (SELECT payment_type, count(*) AS n FROM long GROUP BY 1)
+SELECT json_objectagg(payment_type : n) FROM paid WHERE payment_type IS NOT NULL;
+
+-- what is not understood among private rows
+--> refused 0A000: JSON_OBJECT is not understood
+SELECT json_object('trips' : count(*)) FROM trips;
+
+-- private rows around an answer that is understood
+--> refused 0A000: JSON_OBJECT is not understood
+SELECT json_object('trips' : (SELECT count(*) FROM trips)) FROM trips;

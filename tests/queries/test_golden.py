@@ -7,13 +7,12 @@ from decimal import Decimal
 
 import psycopg
 import pytest
-import sqlglot
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.syntax.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.dialect import Client as ClientDialect
+from dpsql.rewrite.syntax.parse import parsed
 from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import Answer, Client, World
@@ -106,8 +105,7 @@ def _same(a: object, b: object, within: float) -> bool:
 
 
 def _tree(sql: str) -> exp.Query | None:
-    tree = sqlglot.parse_one(sql, read=ClientDialect)
-    return tree if isinstance(tree, exp.Query) else None
+    return parsed(sql.rstrip().removesuffix(";"))
 
 
 def _ordered(sql: str) -> bool:

@@ -143,3 +143,8 @@ SELECT count(*) FROM rides WHERE rider <> ALL (SELECT passenger_id FROM trips);
 -- without a match among private units
 --> refused 42501: rows of a protected table can't be read by a subquery
 SELECT count(*) FROM rides r WHERE NOT EXISTS (SELECT 1 FROM rides q WHERE q.rider = r.rider AND q.late);
+
+-- numbers and texts as only PostgreSQL writes them
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE fare < 0x1F + 1_0 AND passenger_count > 0b1 AND payment_type = 'credit'
+' card' AND U&"fare" > 0o7 FOR READ ONLY;

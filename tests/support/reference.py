@@ -13,6 +13,7 @@ from psycopg.sql import SQL, Identifier
 from sqlglot import exp
 
 from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.bridges import bridged
 from tests.support.fix_world import Answer, World, fetched
 from tests.support.records import ZONES, Row, clamped
 from tests.support.served import write_table
@@ -51,7 +52,9 @@ class Reference:
         Raises:
             psycopg.Error: PostgreSQL can't compute it for some row.
         """
-        names = {column.name.lower() for column in sqlglot.parse_one(sql, read="postgres").find_all(exp.Column)}
+        names = {
+            column.name.lower() for column in sqlglot.parse_one(bridged(sql), read="postgres").find_all(exp.Column)
+        }
         with self.connection.transaction(force_rollback=True):
             for table in self.policy.tables.values():
                 if not table.public:

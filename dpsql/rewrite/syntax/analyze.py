@@ -15,12 +15,13 @@ from dpsql.lexer.reader import Reader
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.column_probes import is_empty, limit_of
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
 from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import Kind, find
 from dpsql.rewrite.syntax.simplify import simplify
-from dpsql.rewrite.syntax.writing import not_understood, rows_refused, written
+from dpsql.rewrite.syntax.writing import rows_refused, written
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
 _PROBE_ROWS = 1
@@ -92,13 +93,13 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
         return None
     if kinds == {Kind.ROWS}:
         return _rows(statement)
-    if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE) and is_empty(statement.queries[0].tree):
+    if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and is_empty(statement.queries[0].tree):
         return AnalyzedStatement(statement, Kind.ROWS, (statement.queries[0].text,))
     return AnalyzedStatement(statement, Kind.ANSWER, tuple(probes))
 
 
 def _not_understood(text: str) -> AnalyzedStatement:
-    return AnalyzedStatement(None, Kind.ROWS, (text,), Refusal.of(not_understood()))
+    return AnalyzedStatement(None, Kind.ROWS, (text,), Refusal.of(not_understood(text)))
 
 
 def _rows(statement: Statement) -> AnalyzedStatement:

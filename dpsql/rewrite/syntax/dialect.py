@@ -11,6 +11,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
+from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
@@ -66,6 +67,17 @@ class Client(Postgres):
             if self._taken > _STEPS * (self._tokens_size + _STEPS):
                 raise TooComplexError
             super()._advance(times)
+
+    class Generator(PostgresGenerator):
+        """A generator that writes operators as they were."""
+
+        MULTI_ARG_DISTINCT = True
+        TRANSFORMS: ClassVar = {
+            **PostgresGenerator.TRANSFORMS,
+            exp.CurrentTime: lambda self, node: self.sql(node, "this") or "CURRENT_TIME",
+            exp.Pow: lambda self, node: self.binary(node, "^"),
+            exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+        }
 
 
 _CLIENT = Client()

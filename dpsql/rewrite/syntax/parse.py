@@ -7,17 +7,17 @@ those that write are taken apart in `writing.py`.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.agree import same_tokens
+from dpsql.rewrite.syntax.bridges import bridged
 from dpsql.rewrite.syntax.dialect import Client, TooComplexError, with_marked_parameters
+from dpsql.rewrite.syntax.gaps import is_misread
 
 
 class Wrap(Enum):
@@ -30,6 +30,8 @@ class Wrap(Enum):
     EXPLAIN = "explain"
     WRITE = "write"
     """INSERT, UPDATE, DELETE or MERGE, with any number of queries in it."""
+    PARTS = "parts"
+    """A query that is not understood as a whole, with any number of queries in it that are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +142,15 @@ def parsed(text: str) -> exp.Query | None:
     """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it."""
     dialect = Client()
     try:
-        marked = with_marked_parameters(text)
+        plain = bridged(text)
+        ours = tuple(tokens(plain))
+        if is_misread(ours):
+            return None
+        marked = with_marked_parameters(plain)
         found = dialect.tokenize(marked)
-        if _has_odd_number(marked, found) or not same_tokens(tuple(tokens(text)), found):
+        if not same_tokens(ours, found):
             return None
         trees = [t for t in dialect.parser().parse(found, marked) if t is not None]
     except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
         return None
     return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
-
-
-def _has_odd_number(text: str, found: Sequence[Token]) -> bool:
-    """Return whether a number is written as 0x1F, 0o7, 0b1 or 1_000, which would be read as something else."""
-    if any(text[t.start] == "0" for t in found if t.token_type in {TokenType.HEX_STRING, TokenType.BIT_STRING}):
-        return True
-    pairs = pairwise(found)
-    return any(
-        a.token_type is TokenType.NUMBER and b.token_type is TokenType.VAR and b.start == a.end + 1 for a, b in pairs
-    )

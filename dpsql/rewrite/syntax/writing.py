@@ -1,9 +1,13 @@
-"""Statements that write into a client's own tables: the queries in them that aggregate private rows are answered in place.
+"""Statements of which only parts are understood: the queries in them that aggregate private rows are answered in place.
+
+That is what writes into a client's own tables, and what the parser can't read, or would read as something else.
 
 INSERT INTO kept SELECT count(*) FROM trips                          one query, up to ON CONFLICT or RETURNING
 UPDATE kept SET n = (SELECT count(*) FROM trips)                     every query in parentheses
 WITH a AS (SELECT count(*) AS n FROM trips) INSERT INTO kept SELECT n FROM a      the CTE's
 WITH r AS (SELECT * FROM trips) INSERT INTO kept SELECT count(*) FROM r           with `r` put before it
+VALUES ((SELECT count(*) FROM trips))
+SELECT json_object('n': n) FROM (SELECT count(*) AS n FROM trips) AS t
 
 Everything else of the statement stays as it was written. Where private rows would be read outside such a query it is refused.
 """
@@ -13,16 +17,18 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, DpsqlError, Unsupported
+from dpsql.errors import AccessDenied, DpsqlError
 from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.column_probes import is_empty
+from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap, parsed, place
 from dpsql.rewrite.syntax.scopes import Kind
 
 _BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
 _BEGINNING = ("select", "with", "table")
+_READING = ("select", "values", "table", "(")
 _BEFORE_TABLES = frozenset({"from", "join", "only", "table", "using", ".", ","})
 _LONGEST = 64_000
 _MOST = 100
@@ -53,8 +59,9 @@ class _Cte:
 
 @dataclass(slots=True)
 class _Parts:
-    """What a writing statement consists of."""
+    """What a statement consists of."""
 
+    writes: bool = False
     recursive: bool = False
     ctes: list[_Cte] = field(default_factory=list)
     queries: list[_Piece] = field(default_factory=list)
@@ -63,27 +70,29 @@ class _Parts:
 
 
 def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement | None:
-    """Return a statement that writes, with the queries in it that have to be answered; None if there is none.
+    """Return a statement with the queries in it that have to be answered; None if there is none.
 
     `private` are the names of tables for which it is worth while to ask `kind_of` what a query is.
 
     Raises:
         DpsqlError: private rows are read where they can't be followed, or PostgreSQL would not read the text.
     """
-    wrap, start, _ = place(text)
-    parts = _parts(text, start) if wrap in (Wrap.NOTHING, Wrap.EXPLAIN) else None
+    wrap, start, end = place(text)
+    parts = _parts(text[:end], start)
     if parts is None:
         return None
-    queries, rows = _Chooser(parts, frozenset(private), kind_of).chosen()
+    refusal = rows_refused() if parts.writes else not_understood(text)
+    queries, rows = _Chooser(parts, frozenset(private), kind_of, refusal).chosen()
     if not queries:
         return None
     if parts.read & (rows | frozenset(private)):
-        raise rows_refused()
+        raise refusal
     found, at = [], 0
     for piece, _ in queries:
         found.append(f"{text[at : piece.start]} ")
         at = piece.end
-    wrap = Wrap.EXPLAIN if wrap is Wrap.EXPLAIN else Wrap.WRITE
+    if wrap is not Wrap.EXPLAIN:
+        wrap = Wrap.WRITE if parts.writes else Wrap.PARTS
     return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries))
 
 
@@ -96,15 +105,6 @@ def rows_refused() -> AccessDenied:
     )
 
 
-def not_understood() -> Unsupported:
-    """Return the error for what PostgreSQL may understand."""
-    return Unsupported(
-        "this statement over a protected table is not understood, or too long",
-        because="statement-not-understood",
-        hint="docs/sql.md says which SQL is answered.",
-    )
-
-
 @dataclass(slots=True)
 class _Chooser:
     """Chooses the queries of a statement that have to be answered."""
@@ -112,6 +112,8 @@ class _Chooser:
     parts: _Parts
     private: frozenset[str]
     kind_of: KindOf
+    refusal: DpsqlError
+    """What is said of private rows that are not aggregated."""
     rows: set[str] = field(default_factory=set)
     """The CTEs of private rows."""
     left: int = _LONGEST
@@ -140,7 +142,7 @@ class _Chooser:
         elif kind is Kind.ROWS and cte is not None:
             self.rows.add(cte)
         elif kind is Kind.ROWS and not is_empty(query.tree):
-            raise rows_refused()
+            raise self.refusal
 
     def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
         needed, names = [], piece.names
@@ -154,20 +156,30 @@ class _Chooser:
         self.left -= len(text)
         tree = parsed(text) if self.left >= 0 and self.number <= _MOST else None
         if tree is None:
-            raise not_understood()
+            raise not_understood(piece.text)
         return Query(text, tree, piece.start - len(context) - nested)
 
 
 def _parts(text: str, start: int) -> _Parts | None:
-    """Return what the statement that begins at `start` consists of; None if it is none that writes."""
+    """Return what the statement that begins at `start` consists of; None if it is of another kind."""
     reader, parts = Reader(text), _Parts()
     while reader.token.start < start and not reader.is_at_end:
         reader.take()
     if reader.skip("with") and not _skip_ctes(text, reader, parts):
         return None
     verb = reader.word
-    if verb not in _BEFORE_TARGET:
+    parts.writes = verb in _BEFORE_TARGET
+    if parts.writes:
+        _skip_target(text, reader, verb, parts)
+    elif verb not in _READING:
         return None
+    while not reader.is_at_end:
+        _skip_one(text, reader, parts)
+    return parts
+
+
+def _skip_target(text: str, reader: Reader, verb: str, parts: _Parts) -> None:
+    """Take what is written into, and in INSERT all up to the query, and the query if it stands in no parentheses."""
     reader.take()
     reader.skip(*_BEFORE_TARGET[verb])
     reader.skip("only")
@@ -175,9 +187,6 @@ def _parts(text: str, start: int) -> _Parts | None:
         pass
     if verb == "insert":
         _skip_source(text, reader, parts)
-    while not reader.is_at_end:
-        _skip_one(text, reader, parts)
-    return parts
 
 
 def _skip_ctes(text: str, reader: Reader, parts: _Parts) -> bool:

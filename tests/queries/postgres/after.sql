@@ -36,3 +36,15 @@ WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 
 
 -- into a cursor
 WITH p AS MATERIALIZED (SELECT u, k0, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u, (CASE (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") WHEN 'cash' THEN 1 WHEN 'credit card' THEN 2 END) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r GROUP BY u, k0), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT CAST(k0 AS BIGINT), (sum(w * s0))::text FROM p JOIN h ON u = hu GROUP BY k0;
+
+-- what is not understood stands around an answer
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- answers among values
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- answers among values
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND (s0."fare"::float8 > 20)) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- an answer in a CTE, under a query that is not understood
+WITH p AS MATERIALIZED (SELECT u, k0, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u, (CASE (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") WHEN 'cash' THEN 1 WHEN 'credit card' THEN 2 END) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND (s0."fare"::float8 > 20)) AS r GROUP BY u, k0), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT CAST(k0 AS BIGINT), (sum(w * s0))::text FROM p JOIN h ON u = hu GROUP BY k0;

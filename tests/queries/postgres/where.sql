@@ -75,3 +75,6 @@ WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 
 
 -- not in a list of units
 WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND ((NOT (s0."rider" IN (1, 2))) AND (NOT (s0."rider" IN (3, 4))))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- numbers and texts as only PostgreSQL writes them
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND s0."passenger_count" IS NOT NULL AND ((s0."fare"::float8 < 41) AND (s0."passenger_count" > 1) AND ((CASE WHEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") IN ('cash', 'credit card') THEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") END) = 'credit card') AND (s0."fare"::float8 > 7))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;

@@ -1,0 +1,132 @@
+"""What of PostgreSQL's SQL the parser can't read, or would read as something else, each with a name and a way around it."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from dpsql.errors import Unsupported
+from dpsql.lexer import literals
+from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
+
+_UNITS = ("year", "month", "day", "hour", "minute", "second")
+_SPAN = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
+"""What the parser takes an interval's literal apart with; it forgets whatever stands around a single find."""
+_PADDED = ("bit", "char", "character", "nchar", "bpchar")
+"""Types that are one character long where no length is given, but not before a literal."""
+_BACK = 8
+"""Tokens that the name of a type may have."""
+
+_LOOKED_AT = 10_000
+"""Tokens of a text that is refused anyway."""
+
+Begins = Callable[[Sequence[Token], int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that is not understood: what it is called, what to write, and whether it begins at a token."""
+
+    name: str
+    instead: str
+    begins: Begins
+
+
+def is_misread(found: Sequence[Token]) -> bool:
+    """Return whether the parser would read something as something else."""
+    return any(gap.begins(found, i) for i in range(len(found)) for gap in _MISREAD)
+
+
+def not_understood(text: str) -> Unsupported:
+    """Return the error for a text that the parser can't read, and that PostgreSQL may understand.
+
+    Raises:
+        SyntaxFailed: PostgreSQL would not read it.
+    """
+    found = tuple(islice(tokens(text), _LOOKED_AT))
+    for i, token in enumerate(found):
+        for gap in (*_MISREAD, *_UNREAD):
+            if gap.begins(found, i):
+                return Unsupported(
+                    f"{gap.name} is not understood in a statement over a protected table",
+                    because="construct-not-understood",
+                    hint=f"Write {gap.instead}, or aggregate in a subquery and write it around that.",
+                    position=token.start + 1,
+                )
+    return Unsupported(
+        "this statement over a protected table is not understood, or too long",
+        because="statement-not-understood",
+        hint="docs/sql.md says which SQL is answered. Aggregate in a subquery: around it everything is.",
+    )
+
+
+def _words(found: Sequence[Token], start: int, count: int) -> list[str]:
+    return [token.word for token in found[start : start + count]]
+
+
+def _called(*names: str) -> Begins:
+    return lambda found, i: found[i].word in names and _words(found, i + 1, 1) == ["("]
+
+
+def _is_odd_interval(found: Sequence[Token], i: int) -> bool:
+    """Find interval(3) '1 s', interval '1 day' day, interval '1' second(0), interval '@ 1 day ago', interval '.5 day'."""
+    if found[i].word != "interval" or i + 1 == len(found):
+        return False
+    text = literals.value(found[i + 1]) if found[i + 1].sort in TEXTS else None
+    if text is None:
+        return found[i + 1].word == "("
+    spans, behind = _SPAN.findall(text), _words(found, i + 2, 4)
+    if behind[:1] and behind[0] in _UNITS:
+        return bool(spans) or behind[:2] == ["second", "("] or behind[1:4] == ["to", "second", "("]
+    return len(spans) == 1 and _SPAN.fullmatch(text.replace("+", "", 1)) is None
+
+
+def _is_padded_literal(found: Sequence[Token], i: int) -> bool:
+    """Find char 'abc', which is not 'abc'::char."""
+    return found[i].word in _PADDED and i + 1 < len(found) and found[i + 1].sort in TEXTS
+
+
+def _is_array_suffix(found: Sequence[Token], i: int) -> bool:
+    """Find x::int array."""
+    return found[i].word == "array" and _words(found, i + 1, 1) not in (["["], ["("])
+
+
+def _is_sized_array(found: Sequence[Token], i: int) -> bool:
+    """Find x::int[3] and x::numeric(3, 1)[3], which are not elements of x."""
+    if found[i].word != "[" or i + 1 == len(found) or found[i + 1].sort is not Sort.NUMBER:
+        return False
+    before = [*found[max(i - _BACK, 0) : i]]
+    if before and before[-1].word == ")":
+        while before and before.pop().word != "(":
+            pass
+    while before and (before[-1].sort in (Sort.NAME, Sort.QUOTED) or before[-1].word == "."):
+        before.pop()
+    return bool(before) and before[-1].word == "::"
+
+
+def _is_join_name(found: Sequence[Token], i: int) -> bool:
+    """Find FROM t anti JOIN u, where `anti` is an alias."""
+    return found[i].word in ("semi", "anti", "asof") and _words(found, i + 1, 1) == ["join"]
+
+
+def _is_ordering_by_operator(found: Sequence[Token], i: int) -> bool:
+    return found[i].word == "using" and i + 1 < len(found) and found[i + 1].sort is Sort.OPERATOR
+
+
+_MISREAD = (
+    Gap("BIT VARYING", "varbit", lambda found, i: _words(found, i, 2) == ["bit", "varying"]),
+    Gap("an INTERVAL with a precision, a sign in words or two units", "interval '-1 day'", _is_odd_interval),
+    Gap("a literal of a type with a length", "'…'::text", _is_padded_literal),
+    Gap("ARRAY behind a type", "int[]", _is_array_suffix),
+    Gap("an array type with a size", "int[]", _is_sized_array),
+    Gap("the name of a kind of join as an alias", "another name", _is_join_name),
+    Gap("IS NORMALIZED", "x = normalize(x)", lambda found, i: found[i].word == "normalized"),
+    Gap("a root as an operator", "sqrt(x) or cbrt(x)", lambda found, i: found[i].text in ("|/", "||/")),
+)
+_UNREAD = (
+    Gap("JSON_OBJECT", "json_build_object('a', x) or json_object_agg(a, x)", _called("json_object", "json_objectagg")),
+    Gap("JSON_ARRAY", "json_build_array(x) or json_agg(x)", _called("json_array", "json_arrayagg")),
+    Gap("this function of JSON", "->, ->> or #>", _called("json_value", "json_query", "json_exists", "json_table")),
+    Gap("VARIADIC", "the elements one by one", lambda found, i: found[i].word == "variadic"),
+    Gap("ORDER BY … USING", "ASC or DESC", _is_ordering_by_operator),
+)
