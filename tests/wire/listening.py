@@ -10,6 +10,7 @@ from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
+from dpsql.wire.server.acceptor import Silence
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
 from tests.support.fix_shadow import USERS
@@ -17,12 +18,25 @@ from tests.support.fix_shadow import USERS
 
 @contextmanager
 def listening(
-    answers: Answers, shadow: Postgres, limits: Limits = Limits(), tls: Certificate | None = None
+    answers: Answers,
+    shadow: Postgres,
+    limits: Limits = Limits(),
+    tls: Certificate | None = None,
+    silence: Silence = Silence(),
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on."""
     users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}
     served = Listener(
-        answers, shadow.address, users, "taxi", "127.0.0.1", 0, secret=b"of the tests", tls=tls, limits=limits
+        answers,
+        shadow.address,
+        users,
+        "taxi",
+        "127.0.0.1",
+        0,
+        secret=b"of the tests",
+        tls=tls,
+        limits=limits,
+        silence=silence,
     )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)

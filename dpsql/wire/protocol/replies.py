@@ -99,6 +99,11 @@ class Replies:
         return bool(self._owed) and not self.copying
 
     @property
+    def is_between(self) -> bool:
+        """Return whether the client has had only whole messages."""
+        return not self._passing
+
+    @property
     def is_settled(self) -> bool:
         """Say whether no reply will come before something more is sent."""
         return not self._owed or self.copying

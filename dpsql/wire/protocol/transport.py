@@ -39,6 +39,8 @@ class Pipe(Comer):
         self.on_lost: Callable[[], None] = _nothing
         self.on_full: Callable[[], None] = _nothing
         """Called when the client does not read what is written."""
+        self.on_end: Callable[[], None] = _nothing
+        """Called when it will send nothing more, and may still read."""
         self.on_free: Callable[[], None] = _nothing
         self._accepted = accepted
         self._transport: asyncio.Transport | None = None
@@ -66,7 +68,11 @@ class Pipe(Comer):
     def eof_received(self) -> bool:  # noqa: D102
         self._ended = True
         self._wake()
-        return False
+        # Nothing more will come, and what was asked can be answered; TLS does not know such an end.
+        if self.is_encrypted:
+            return False
+        self.on_end()
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102
         self._transport = None
@@ -88,6 +94,11 @@ class Pipe(Comer):
     def is_empty(self) -> bool:
         """Say whether nothing waits to be read."""
         return not self._pieces
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether nothing can be sent any more."""
+        return self._transport is None
 
     @property
     def address(self) -> str:

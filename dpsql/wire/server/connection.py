@@ -1,6 +1,7 @@
 """One client's connection from the first byte to the last; whatever goes wrong, the client hears it in the protocol."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Coroutine, Mapping
@@ -18,6 +19,7 @@ from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.startup import Cancel, Start
 from dpsql.wire.protocol.transport import Pipe
 from dpsql.wire.server import farewell
+from dpsql.wire.server.half_closed import try_client
 from dpsql.wire.server.opening import open_backend
 from dpsql.wire.server.registry import House, Key, Seat, UserEntry
 
@@ -45,8 +47,10 @@ class Connection:
         self._leaving: ShuttingDown | None = None
         self._over = self._gone = False
         self._stopped_at = 0.0
+        self._trying: asyncio.Task[None] | None = None
         self._signals: set[asyncio.Task[None]] = set()
         pipe.on_lost = self._client_lost
+        pipe.on_end = self._client_ended
 
     @property
     def working(self) -> Cancellation | None:
@@ -139,7 +143,10 @@ class Connection:
             if await self._incoming.first() == b"X":
                 return
             session = await self._enter(user, options)
-            await session.run(self._incoming)
+            with contextlib.suppress(EOFError):
+                await session.run(self._incoming)
+            if self._backend is not None:
+                await self._backend.settle()
 
     async def _log_in(self, start: Start) -> str:
         """Check who it is and what is wanted; return the user."""
@@ -243,9 +250,21 @@ class Connection:
         self._signals.add(task)
         task.add_done_callback(self._signals.discard)
 
+    def _client_ended(self) -> None:
+        """Answer what was asked, if the client still waits for it."""
+        self._trying = asyncio.get_running_loop().create_task(try_client(self._pipe, self._harmless))
+
+    def _harmless(self) -> bytes:
+        """Return a message that changes nothing for a client; nothing, where another is being sent."""
+        if not self.is_in or self._backend is None or not self._backend.replies.is_between:
+            return b""
+        return _status("server_version", self._backend.replies.parameters.get("server_version", ""))
+
     def _client_lost(self) -> None:
         """Stop what nobody waits for any more."""
         self._gone = True
+        if self._trying is not None:
+            self._trying.cancel()
         self._house.lobby.leave(self._pipe)
         if self.working is not None or self.in_shadow:
             self._send_signal(self._house.interrupt(self))
@@ -253,7 +272,7 @@ class Connection:
             self._backend.close()
 
     def _shadow_lost(self) -> None:
-        if self._backend is None or self._over:
+        if self._backend is None or self._over or self._gone:
             return
         if not self.is_in:
             self._backend = None
