@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import psycopg
 import pytest
@@ -61,6 +61,40 @@ def test_one_user_has_so_many_connections(shadow: Postgres, answers: Exact) -> N
                 _open(served)
             _open(served, "gus").close()
         _open(served).close()
+
+
+def test_shadow_has_so_many_sessions(shadow: Postgres, answers: Exact) -> None:
+    """With one more its client hears 53300; one that was asked nothing yet makes room."""
+    with listening(answers, shadow, Limits(sessions=2)) as (served, _):
+        with _open(served) as one, _open(served, "gus") as other:
+            one.execute("select 1")
+            with _open(served) as third:
+                assert third.execute("select 1").fetchone() == (1,)
+            other.execute("select 1")
+            with pytest.raises(psycopg.OperationalError, match="too many sessions are in use") as caught:
+                _ask(served, "select 1")
+            assert caught.value.sqlstate in ("53300", None)  # a driver tells no code where it can't log in
+        _ask(served, "select 1")
+
+
+def test_many_that_begin_at_once_are_no_more(shadow: Postgres, answers: Exact) -> None:
+    """Those that are on their way are counted as well."""
+    refused: list[str] = []
+    with listening(answers, shadow, Limits(sessions=5)) as (served, _), ExitStack() as held:
+
+        def ask() -> None:
+            try:
+                held.enter_context(_open(served)).execute("select 1")
+            except psycopg.OperationalError as failed:
+                refused.append(str(failed))
+
+        threads = [threading.Thread(target=ask) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(refused) == 7
+        assert all("too many sessions" in told for told in refused)
 
 
 def test_client_that_does_not_read_does_not_fill_the_memory(shadow: Postgres, answers: Exact) -> None:

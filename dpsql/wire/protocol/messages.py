@@ -36,6 +36,8 @@ class Limits:
     failures_per_address: int = 100
     """How often a log-in may fail within `memory` seconds, before nothing more is tried."""
     memory: float = 60.0
+    sessions: int = 290
+    """Sessions in the shadow: of PostgreSQL's 300, those that dpsql does not need itself."""
     unasked: int = 100
     """Sessions in the shadow, above which a client that logs in has none before it asks."""
     patience: float = 30.0

@@ -5,28 +5,24 @@ import contextlib
 import logging
 import time
 from collections.abc import Coroutine, Mapping
-from functools import partial
 
-from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
+from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
-from dpsql.seldom import Seldom
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.context import Desk
 from dpsql.wire.intercept.interceptor import Asking
 from dpsql.wire.intercept.session import Session
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
-from dpsql.wire.protocol.startup import Cancel, Start
+from dpsql.wire.protocol.startup import Cancel
 from dpsql.wire.protocol.transport import Pipe
 from dpsql.wire.server import farewell
 from dpsql.wire.server.half_closed import try_client
+from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.opening import open_backend
 from dpsql.wire.server.registry import House, Key, Seat, UserEntry
 
 _LOG = logging.getLogger("dpsql.wire")
-_SELDOM = Seldom(_LOG)
-_OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
-_NO = ("", "false", "off", "no", "0")
 
 
 class Connection:
@@ -91,6 +87,7 @@ class Connection:
             self._pipe.close()
             if self._backend is not None:
                 self._backend.close()
+            await asyncio.gather(*self._signals, return_exceptions=True)
 
     @property
     def is_overdue(self) -> bool:
@@ -123,9 +120,14 @@ class Connection:
         """End the connection at once, and tell nobody."""
         self._pipe.abort()
 
+    @property
+    def is_unasked(self) -> bool:
+        """Return whether there is a session in the shadow that was asked nothing yet."""
+        return not self.is_in and self._backend is not None
+
     def let_go(self) -> None:
         """Give up the session in the shadow of a client that has asked nothing."""
-        if not self.is_in and self._backend is not None:
+        if self.is_unasked and self._backend is not None:
             backend, self._backend = self._backend, None
             backend.close()
 
@@ -135,10 +137,11 @@ class Connection:
             if isinstance(opened, Cancel):
                 await self._house.cancel(opened.process, opened.key)
                 return
-            user = await self._log_in(opened)
+            self._user, self._entry = await log_in(self._house, self._pipe, self._incoming, opened)
+        user = self._user
         self._house.lobby.leave(self._pipe)
         with self._house.seat(user, self) as seat:
-            options = self._options(opened, user)
+            options = session_options(opened, user, self._house.database)
             await self._greet(seat, options)
             if await self._incoming.first() == b"X":
                 return
@@ -147,41 +150,6 @@ class Connection:
                 await session.run(self._incoming)
             if self._backend is not None:
                 await self._backend.settle()
-
-    async def _log_in(self, start: Start) -> str:
-        """Check who it is and what is wanted; return the user."""
-        user = start.options.get("user", "")
-        if not user:
-            raise ProtocolError("no user name in the startup packet")
-        self._pipe.write(startup.negotiation(start))
-        await self._check_password(user)
-        database = start.options.get("database") or user
-        if database != self._house.database:
-            raise UnknownDatabase(f'database "{database}" does not exist')
-        if start.options.get("replication", "").lower() not in _NO:
-            raise ProtocolError("replication is not supported")
-        return user
-
-    async def _check_password(self, user: str) -> None:
-        house, address = self._house, self._pipe.address
-        barred = partial(house.attempts.barred, user, address)
-        entry = house.users.get(user)
-        if barred():
-            _SELDOM.warning("too many failed log-ins as %r from %s", user, address)
-            raise AuthFailed
-        try:
-            end_point = house.tls.end_point if house.tls is not None and self._pipe.is_encrypted else None
-            await startup.log_in(self._pipe, self._incoming, house.verifier(user), house.limits, barred, end_point)
-        except AuthFailed:
-            house.attempts.failed(user, address)
-            raise
-        house.attempts.succeeded(user, address)
-        self._user, self._entry = user, entry
-
-    def _options(self, start: Start, user: str) -> dict[str, str]:
-        """Return the start options for the shadow."""
-        kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
-        return {"user": user, "database": self._house.database, **kept}
 
     async def _greet(self, seat: Seat, options: Mapping[str, str]) -> None:
         """Tell the client that it is in, and the number of its session, if there is room for one that asks nothing yet."""
@@ -203,7 +171,8 @@ class Connection:
         def make() -> Backend:
             return Backend(self._deliver, self._ready, self._shadow_lost, self._signal)
 
-        self._backend = backend = await open_backend(house, make, options)
+        with house.beginning():
+            self._backend = backend = await open_backend(house, make, options)
         if self.is_outdated:
             raise farewell.user_changed()
         asker = house.asker(user)
@@ -266,7 +235,7 @@ class Connection:
         if self._trying is not None:
             self._trying.cancel()
         self._house.lobby.leave(self._pipe)
-        if self.working is not None or self.in_shadow:
+        if not self._over and (self.working is not None or self.in_shadow):
             self._send_signal(self._house.interrupt(self))
         if self._backend is not None:
             self._backend.close()

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.server.registry import House
 
-_STARTING = "57P03"  # what PostgreSQL says while it starts or recovers
+_PASSING = frozenset({"57P03", "53300"})
+"""What PostgreSQL says while it starts or recovers, and while sessions that have ended are still counted."""
 _PAUSE = 0.1  # seconds until the next attempt
 
 
@@ -36,7 +37,7 @@ async def _has_begun(backend: Backend, options: Mapping[str, str], secret: str) 
     except ShadowLostError:
         return False
     except ShadowRefusedError as refused:
-        if refused.sqlstate != _STARTING:
+        if refused.sqlstate not in _PASSING:
             raise
         return False
     return True

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hmac
+import logging
 import secrets
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ from typing import Protocol
 
 from dpsql.errors import TooManyClients
 from dpsql.question import Answers, Asker, Cancellation
+from dpsql.seldom import Seldom
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
@@ -25,6 +27,7 @@ from dpsql.wire.server.gateway_handle import Current
 from dpsql.wire.server.lobby import Lobby
 from dpsql.wire.server.login_throttle import Attempts
 
+_SELDOM = Seldom(logging.getLogger("dpsql.wire"))
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A user and the start options on which the shadow's greeting depends."""
 
@@ -58,6 +61,13 @@ class Guest(Protocol):
     @property
     def in_shadow(self) -> bool:
         """Return whether the shadow has something to do for this connection."""
+
+    @property
+    def is_unasked(self) -> bool:
+        """Return whether there is a session in the shadow that was asked nothing yet."""
+
+    def let_go(self) -> None:
+        """Give that session up."""
 
     def end(self) -> None:
         """End the connection at once, and tell the client why."""
@@ -110,6 +120,7 @@ class House:
         self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
         self._open_shadow = open_shadow
         self._shadow_is_there = asyncio.Event()
+        self._beginning = 0
         self._seats: set[Seat] = set()
         self._present: Counter[str] = Counter()
         self._secret = secret
@@ -141,6 +152,26 @@ class House:
                 return await self._open_shadow(protocol)
             except OSError:
                 await asyncio.sleep(_PAUSE)
+
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Count a session in the shadow while it begins; where there are too many, one goes that was asked nothing yet.
+
+        Raises:
+            TooManyClients: all have been asked something.
+        """
+        held = [seat.guest for seat in self._seats if seat.guest.shadow_key is not None]
+        if len(held) + self._beginning >= self.limits.sessions:
+            unasked = next((guest for guest in held if guest.is_unasked), None)
+            if unasked is None:
+                _SELDOM.warning("all %d sessions of the shadow are in use", self.limits.sessions)
+                raise TooManyClients("too many sessions are in use", hint="Close some, or try again later.")
+            unasked.let_go()
+        self._beginning += 1
+        try:
+            yield
+        finally:
+            self._beginning -= 1
 
     def verifier(self, user: str) -> Verifier:
         """Return what checks the user's password; for a name that is not known, something that nothing passes."""

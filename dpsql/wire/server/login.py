@@ -1,0 +1,60 @@
+"""Who it is that connects, and what is wanted."""
+
+import logging
+from functools import partial
+
+from dpsql.errors import AuthFailed, ProtocolError, UnknownDatabase
+from dpsql.seldom import Seldom
+from dpsql.wire.protocol import startup
+from dpsql.wire.protocol.messages import Frames
+from dpsql.wire.protocol.startup import Start
+from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.server.registry import House, UserEntry
+
+_SELDOM = Seldom(logging.getLogger("dpsql.wire"))
+_OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
+_NO = ("", "false", "off", "no", "0")
+
+
+async def log_in(house: House, pipe: Pipe, incoming: Frames, start: Start) -> tuple[str, UserEntry | None]:
+    """Check the password, and that it is our data set that is wanted; return the user, as they are known at the moment.
+
+    Raises:
+        AuthFailed: when the password is not the user's, or too many were tried.
+        UnknownDatabase: when another data set is wanted.
+        ProtocolError: when something else is, or the client sends something else.
+        EOFError: when it goes.
+    """
+    user = start.options.get("user", "")
+    if not user:
+        raise ProtocolError("no user name in the startup packet")
+    pipe.write(startup.negotiation(start))
+    entry = await _check_password(house, pipe, incoming, user)
+    database = start.options.get("database") or user
+    if database != house.database:
+        raise UnknownDatabase(f'database "{database}" does not exist')
+    if start.options.get("replication", "").lower() not in _NO:
+        raise ProtocolError("replication is not supported")
+    return user, entry
+
+
+async def _check_password(house: House, pipe: Pipe, incoming: Frames, user: str) -> UserEntry | None:
+    barred = partial(house.attempts.barred, user, pipe.address)
+    entry = house.users.get(user)
+    if barred():
+        _SELDOM.warning("too many failed log-ins as %r from %s", user, pipe.address)
+        raise AuthFailed
+    try:
+        end_point = house.tls.end_point if house.tls is not None and pipe.is_encrypted else None
+        await startup.log_in(pipe, incoming, house.verifier(user), house.limits, barred, end_point)
+    except AuthFailed:
+        house.attempts.failed(user, pipe.address)
+        raise
+    house.attempts.succeeded(user, pipe.address)
+    return entry
+
+
+def session_options(start: Start, user: str, database: str) -> dict[str, str]:
+    """Return the start options for the shadow."""
+    kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
+    return {"user": user, "database": database, **kept}
