@@ -164,6 +164,8 @@ def dressed(figure: go.Figure, title: str, x_title: str, y_title: str, *, catego
         xaxis_title=x_title,
         yaxis_title=y_title,
         font_family="system-ui, sans-serif",
+        # Below the picture: beside it a legend takes a phone's whole width.
+        legend={"orientation": "h", "yanchor": "top", "y": -0.3},
         margin={"l": 60, "r": 20, "t": 60 if title else 20, "b": 50},
     )
 

@@ -177,7 +177,7 @@ def _side_by_side(panels: dict[NoiseLevel, go.Figure], title: str, x_title: str,
     for place, panel in enumerate(panels.values(), start=1):
         for trace in panel.data:
             joined.add_trace(trace.update(showlegend=place == 1 and len(panel.data) > 1), col=place, row=1)
-    dressed(joined, title, "", "").update_layout(margin_t=100, legend={"orientation": "h", "y": -0.35})
+    dressed(joined, title, "", "").update_layout(margin_t=100, legend_y=-0.35)
     # One title for all axes of a sort: three of them would lie over each other on a phone.
     return joined.update_xaxes(title=x_title, col=2 if len(panels) > 1 else 1).update_yaxes(title=y_title, col=1)
 

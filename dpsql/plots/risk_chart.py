@@ -73,6 +73,8 @@ def risk_curves(
             line={"color": _COLOURS[place % len(_COLOURS)], "dash": "dash", "width": 1},
             annotation_text=f"{name}: ε = {epsilon:.4g}",
             annotation_y=1.0 - 0.07 * place,
+            # The first is the smallest: its text stands to the left of it, off the lines that follow.
+            annotation_xanchor="right" if place < len(marks) - 1 else "left",
         )
     figure.update_yaxes(range=[0, 1.05])
     return dressed(figure, title, "ε", "probability")

@@ -8,6 +8,14 @@ import typer
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.study import Study
 
+_OWNER = (
+    "Data: everybody's values, as given; statistic: the largest posterior after one answer, by its ε. For the owner only: "
+    "the picture must not be published."
+)
+_PUBLIC = (
+    "Data: none, only how many people there are; statistic: what can be believed at worst, by the total ε of a role."
+)
+
 
 def need_plots() -> None:
     """Refuse at once where the extra is not installed."""
@@ -19,11 +27,11 @@ def draw_study(study: Study, path: Path) -> None:
     """Write the risk curves of a study."""
     from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
 
-    page.write_page([page.Picture(risk_chart.study_figure(study))], "Disclosure risk", path)
+    page.write_page([page.Picture(risk_chart.study_figure(study), _OWNER)], "Disclosure risk", path)
 
 
 def draw_rule(promises: Promises, path: Path) -> None:
     """Write the curves of the rule for a total."""
     from dpsql.plots import page, risk_chart  # noqa: PLC0415 -- an extra
 
-    page.write_page([page.Picture(risk_chart.rule_figure(promises))], "What ε allows", path)
+    page.write_page([page.Picture(risk_chart.rule_figure(promises), _PUBLIC)], "What ε allows", path)
