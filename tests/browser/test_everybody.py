@@ -84,3 +84,16 @@ def test_nothing_is_scrolled_sideways_at_200_percent(visit: Visit, path: str) ->
     """Nor when a stay of many periods, errors and all are shown."""
     page = visit("olga", path, **LOOKS["zoomed"])
     assert page.evaluate("document.documentElement.scrollWidth") <= 640
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_number_runs_out_of_its_cell(visit: Visit, look: str) -> None:
+    """Also one of many digits, as a day's share of a year's stay is."""
+    page = visit("olga", "choose", **LOOKS[look])
+    page.locator("#stay_unit").select_option("months")
+    page.locator("#period").select_option("day")
+    page.locator("#milestones tr.bad").wait_for()
+    cut = page.evaluate(
+        "[...document.querySelectorAll('dd')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)"
+    )
+    assert cut == []
