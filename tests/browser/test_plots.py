@@ -36,7 +36,8 @@ def shown(chromium: "Browser", path: Path, width: int) -> "tuple[Page, list[str]
 
 def labels(page: "Page") -> list[str]:
     """Return the labels of the x axis."""
-    return page.locator(".xaxislayer-above text").all_text_contents()
+    found: list[str] = page.locator(".xaxislayer-above text").all_text_contents()
+    return found
 
 
 @pytest.mark.parametrize("width", _WIDTHS)
