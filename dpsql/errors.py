@@ -12,6 +12,7 @@
     ├── EncryptionRequired 28000 there is a certificate, and the client does not use it
     ├── ProtocolError     08P01  malformed frames
     ├── InvalidText       22021  bytes or an encoding that can't be read
+    ├── LimitExceeded     54000  too many bytes are kept for a session, its user or everybody
     ├── UndefinedParameter 42P02 a parameter in a statement that takes none
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
@@ -106,6 +107,10 @@ class ProtocolError(DpsqlError, sqlstate="08P01"):
 
 class InvalidText(DpsqlError, sqlstate="22021"):
     """The bytes are no text in the client's encoding, or the encoding is one that dpsql does not read."""
+
+
+class LimitExceeded(DpsqlError, sqlstate="54000"):
+    """A session, its user or all together would keep too many bytes here."""
 
 
 class UndefinedParameter(DpsqlError, sqlstate="42P02"):

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeVar
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show_down, show_up
@@ -17,7 +16,9 @@ from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.explain import as_query, explain
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.planner import Planner, StatementPlan
+from dpsql.gateway.remembered import Remembered
 from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
+from dpsql.gateway.weight import weight
 from dpsql.interrupt import checked
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.plan import MeasurementPlan
@@ -37,12 +38,12 @@ from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.scopes import Kind
 from dpsql.shadow import splice
 
-V = TypeVar("V")
-_UNKNOWN = object()
 _AMOUNT = re.compile(r"\s*(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,2})?\s*", re.ASCII)
 """How ε may be written: not so large or small that calculating with it takes long."""
-_REMEMBERED = 1_000
-"""How many statements are kept taken apart, and how many planned."""
+_PER_CHARACTER = 200
+"""Bytes that a statement takes, taken apart, for each character of it."""
+_REMEMBERED = 128 * 2**20
+"""Bytes of the plans that are remembered, those of the priced ones, and four times those of statements taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,9 @@ class Gateway:
         written = sorted(name.replace('"', '""') for name in self._names)
         # Most statements name no protected table, which this tells faster than their tokens do.
         self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)
-        self._asked: dict[Hashable, object] = {}
-        self._plans: dict[Hashable, StatementPlan] = {}
-        self._ready: dict[Hashable, PricedPlan] = {}
+        self._asked: Remembered[tuple[object]] = Remembered(_REMEMBERED // 4, _of_texts)
+        self._plans: Remembered[StatementPlan] = Remembered(_REMEMBERED, weight)
+        self._ready: Remembered[PricedPlan] = Remembered(_REMEMBERED, weight)
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
@@ -90,10 +91,11 @@ class Gateway:
             return Question(text, tuple(query.text for query in statement.queries), statement)
         if self._named.search(text) is None or not mentions(text, self._names):
             return None
-        asked = self._asked.get(text, _UNKNOWN)
-        if asked is _UNKNOWN:
-            asked = analyze(text, self._deps.policy)
-            _keep(self._asked, text, asked)
+        known = self._asked.get(text)
+        if known is None:
+            known = (analyze(text, self._deps.policy),)
+            self._asked.keep(text, known)
+        (asked,) = known
         return Question(text, asked.probes, asked, asked.makes) if isinstance(asked, AnalyzedStatement) else None
 
     def answer(
@@ -180,7 +182,7 @@ class Gateway:
         oracle = deps.oracle(settings)
         plan = Planner(deps.policy, world, oracle).plan(asked, described, arguments)
         if not oracle.volatile:
-            _keep(self._plans, key, plan)
+            self._plans.keep(key, plan)
         return plan
 
     def _priced(self, plan: StatementPlan, key: Hashable, settings: Settings, asker: Asker) -> PricedPlan:
@@ -192,7 +194,7 @@ class Gateway:
         epsilon = _epsilon(settings, role, statement_epsilon(role, plans))
         emitter = Emitter(self._deps.engine.dialect, self._deps.declared, self._deps.engine.named)
         ready = PricedPlan(plan, shares(plans, epsilon, role, emitter))
-        _keep(self._ready, (key, settings.epsilon), ready)
+        self._ready.keep((key, settings.epsilon), ready)
         return ready
 
 
@@ -205,11 +207,15 @@ def _spliced(ready: PricedPlan, releases: Mapping[str, Release], cancellation: C
     return ready.plan.text(tables)
 
 
-def _keep(cache: dict[Hashable, V], key: Hashable, value: V) -> None:
-    """Remember `value`; forget everything when there is too much of it."""
-    if len(cache) >= _REMEMBERED:
-        cache.clear()
-    cache[key] = value
+def _of_texts(value: object) -> int:
+    """Return what a text weighs, or a statement that was taken apart: in proportion to its text, which is quickly told."""
+    match value:
+        case str():
+            return len(value)
+        case (AnalyzedStatement(statement=parse.Statement() as statement),):
+            return _PER_CHARACTER * sum(len(query.text) for query in statement.queries)
+        case _:
+            return 0
 
 
 def _epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:

@@ -5,6 +5,7 @@ from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import Kind
 
 _NAME = b"_dpsql_types"
+_MOST = 10_000  # names that are remembered
 _FIRST_OF_USERS = 16384  # oids from here on belong to things made in the database, and may change
 
 
@@ -21,9 +22,13 @@ class TypeNames:
             ShadowRefusedError: when the shadow can't be asked.
         """
         missing = [pair for pair in dict.fromkeys(types) if pair not in self._known]
+        names = {pair: self._known[pair] for pair in types if pair in self._known}
         fresh = await _ask(backend, missing) if missing else {}
+        names |= fresh
+        if len(self._known) > _MOST:  # clients choose the modifiers
+            self._known.clear()
         self._known |= {pair: name for pair, name in fresh.items() if pair[0] < _FIRST_OF_USERS}
-        return tuple(fresh.get(pair) or self._known[pair] for pair in types)
+        return tuple(names[pair] for pair in types)
 
 
 async def _ask(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:

@@ -40,16 +40,23 @@ class ExecuteNamed:
 
 
 @dataclass(frozen=True, slots=True)
+class Deallocate:
+    """`DEALLOCATE name`, or of all: also `DISCARD ALL`."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Denied:
     """A statement that fails when it is run."""
 
     error: DpsqlError
 
 
-Statement = Private | Prepare | ExecuteNamed | Denied
+Statement = Private | Prepare | ExecuteNamed | Deallocate | Denied
 
 
-def read(text: str) -> Prepare | ExecuteNamed | Denied | None:
+def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Denied | None:
     """Return what the words of one statement say; None if the gateway, or else the shadow, has to say more."""
     try:
         reader = _begun(text)
@@ -61,7 +68,11 @@ def read(text: str) -> Prepare | ExecuteNamed | Denied | None:
         reader = _begun(text)
         if reader.skip("prepare") and reader.word != "transaction":
             return _prepare(text, reader)
-        return _execute(text, reader) if reader.skip("execute") else None
+        if reader.skip("execute"):
+            return _execute(text, reader)
+        if reader.skip("discard"):
+            return Deallocate(None) if reader.skip("all") else None
+        return _deallocate(reader) if reader.skip("deallocate") else None
     except DpsqlError as failed:
         return Denied(failed)
 
@@ -85,6 +96,15 @@ def _execute(text: str, reader: Reader) -> ExecuteNamed | None:
     name = reader.name()
     start, end = reader.skip_parentheses() or (0, 0)
     return None if name is None else ExecuteNamed(text, name, text[start:end].strip())
+
+
+def _deallocate(reader: Reader) -> Deallocate | None:
+    if reader.word == "prepare" and reader.ahead(1).text not in ("", ";"):
+        reader.take()
+    if reader.skip("all"):
+        return Deallocate(None)
+    name = reader.name()
+    return None if name is None else Deallocate(name)
 
 
 def tag(text: str) -> bytes | None:

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from dpsql.errors import DpsqlError, InternalError, Unsupported
 from dpsql.question import Answers, Asker
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
-from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, is_restoring, read
+from dpsql.wire.intercept.allowance import Allowance
+from dpsql.wire.intercept.classify import (
+    Deallocate,
+    Denied,
+    ExecuteNamed,
+    Prepare,
+    Private,
+    Statement,
+    is_restoring,
+    read,
+)
 from dpsql.wire.intercept.execution import Runner
 from dpsql.wire.intercept.interceptor import Asking
 from dpsql.wire.intercept.prepared import Names, Prepared
@@ -31,10 +41,12 @@ class Desk:
         answers: Answers,
         asker: Asker,
         write: Callable[[bytes], None],
+        allowance: Allowance,
     ) -> None:
-        """`write` sends to the client."""
+        """`write` sends to the client, `allowance` counts what is kept for it."""
         self.backend = backend
-        self.names = Names()
+        self.allowance = allowance
+        self.names = Names(allowance)
         self.runner = Runner(backend, asking, write)
         self._asking = asking
         self._answers = answers
@@ -87,6 +99,8 @@ class Desk:
     def inspect(self, text: str) -> Statement | None:
         """Return what `text` is to us; None if it is the shadow's alone."""
         found = read(text)
+        if isinstance(found, Deallocate) and not self.names.may_have(found.name):
+            return None
         if found is not None:
             return found
         try:
@@ -99,14 +113,23 @@ class Desk:
         return None if question is None else Private(question)
 
     def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
-        """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it."""
+        """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it.
+
+        Raises:
+            LimitExceeded: there is no room for it.
+        """
         inner = self.inspect(prepare.inner)
         prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Private) else None
         name = prepare.name.encode(codec)
         if prepared is not None:
-            self.names.expect_statement(name)
+            self.names.expect_statement(name, prepared.size)
         owed = Owed(Kind.EXECUTE, confirmed=lambda: self.names.parsed(name, prepared))
         self.backend.send(raw, owed)
+
+    def run_deallocate(self, raw: bytes, deallocate: Deallocate, codec: str) -> None:
+        """Send the Execute of a DEALLOCATE, and forget what it named once the shadow has."""
+        name = None if deallocate.name is None else deallocate.name.encode(codec)
+        self.backend.send(raw, Owed(Kind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
     def named(self, execute: ExecuteNamed, codec: str) -> tuple[Private, Prepared] | None:
         """Return the private statement that an EXECUTE means; None if it is the shadow's alone."""

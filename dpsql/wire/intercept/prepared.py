@@ -5,7 +5,10 @@ What the shadow confirmed counts; before its replies come, a name may be one, an
 
 from dataclasses import dataclass
 
-from dpsql.wire.intercept.classify import Statement
+from dpsql.wire.intercept.allowance import Allowance
+from dpsql.wire.intercept.classify import Private, Statement
+
+_PER_CHARACTER = 200
 
 
 @dataclass(slots=True)
@@ -19,6 +22,11 @@ class Prepared:
     oids: tuple[int, ...] | None = None
     """All parameter types, once the shadow has told them."""
 
+    @property
+    def size(self) -> int:
+        """Return the bytes that it takes, most of them for what the gateway took apart."""
+        return (_PER_CHARACTER if isinstance(self.statement, Private) else 1) * len(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Portal:
@@ -28,11 +36,19 @@ class Portal:
     rest: bytes
     """The Bind message after its names: formats, values, result formats."""
 
+    @property
+    def size(self) -> int:
+        """Return the bytes that it takes beside its statement."""
+        return len(self.rest)
+
 
 class Names:
     """The statements and portals of one session, by their names as the protocol has them."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._awaited = 0
+        """The bytes of what was sent and is not confirmed."""
         self.statements: dict[bytes, Prepared] = {}
         self.portals: dict[bytes, Portal] = {}
         self.tags: dict[bytes, bytes] = {}
@@ -48,44 +64,88 @@ class Names:
         """Say whether `name` is, or may soon be, one of ours."""
         return name in self._maybe_portals
 
-    def expect_statement(self, name: bytes) -> None:
-        """Note that a Parse of one of ours was sent."""
+    def expect_statement(self, name: bytes, size: int) -> None:
+        """Note that a Parse of one of ours will be sent.
+
+        Raises:
+            LimitExceeded: there is no room for it.
+        """
+        self._expect(size)
         self._maybe_statements.add(name)
 
-    def expect_portal(self, name: bytes) -> None:
-        """Note that a Bind of one of ours was sent."""
+    def expect_portal(self, name: bytes, size: int) -> None:
+        """Note that a Bind of one of ours will be sent.
+
+        Raises:
+            LimitExceeded: there is no room for it.
+        """
+        self._expect(size)
         self._maybe_portals.add(name)
 
     def parsed(self, name: bytes, prepared: Prepared | None) -> None:
         """Note that the shadow has parsed what is now called `name`."""
-        if prepared is None:
-            self.statements.pop(name, None)
-        else:
-            self.expect_statement(name)
+        self._drop(self.statements.pop(name, None))
+        if prepared is not None:
+            self._confirm(prepared.size)
+            self._maybe_statements.add(name)
             self.statements[name] = prepared
 
     def bound(self, portal: bytes, statement: bytes, rest: bytes) -> None:
         """Note that the shadow has bound what is now called `portal`."""
         self.tags.pop(portal, None)
+        self._drop(self.portals.pop(portal, None))
         prepared = self.statements.get(statement)
-        if prepared is None:
-            self.portals.pop(portal, None)
-        else:
-            self.portals[portal] = Portal(prepared, rest)
+        if prepared is not None:
+            made = Portal(prepared, rest)
+            self._confirm(made.size)
+            self.portals[portal] = made
 
     def closed(self, what: bytes, name: bytes) -> None:
         """Note that the shadow has closed a statement (`S`) or portal (`P`)."""
         if what == b"S":
-            self.statements.pop(name, None)
+            self._drop(self.statements.pop(name, None))
         else:
-            self.portals.pop(name, None)
+            self.take_portal(name)
             self.tags.pop(name, None)
+
+    def may_have(self, statement: str | None) -> bool:
+        """Return whether a statement, or any if None, is or may soon be one of ours."""
+        if statement is None or not statement.isascii():
+            return bool(self._maybe_statements or self.statements)
+        return self.may_be_statement(statement.encode())
+
+    def forgotten(self, statement: bytes | None) -> None:
+        """Note that the shadow has forgotten a statement, or all if None."""
+        for name in tuple(self.statements) if statement is None else (statement,):
+            self.closed(b"S", name)
+
+    def take_portal(self, name: bytes) -> Portal | None:
+        """Return what a portal has that was not executed yet, and keep it no more."""
+        portal = self.portals.pop(name, None)
+        self._drop(portal)
+        return portal
 
     def ready(self, in_transaction: bool, *, settled: bool) -> None:
         """Note a ReadyForQuery: portals end with their transaction, and what is settled needs no guess."""
         if not in_transaction:
-            self.portals.clear()
+            for name in tuple(self.portals):
+                self.take_portal(name)
             self.tags.clear()
         if settled:
+            # What is still awaited has failed.
+            self._allowance.give(self._awaited)
+            self._awaited = 0
             self._maybe_statements = set(self.statements)
             self._maybe_portals = set(self.portals)
+
+    def _expect(self, size: int) -> None:
+        self._allowance.take(size)
+        self._awaited += size
+
+    def _confirm(self, size: int) -> None:
+        """Count as kept what was awaited."""
+        self._awaited -= size
+
+    def _drop(self, one: Prepared | Portal | None) -> None:
+        if one is not None:
+            self._allowance.give(one.size)

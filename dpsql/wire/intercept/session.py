@@ -4,12 +4,13 @@ No sockets: frames come in through `Frames`, bytes leave through the desk's `Bac
 """
 
 import contextlib
+from collections.abc import Callable
 from typing import assert_never
 
-from dpsql.errors import DpsqlError, ProtocolError, SyntaxFailed, Unsupported
+from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, SyntaxFailed, Unsupported
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, tag
+from dpsql.wire.intercept.classify import Deallocate, Denied, ExecuteNamed, Prepare, Private, tag
 from dpsql.wire.intercept.context import Desk, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Portal, Prepared
@@ -19,6 +20,7 @@ from dpsql.wire.protocol.messages import Frame, Frames, Limits
 from dpsql.wire.protocol.replies import Kind, Owed
 
 _STATEMENTS = b"QP"
+_LONG = 2**16  # bytes
 
 
 class Session:
@@ -29,6 +31,8 @@ class Session:
         self._backend = desk.backend
         self._names = desk.names
         self._limits = limits
+        self._message = 0
+        """The bytes of a long message that is being dealt with."""
 
     async def run(self, incoming: Frames) -> None:
         """Serve until the client says good-bye.
@@ -36,22 +40,30 @@ class Session:
         Raises:
             EOFError: when it goes without.
             ProtocolError: when it sends what is not the protocol.
+            LimitExceeded: when there is no room for a message.
             ShadowLostError: when the shadow goes.
         """
         while True:
-            frame = await incoming.next(self._limit)
+            frame = await incoming.next(self._admit)
             if frame.kind == b"X":
                 return
             with contextlib.suppress(SkippedError):
                 await self._take(frame)
             await self._backend.drain()
+            self._desk.allowance.give(self._message)
+            self._message = 0
 
     def ready(self, in_transaction: bool) -> None:
         """Hear of a ReadyForQuery."""
         self._desk.ready(in_transaction)
 
-    def _limit(self, kind: bytes) -> int:
-        return self._limits.statement if kind in _STATEMENTS else self._limits.message
+    def _admit(self, kind: bytes, length: int) -> None:
+        """Let a message come, unless it is too long; a long one counts while it is here."""
+        if length > (self._limits.statement if kind in _STATEMENTS else self._limits.message):
+            raise ProtocolError("message is too long")
+        if length > _LONG:
+            self._desk.allowance.take(length)
+            self._message = length
 
     async def _take(self, frame: Frame) -> None:
         """Deal with one message, unless the shadow would not look at it."""
@@ -73,7 +85,7 @@ class Session:
             case b"P":
                 await self._parse(frame)
             case b"B":
-                self._bind(frame)
+                await self._bind(frame)
             case b"E":
                 await self._execute(frame)
             case b"D" | b"S":
@@ -122,18 +134,35 @@ class Session:
             refuse(self._backend, found.error)
             return
         prepared = None if found is None else Prepared(text, oids, found)
-        if prepared is not None:
-            self._names.expect_statement(name)
+        if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
+            return
         self._backend.send(frame.raw, Owed(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
 
-    def _bind(self, frame: Frame) -> None:
+    async def _bind(self, frame: Frame) -> None:
         portal, statement, rest = messages.strings(frame.body, 2)
         if self._names.may_be_statement(statement):
-            self._names.expect_portal(portal)
+            if not await self._fits(lambda: self._names.expect_portal(portal, len(rest))):
+                return
         elif not self._names.may_be_portal(portal):
             self._backend.send(frame.raw, Owed(Kind.BIND))
             return
         self._backend.send(frame.raw, Owed(Kind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest)))
+
+    async def _fits(self, expect: Callable[[], None]) -> bool:
+        """Return whether there is room for what is expected; if not, the client was told, or the shadow skips."""
+        with contextlib.suppress(LimitExceeded):
+            expect()
+            return True
+        # What was sent and not yet done may take the place of what is kept.
+        await self._backend.settle()
+        if self._backend.replies.skipping:
+            return False
+        try:
+            expect()
+        except LimitExceeded as failed:
+            refuse(self._backend, failed)
+            return False
+        return True
 
     def _close(self, frame: Frame) -> None:
         what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
@@ -152,7 +181,7 @@ class Session:
             self._backend.send(frame.raw)
             return
         # Only the first execution is ours: afterwards the portal holds the answer, or what needed none.
-        portal = self._names.portals.pop(name, None)
+        portal = self._names.take_portal(name)
         if portal is None:
             self._again(frame, name)
             return
@@ -169,6 +198,8 @@ class Session:
                 await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0), codec)
             case Prepare() as prepare:
                 self._desk.run_prepare(frame.raw, prepare, codec)
+            case Deallocate() as deallocate:
+                self._desk.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
             case Denied(failed):

@@ -15,7 +15,7 @@ from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.wire.backend.backend import ShadowRefusedError
-from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, Private, Statement, read, tag
+from dpsql.wire.intercept.classify import Deallocate, Denied, ExecuteNamed, Prepare, Private, Statement, read, tag
 from dpsql.wire.intercept.context import Desk, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Prepared
@@ -152,6 +152,9 @@ async def _run_part(desk: Desk, part: Part) -> None:
         case Prepare() as prepare:
             _bind(desk, part, codec)
             desk.run_prepare(messages.execute(b""), prepare, codec)
+        case Deallocate() as deallocate:
+            _bind(desk, part, codec)
+            desk.run_deallocate(messages.execute(b""), deallocate, codec)
         case Private() as private:
             prepared = Prepared(part.text, (), private, oids=())
             await _answer(desk, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)

@@ -27,6 +27,10 @@ class Limits:
     password: int = 4_096
     statement: int = 1 << 20
     message: int = 16 << 20
+    kept_by_session: int = 64 << 20
+    kept_by_user: int = 256 << 20
+    kept_by_all: int = 512 << 20
+    """Bytes of prepared statements, bound parameters and long messages that are kept between messages."""
     strangers: int = 512
     """Connections that have not logged in; half of them from one place."""
     seats: int = 10_000
@@ -96,19 +100,18 @@ class Frames:
         del self._kept[:count]
         return taken
 
-    async def next(self, limit: Callable[[bytes], int]) -> Frame:
-        """Return the next frame; `limit` gives the most bytes that a body of a kind may have.
+    async def next(self, admit: Callable[[bytes, int], None]) -> Frame:
+        """Return the next frame; `admit` raises where a body of a kind may not have so many bytes.
 
         Raises:
-            ProtocolError: when the length is impossible or too large.
+            ProtocolError: when the length is impossible.
             EOFError: when the client went.
         """
         header = await self.take(HEADER)
         kind, length = header[:1], _UINT32.unpack_from(header, 1)[0]
         if length < 4:
             raise ProtocolError("invalid message length")
-        if length - 4 > limit(kind):
-            raise ProtocolError("message is too long")
+        admit(kind, length - 4)
         return Frame(kind, header + await self.take(length - 4))
 
     async def _more(self) -> None:

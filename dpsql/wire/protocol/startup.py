@@ -129,7 +129,11 @@ async def log_in(
 
 
 async def _password_message(incoming: Frames, limits: Limits) -> bytes:
-    frame = await incoming.next(lambda _: limits.password)
+    def admit(_: bytes, length: int) -> None:
+        if length > limits.password:
+            raise ProtocolError("message is too long")
+
+    frame = await incoming.next(admit)
     if frame.kind != b"p":
         raise ProtocolError("expected a password message")
     return frame.body

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Mapping
 from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
+from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.context import Desk
 from dpsql.wire.intercept.interceptor import Asking
 from dpsql.wire.intercept.session import Session
@@ -35,6 +36,7 @@ class Connection:
         self._backend: Backend | None = None
         self._session: Session | None = None
         self._desk: Desk | None = None
+        self._allowance: Allowance | None = None
         self._user: str | None = None
         self._entry: UserEntry | None = None
         self._greeted: Mapping[str, str] = {}
@@ -84,6 +86,8 @@ class Connection:
             self._tell(InternalError())
         finally:
             self._over = True
+            if self._allowance is not None:
+                self._allowance.close()
             self._pipe.close()
             if self._backend is not None:
                 self._backend.close()
@@ -175,9 +179,10 @@ class Connection:
             self._backend = backend = await open_backend(house, make, options)
         if self.is_outdated:
             raise farewell.user_changed()
+        self._allowance = self._allowance or Allowance(house.kept, user)
         asker = house.asker(user)
         asking = Asking(house.answers, asker, house.planning, house.measuring, house.types)
-        self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write)
+        self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write, self._allowance)
         self._desk.check()
         return dict(backend.replies.parameters)
 

@@ -17,6 +17,7 @@ from dpsql.errors import TooManyClients
 from dpsql.question import Answers, Asker, Cancellation
 from dpsql.seldom import Seldom
 from dpsql.wire.backend.type_names import TypeNames
+from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -116,6 +117,7 @@ class House:
         """The threads on which engines are waited for and noise is drawn."""
         self.tls = tls
         self.limits = limits
+        self.kept = Kept(limits)
         self.lobby: Lobby[Pipe] = Lobby(limits.strangers, time.monotonic)
         self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
         self._open_shadow = open_shadow

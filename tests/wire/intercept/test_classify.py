@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsql.wire.intercept.allowance import Allowance, Kept
 from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, read
 from dpsql.wire.intercept.prepared import Names, Prepared
+from dpsql.wire.protocol.messages import Limits
 
 PREPARES = [
     ("prepare p as select 1", "p", " select 1"),
@@ -102,12 +104,12 @@ def _prepared() -> Prepared:
 
 def test_names_follow_what_the_shadow_confirms() -> None:
     """A statement is one of ours from its Parse to its Close; a portal until its transaction ends."""
-    names = Names()
-    names.expect_statement(b"s")
+    names = Names(Allowance(Kept(Limits()), "ana"))
+    names.expect_statement(b"s", 1_600)
     assert names.may_be_statement(b"s")
     assert b"s" not in names.statements
     names.parsed(b"s", _prepared())
-    names.expect_portal(b"p")
+    names.expect_portal(b"p", 4)
     names.bound(b"p", b"s", b"rest")
     assert names.portals[b"p"].rest == b"rest"
     names.ready(True, settled=True)
@@ -121,7 +123,7 @@ def test_names_follow_what_the_shadow_confirms() -> None:
 
 def test_name_used_again_is_what_it_was_last() -> None:
     """A plain statement under the name of one of ours is plain."""
-    names = Names()
+    names = Names(Allowance(Kept(Limits()), "ana"))
     names.parsed(b"", _prepared())
     names.bound(b"", b"", b"")
     names.parsed(b"", None)

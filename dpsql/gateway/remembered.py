@@ -1,0 +1,49 @@
+"""What the gateway remembers between statements, in so many bytes: what was used least lately is forgotten first."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+_EACH = 300
+"""Bytes that an entry takes beside its key and its value."""
+
+
+class Remembered(Generic[V]):
+    """Values by key; any thread may use it."""
+
+    def __init__(self, most: int, weigh: Callable[[object], int]) -> None:
+        """Keep values of at most `most` bytes together, their keys included, as `weigh` weighs them."""
+        self._most = most
+        self._weigh = weigh
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+        self.size = 0
+        """The bytes that are taken."""
+
+    def get(self, key: Hashable) -> V | None:
+        """Return the value of a key, None if it is not remembered."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is None:
+                return None
+            self._entries.move_to_end(key)
+            return found[0]
+
+    def keep(self, key: Hashable, value: V) -> None:
+        """Remember a value, if there can be room for it."""
+        size = self._weigh(key) + self._weigh(value) + _EACH
+        with self._lock:
+            self._forget(key)
+            if size > self._most:
+                return
+            while self.size + size > self._most:
+                self._forget(next(iter(self._entries)))
+            self._entries[key] = value, size
+            self.size += size
+
+    def _forget(self, key: Hashable) -> None:
+        found = self._entries.pop(key, None)
+        if found is not None:
+            self.size -= found[1]
