@@ -15,6 +15,14 @@ $(VENV)/ok: $(VENV)/run
 	$(PIP) -e '.[dev,plots]'
 	touch $@
 
+# Clients whose own needs would disturb dpsql's, in an environment of their own.
+DRIVERS = $(VENV)/drivers
+$(DRIVERS)/ok: $(VENV)/ok tests/clients/requirements.txt
+	$(PIP) uv
+	test -x $(DRIVERS)/bin/python || $(PYTHON) -m venv $(DRIVERS)
+	$(VENV)/bin/uv pip install --quiet --only-binary :all: --python $(DRIVERS)/bin/python -r tests/clients/requirements.txt
+	touch $@
+
 demo: $(VENV)/run
 	$(VENV)/bin/dpsql demo
 
@@ -25,8 +33,8 @@ check: $(VENV)/ok
 
 # A file's tests stay together: many share a server that the first of them starts.
 PARALLEL = -n auto --dist loadfile
-test: $(VENV)/ok
-	$(PY) -m pytest $(PARALLEL)
+test: $(VENV)/ok $(DRIVERS)/ok
+	DRIVERS=$(DRIVERS) $(PY) -m pytest $(PARALLEL)
 
 # What an attacker would try, a line each.
 attack: $(VENV)/ok
@@ -34,8 +42,8 @@ attack: $(VENV)/ok
 	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py
 
-test-all: $(VENV)/ok
-	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
+test-all: $(VENV)/ok $(DRIVERS)/ok
+	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there. axe-core judges if all can use them.
 BROWSER = $(VENV)/browser
@@ -49,17 +57,19 @@ test-browser: $(VENV)/ok
 	$(PIP) -e '.[dev,plots,browser]'
 	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PY) -m pytest -m browser tests/browser
 
-# Clients that pip can't install: JDBC, ODBC and Node's. What is missing is installed, which only root can.
+# Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.
 CLIENTS = $(VENV)/clients
-DEBIAN = default-jdk-headless libpostgresql-jdbc-java odbc-postgresql libodbc2
-test-clients: $(VENV)/ok
-	@command -v java npm >/dev/null && ls /usr/share/java/postgresql.jar /usr/lib/*/odbc/psqlodbcw.so /usr/lib/*/libodbc.so.2 >/dev/null 2>&1 || \
+DEBIAN = default-jdk-headless libpostgresql-jdbc-java odbc-postgresql libodbc2 php-cli php-pgsql ruby ruby-pg libdbd-pg-perl \
+  golang-go golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev g++ libpqxx-dev tcl libpgtcl tcl8.6-tdbc-postgres \
+  r-cran-rpostgresql pgbouncer pgpool2
+test-clients: $(VENV)/ok $(DRIVERS)/ok
+	@{ command -v npm >/dev/null && dpkg -s $(DEBIAN) >/dev/null 2>&1; } || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	  --no-install-recommends $(DEBIAN) $$(command -v npm >/dev/null || echo nodejs npm); } || \
+	  --no-install-recommends $(DEBIAN) $$(command -v npm >/dev/null || echo nodejs npm) >/dev/null; } || \
 	  { echo 'needed: apt-get install $(DEBIAN) nodejs npm' >&2; exit 1; }
-	mkdir -p $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund pg@8 postgres@3
+	mkdir -p $(CLIENTS) && cp tests/clients/drivers/node/package.json $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund
 	$(PIP) -e '.[dev,plots,clients]'
-	CLIENTS=$(CLIENTS) $(PY) -m pytest -m clients tests/clients/installed
+	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) $(PY) -m pytest -m clients tests/clients/installed
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
 SUPERSET = $(VENV)/superset

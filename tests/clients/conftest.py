@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.matrix.place import matrix_site
 from tests.clients.site import Site, configure, plain_site, serving
 
 
@@ -30,4 +31,11 @@ def here(place: Path) -> Iterator[Site]:
 def plain(place: Path) -> Iterator[Site]:
     """Give PostgreSQL with the same tables, all of them empty."""
     with plain_site(place) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def matrix() -> Iterator[Site]:
+    """Give dpsql with TLS, and a table that no statement gets through."""
+    with matrix_site() as site:
         yield site

@@ -87,12 +87,12 @@ class Site:
         return f"{scheme}://{self.user}:{password}@{self.host}:{self.port}/{self.database}"
 
 
-def configure(directory: Path, *, tls: str = "") -> Path:
+def configure(directory: Path, *, tls: str = "", schemas: Path = _DEMO / "schemas") -> Path:
     """Write a configuration, schemas and a few trips; return the configuration's file."""
     write(directory / "taxi.duckdb")
     verifier = Verifier.of(_PASSWORD)
     config = directory / "config.yaml"
-    config.write_text(_CONFIG.format(schemas=_DEMO / "schemas", verifier=verifier, tls=tls))
+    config.write_text(_CONFIG.format(schemas=schemas, verifier=verifier, tls=tls))
     return config
 
 
@@ -155,7 +155,7 @@ def _on_port(home: Path) -> Iterator[int]:
     """Run the server again, listening on a port; only for tests, since it lets everybody in."""
     account = SystemAccount.for_server()
     program = binaries.executable_for(account, binaries.find_binaries(), home).directory / "postgres"
-    port = _free_port()
+    port = free_port()
     (home / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
     settings = {
         "listen_addresses": "127.0.0.1",
@@ -181,6 +181,7 @@ def _on_port(home: Path) -> Iterator[int]:
         child.communicate(timeout=30)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port on which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
