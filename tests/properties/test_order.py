@@ -12,8 +12,8 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from tests.support import mutants
-from tests.support.dirt import rides
 from tests.support.exactness import Exact, Measured, measurements
+from tests.support.fix_dirty import Records
 from tests.support.fix_engines import ENGINES
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -54,12 +54,12 @@ Found = Callable[[str, str, str], Sequence[Sequence[Exact]]]
 
 
 @pytest.fixture(scope="module")
-def many(policy: Policy, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+def many(policy: Policy, world: World, records: Records, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Many records, units with many more rows than they may have among them."""
     memory, served = Memory(policy), Served(world, "many", **PARALLEL)
     directory: Path = tmp_path_factory.mktemp("many")
-    memory.load("rides", rides(policy), directory)
-    served.fill("rides", rides(policy))
+    memory.load("rides", records["rides"], directory)
+    served.fill("rides", records["rides"])
     memory.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, range({TIMES['duckdb']})")
     served.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, generate_series(1, {TIMES['postgres']})")
     yield {"duckdb": memory, "postgres": served}

@@ -1,6 +1,6 @@
 """One dirty data set for many tests: behind gateways without noise, and with the reference evaluator."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 import psycopg
@@ -15,34 +15,44 @@ from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 from tests.support.dirt import rides, trips
 from tests.support.fix_world import USERS, Client, World, noon
 from tests.support.memory import Memory
+from tests.support.records import Row
 from tests.support.reference import Reference
 from tests.support.served import Served
 
+Records = Mapping[str, Sequence[Row]]
+"""Rows by their table."""
+
 
 @pytest.fixture(scope="session")
-def dirty(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+def records(policy: Policy) -> Records:
+    """Give the dirty records, which nobody changes."""
+    return {"trips": trips(policy), "rides": rides(policy)}
+
+
+@pytest.fixture(scope="session")
+def dirty(policy: Policy, records: Records, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     """An engine with the dirty records."""
     engine, directory = Memory(policy), tmp_path_factory.mktemp("dirty")
-    engine.load("trips", trips(policy), directory)
-    engine.load("rides", rides(policy), directory)
+    for table, rows in records.items():
+        engine.load(table, rows, directory)
     yield engine
     engine.close()
 
 
 @pytest.fixture(scope="session")
-def reference(world: World) -> Iterator[Reference]:
+def reference(world: World, records: Records) -> Iterator[Reference]:
     """PostgreSQL on the clamped form of the same records."""
-    made = Reference.of(world, {"trips": trips(world.policy), "rides": rides(world.policy)})
+    made = Reference.of(world, records)
     yield made
     made.connection.close()
 
 
 @pytest.fixture(scope="session")
-def dirty_postgres(world: World, policy: Policy) -> Iterator[Served]:
+def dirty_postgres(world: World, records: Records) -> Iterator[Served]:
     """PostgreSQL as the engine, with the dirty records as they are."""
     engine = Served(world, "records")
-    engine.fill("trips", trips(policy))
-    engine.fill("rides", rides(policy))
+    for table, rows in records.items():
+        engine.fill(table, rows)
     yield engine
     engine.close()
 

@@ -7,6 +7,7 @@ import datetime as dt
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -51,7 +52,7 @@ def _moved(cell: Cell, bounds: Interval, type_: SqlType) -> Cell:
     return min(cell, _spelt(bounds.high, type_))  # type: ignore[type-var]
 
 
-def _spelt(number: Fraction, type_: SqlType) -> Cell:
+def _spelt(number: Fraction | int, type_: SqlType) -> Cell:
     match type_:
         case SqlType.DATE:
             return _DAY_ZERO + dt.timedelta(days=int(number))
@@ -65,6 +66,25 @@ def _spelt(number: Fraction, type_: SqlType) -> Cell:
             return int(number)
 
 
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What values inside some bounds are drawn from."""
+
+    low: int
+    high: int
+    width: int
+    lattice: tuple[float, ...]
+    """Of double precision the lattice of 2S + 1 points, where rounding changes nothing."""
+
+    @classmethod
+    def of(cls, bounds: Interval, type_: SqlType) -> "_Inside":
+        """Compute it."""
+        low, width = bounds.low, bounds.high - bounds.low
+        steps = range(2049) if type_ in (SqlType.DOUBLE, SqlType.REAL) else ()
+        lattice = tuple(float(low + width * Fraction(step, 2048)) for step in steps)
+        return cls(int(low), int(bounds.high), int(width), lattice)
+
+
 class Maker:
     """Draws cells of declared columns."""
 
@@ -72,6 +92,7 @@ class Maker:
         """Draw from `seed`: dirty cells with probability `dirt`, of the others both bounds with `edges`."""
         self._draw = random.Random(seed)  # noqa: S311  (made-up records)
         self._dirt, self._edges = dirt, edges
+        self._known: dict[int, tuple[Interval, _Inside]] = {}
 
     def row(self, table: Table) -> Row:
         """Return a row of a table."""
@@ -93,15 +114,20 @@ class Maker:
             return self._draw.choice(column.values)  # type: ignore[return-value]  # no fractions in our schemas
         if column.bounds is None:
             return _UNBOUNDED[column.type](self._draw)
-        low, high = column.bounds.low, column.bounds.high
         if self._draw.random() < self._edges:
-            return _spelt(self._draw.choice([low, high]), column.type)
-        if column.type in (SqlType.DOUBLE, SqlType.REAL):
-            # On the lattice of 2S + 1 points, where rounding changes nothing.
-            return float(low + (high - low) * Fraction(self._draw.randrange(2049), 2048))
-        if column.type is SqlType.NUMERIC:
-            return Decimal(int(low) + self._draw.randrange(int(high - low) * 16 + 1) * Decimal("0.0625")).normalize()
-        return _spelt(Fraction(self._draw.randint(int(low), int(high))), column.type)
+            return _spelt(self._draw.choice([column.bounds.low, column.bounds.high]), column.type)
+        return self._inside(column.bounds, column.type)
+
+    def _inside(self, bounds: Interval, type_: SqlType) -> Cell:
+        """Return a value inside the bounds; what is computed of them is kept, since fractions take their time."""
+        if id(bounds) not in self._known:
+            self._known[id(bounds)] = bounds, _Inside.of(bounds, type_)
+        _, inside = self._known[id(bounds)]
+        if inside.lattice:
+            return inside.lattice[self._draw.randrange(len(inside.lattice))]
+        if type_ is SqlType.NUMERIC:
+            return Decimal(inside.low + self._draw.randrange(inside.width * 16 + 1) * Decimal("0.0625")).normalize()
+        return _spelt(self._draw.randint(inside.low, inside.high), type_)
 
     def _dirty(self, column: Column) -> Cell:
         return self._draw.choice([None, *_DIRTY[column.type]])
