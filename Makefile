@@ -31,19 +31,21 @@ check: $(VENV)/ok
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-# A file's tests stay together: many share a server that the first of them starts.
+# A file's tests stay together: many share a server that the first of them starts. What is imported is kept compiled,
+# because dpsql is started a hundred times.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
 PARALLEL = -n auto --dist loadfile
 test: $(VENV)/ok $(DRIVERS)/ok
-	DRIVERS=$(DRIVERS) $(PY) -m pytest $(PARALLEL)
+	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
 # What an attacker would try, a line each.
 attack: $(VENV)/ok
-	$(PY) -m pytest -v --no-header --tb=short tests/attack tests/shadow/test_creation.py tests/shadow/test_functions.py \
+	$(PYTEST) -v --no-header --tb=short tests/attack tests/shadow/test_creation.py tests/shadow/test_functions.py \
 	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py
 
 test-all: $(VENV)/ok $(DRIVERS)/ok
-	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest $(PARALLEL) -m 'not browser and not clients and not superset'
+	DRIVERS=$(DRIVERS) HYPOTHESIS_PROFILE=thorough $(PYTEST) $(PARALLEL) -m 'not browser and not clients and not superset'
 
 # The pages in Debian's Chromium, which only root can install; others need one that is there. axe-core judges if all can use them.
 BROWSER = $(VENV)/browser
@@ -55,7 +57,7 @@ test-browser: $(VENV)/ok
 	  --no-install-recommends nodejs npm; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
 	mkdir -p $(BROWSER) && cd $(BROWSER) && npm install --silent --no-audit --no-fund axe-core@4
 	$(PIP) -e '.[dev,plots,browser]'
-	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PY) -m pytest -m browser tests/browser
+	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PYTEST) -m browser tests/browser
 
 # Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.
 CLIENTS = $(VENV)/clients
@@ -69,7 +71,7 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	  { echo 'needed: apt-get install $(DEBIAN) nodejs npm' >&2; exit 1; }
 	mkdir -p $(CLIENTS) && cp tests/clients/drivers/node/package.json $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund
 	$(PIP) -e '.[dev,plots,clients]'
-	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) $(PY) -m pytest -m clients tests/clients/installed
+	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) $(PYTEST) -m clients tests/clients/installed
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
 SUPERSET = $(VENV)/superset
@@ -80,7 +82,7 @@ test-superset: $(VENV)/ok
 	$(PIP) -e '.[dev,plots,browser]' uv
 	test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
 	$(VENV)/bin/uv pip install --quiet --python $(SUPERSET)/bin/python -r tests/superset/requirements.txt
-	SUPERSET=$(SUPERSET) $(PY) -m pytest -m superset tests/superset
+	SUPERSET=$(SUPERSET) $(PYTEST) -m superset tests/superset
 
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
