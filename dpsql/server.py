@@ -19,7 +19,6 @@ from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import entries_of, roles_of, rows_of, start_shadow
 from dpsql.books import open_ledger
-from dpsql.descriptors import Shares, most
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
@@ -37,6 +36,7 @@ from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
 from dpsql.shadow.sandbox import Sandbox
 from dpsql.shadow.warden import Warden
+from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
@@ -172,6 +172,7 @@ class Server:
         self._whole = True
 
     async def _start(self) -> None:
+        check_memory()
         config, self._shares = self._config, Shares.of(most())
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)

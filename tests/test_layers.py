@@ -25,7 +25,7 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
-    frozenset({"books", "descriptors", "secret"}),
+    frozenset({"books", "secret", "system_limits"}),
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),

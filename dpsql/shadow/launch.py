@@ -29,7 +29,7 @@ class LaunchPlan(TypedDict):
     parent: int
     """The process with which it ends."""
     memory: int
-    """Bytes of address space."""
+    """Bytes of address space, or fewer where we may have no more."""
     ruleset: str
     """What Landlock takes away, in hexadecimal; empty: nothing."""
     rules: list[tuple[str, int]]
@@ -56,7 +56,9 @@ def main(plan: LaunchPlan) -> None:
         os.setuid(plan["uid"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (plan["memory"], plan["memory"]))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        memory = plan["memory"] if most == resource.RLIM_INFINITY else min(plan["memory"], most)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
         _check(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     if os.getppid() != plan["parent"]:  # it died before the signal was asked for

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.descriptors import Shares
 from dpsql.errors import ConfigError
+from dpsql.system_limits import Shares
 
 
 @pytest.mark.parametrize("descriptors", [256, 500, 1024, 4096, 20_000, 1_048_576])

@@ -1,4 +1,4 @@
-"""How many descriptors the system gives us, and who gets how many of them: strangers can't use up those of users."""
+"""What the system gives us: descriptors, shared out so that strangers can't use up those of users, and memory."""
 
 import resource
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from dpsql.errors import ConfigError
 
 _LEAST = 256
+_LEAST_MEMORY = 2 << 30
+"""Bytes of addresses, which threads and the engine reserve long before they are used."""
 _OWN = 128
 """For the ledger, the engine's files and connections, and what Python opens for a moment."""
 _SHADOW = 300
@@ -50,3 +52,17 @@ def most() -> int:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
+
+
+def check_memory() -> None:
+    """See that we may have the memory that we need: where it is short a measurement would fail after its charge.
+
+    Raises:
+        ConfigError: we may not.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < _LEAST_MEMORY:
+        raise ConfigError(
+            f"this process may have {most >> 20:,} MiB of addresses, and needs {_LEAST_MEMORY >> 20:,}",
+            hint="Raise or remove the limit (ulimit -v, LimitAS=); MemoryMax= and engine.memory limit what is used.",
+        )
