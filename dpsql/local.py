@@ -9,7 +9,6 @@ import json
 import secrets
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import psycopg
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
+from dpsql.scratch import Scratch
 from dpsql.server import Server
 from dpsql.wire.protocol.scram import Verifier
 
@@ -83,16 +83,15 @@ def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> tuple[str
 def _main() -> None:
     """Serve for whoever holds the other end of standard input."""
     wanted = json.loads(sys.stdin.readline())
-    with tempfile.TemporaryDirectory(prefix="dpsql-") as directory:
-        # The shadow may run as another user, who has to pass through.
-        Path(directory).chmod(0o711)
+    # The shadow may run as another user, who has to pass through.
+    with Scratch("dpsql-local-", mode=0o711) as scratch:
         loaded = load(Path(wanted["config"]))
         own = replace(
             loaded,
             users={_USER: User(_USER, wanted["role"], wanted["user"])},
             listen=Listen("127.0.0.1", 0),
             web=None,
-            shadow=_moved(loaded.shadow, Path(directory) / "shadow"),
+            shadow=_moved(loaded.shadow, scratch.path / "shadow"),
         )
         try:
             asyncio.run(_serve(own))

@@ -39,6 +39,22 @@ def test_connection_asks_and_leaves_nothing(config: Path) -> None:
     assert server.returncode == 0
 
 
+def test_server_that_was_killed_leaves_nothing_for_long(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one removes what it left where temporary files are."""
+    place = config.parent / "temporary"
+    place.mkdir(mode=0o711)
+    monkeypatch.setenv("TMPDIR", str(place))
+    connection = dpsql.connect(config, role="analyst")
+    server, connection._server = connection._server, None
+    assert server is not None
+    server.kill()
+    server.communicate()
+    connection.close()
+    assert list(place.glob("dpsql-*"))
+    dpsql.connect(config, role="analyst").close()
+    assert list(place.glob("dpsql-*")) == []
+
+
 def test_role_that_is_not_there_is_named(config: Path) -> None:
     """With those that are."""
     with pytest.raises(ConfigError, match='there is no role "nobody"; roles: analyst'):

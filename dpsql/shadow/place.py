@@ -167,10 +167,23 @@ def _sockets(home: Path, account: SystemAccount | None) -> Path:
     """Return an empty directory that only the server's account enters, with a path short enough for a socket."""
     sockets = home / "sockets"
     if len(os.fsencode(sockets)) > _SOCKET_LIMIT:
-        above = Path(tempfile.mkdtemp(prefix="dpsql-", dir="/tmp"))  # TMPDIR may be too long as well
-        above.chmod(0o711)
+        above = _short(home)
         sockets = above / "s"
     else:
         shutil.rmtree(sockets, ignore_errors=True)
     directory_for(account, sockets)
     return sockets
+
+
+def _short(home: Path) -> Path:
+    """Return an empty directory with a short path; the same one for a home, so that a kill leaves no more than one behind."""
+    name = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
+    above = Path("/tmp") / f"dpsql-{name}"  # noqa: S108 # TMPDIR may be too long as well
+    if os.path.lexists(above) and above.lstat().st_uid == os.geteuid() and not above.is_symlink():
+        shutil.rmtree(above, ignore_errors=True)
+    try:
+        above.mkdir(mode=0o711)
+    except FileExistsError:  # somebody else's
+        above = Path(tempfile.mkdtemp(prefix="dpsql-", dir="/tmp"))
+    above.chmod(0o711)
+    return above

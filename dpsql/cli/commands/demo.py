@@ -2,10 +2,8 @@
 
 import asyncio
 import errno
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import psycopg
@@ -17,6 +15,7 @@ from dpsql.cli.support.show import show_answer
 from dpsql.cli.support.signals import Signals
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.policy.config import Config
+from dpsql.scratch import Scratch
 from dpsql.server import Server
 
 _FIRST = "SELECT payment_type, COUNT(*) AS trips, AVG(fare) AS average_fare FROM trips GROUP BY payment_type"
@@ -29,10 +28,9 @@ def demo(
     port: Annotated[int, typer.Option(help="The port, or the next one that is free.", min=0, max=65500)] = 5439,
 ) -> None:
     """Serve made-up taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
-    with tempfile.TemporaryDirectory(prefix="dpsql-demo-") as directory:
-        run = Path(directory)
-        # The shadow may run as another user, who has to pass through; what is private lies one level deeper.
-        run.chmod(0o711)
+    # The shadow may run as another user, who has to pass through; what is private lies one level deeper.
+    with Scratch("dpsql-demo-", mode=0o711) as scratch:
+        run = scratch.path
         typer.echo("preparing a million made-up taxi trips …", err=True)
         passwords = new_passwords()
         config = demo_config(run, passwords, port)

@@ -12,7 +12,7 @@ from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
 from dpsql.engines.duckdb.prepared import DuckPrepared, Use, prepare
-from dpsql.engines.duckdb.spill import Spill
+from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import EngineNotReady
 from dpsql.policy.config import Resources
@@ -40,7 +40,7 @@ class DuckDb:
         self._catalog = ATTACHED if isinstance(source, Path) else MEMORY
         files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
         self._watched = Watched(files)
-        self._spill = Spill(resources.spill)
+        self._spill = spill(resources.spill)
         try:
             if isinstance(source, Path):
                 self._connection = of_file(source, self._spill.path, resources)
