@@ -15,6 +15,7 @@ from dpsql.wire.protocol.scram import Verifier
 
 USERS: Mapping[str, str] = {"olga": "owner", "ana": "collaborator", "tess": "third_party"}
 """The demo's users and their roles."""
+_LAST_PORT = 65_500
 
 
 def new_passwords() -> dict[str, str]:
@@ -23,18 +24,27 @@ def new_passwords() -> dict[str, str]:
 
 
 def demo_config(run: Path, passwords: Mapping[str, str], port: int) -> Config:
-    """Return the configuration of a run whose ledger and shadow live in the directory `run`."""
+    """Return the configuration of a run whose ledger and shadow live in the directory `run`, with the pages beside `port`."""
     config = load(packaged_config())
+    web = config.web and replace(config.web, port=_beside(port, config.web.port - config.listen.port))
     users = {name: User(name, role, str(Verifier.of(passwords[name]))) for name, role in USERS.items()}
     (run / "private").mkdir(mode=0o700, exist_ok=True)
     return replace(
         config,
         engine=DuckDbFile(_data(run)),
         listen=replace(config.listen, port=port),
+        web=web,
         shadow=EmbeddedShadow(run / "shadow"),
         ledger=SqliteLedgerConfig(run / "private" / "ledger.db"),
         users=users,
     )
+
+
+def _beside(port: int, by: int) -> int:
+    """Return the pages' port: as far from the other as usual, any free one where that is."""
+    if port == 0:
+        return 0
+    return port + by if port + by <= _LAST_PORT else port - by
 
 
 def packaged_config() -> Path:

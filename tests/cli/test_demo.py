@@ -77,6 +77,13 @@ def test_the_next_free_port_is_taken() -> None:
     assert all(":5441/" in link for link in _links(done.stdout))
 
 
+@pytest.mark.parametrize(("port", "pages"), [(7000, 10_000), (65_000, 62_000), (0, 0)])
+def test_the_pages_move_with_the_port(port: int, pages: int) -> None:
+    """So that two demos run beside each other, and a port that was chosen says where the pages are."""
+    done = RUN.invoke(app, ["demo", "--port", str(port)])
+    assert f"pages: http://127.0.0.1:{pages}/" in done.stdout
+
+
 def test_no_free_port_is_an_error() -> None:
     """After twenty tries it says so."""
     FakeServer.taken = set(range(7000, 7020))

@@ -25,7 +25,14 @@ _TRIES = 20
 
 @told
 def demo(
-    port: Annotated[int, typer.Option(help="The port, or the next one that is free.", min=0, max=65500)] = 5439,
+    port: Annotated[
+        int,
+        typer.Option(
+            help="The port, or the next one that is free; the pages' is as far from it as 8439 from 5439.",
+            min=0,
+            max=65500,
+        ),
+    ] = 5439,
 ) -> None:
     """Serve made-up taxi trips on this machine, with fresh passwords and a fresh ledger, until interrupted."""
     # The shadow may run as another user, who has to pass through; what is private lies one level deeper.
