@@ -21,13 +21,26 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
         ConfigError: it can't be used, or is another data set's, or is less than there was.
     """
     match config.ledger:
-        case SqliteLedgerConfig(path, formerly):
+        case SqliteLedgerConfig(path, formerly, left):
+            _demand_move(path, left)
             dataset = DataSet(config.policy.dataset, source(config.engine))
             return SqliteLedger(_place(path, formerly, dataset), lambda: datetime.now(UTC), dataset, way)
         case PostgresServer():
             raise ConfigError("a ledger on PostgreSQL is not supported yet; use sqlite:///…")
         case _:
             assert_never(config.ledger)
+
+
+def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
+    """Refuse to begin a ledger where another one was left behind: what was spent would be forgotten."""
+    if path.exists() or mark.read_mark(path) is not None:
+        return
+    for old in left:
+        if old.exists() or mark.read_mark(old) is not None:
+            raise ConfigError(
+                f"there is no ledger {path}, but {old} was used before",
+                hint=f"Move it there with its mark, or name it: ledger: sqlite:///{old}",
+            )
 
 
 def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:

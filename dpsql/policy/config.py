@@ -49,6 +49,8 @@ class SqliteLedgerConfig:
     path: Path
     formerly: Path | None = None
     """Where it was unless given, before each data set had a place of its own."""
+    left: tuple[Path, ...] = ()
+    """Where it was before the configuration named another directory for it and all else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,16 @@ def home_of(directory: Path, account: SystemAccount | None) -> Path:
     Raises:
         ConfigError: the directory belongs to others, who could put links into it.
     """
+    try:
+        return _home(directory, account)
+    except OSError as error:
+        raise ConfigError(
+            f"the shadow has no place at {directory}: {error.strerror}",
+            hint="state names a directory that dpsql may make and write to; shadow.directory names the shadow's alone.",
+        ) from None
+
+
+def _home(directory: Path, account: SystemAccount | None) -> Path:
     if account is not None and not _is_fit(directory.absolute().parent):
         name = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
         _ELSEWHERE.mkdir(parents=True, exist_ok=True)

@@ -95,7 +95,9 @@ class SqliteFile:
             path.touch(mode=0o600)
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
-            raise ConfigError(f"ledger {path} can't be opened: {error}") from error
+            told = error.strerror if isinstance(error, OSError) else error
+            hint = "state names a directory that dpsql may make and write to; ledger names the file."
+            raise ConfigError(f"ledger {path} can't be opened: {told}", hint=hint) from error
         try:
             self._prepare(path, clock().astimezone(UTC), way)
         except sqlite3.Error as error:

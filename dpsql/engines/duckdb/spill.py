@@ -24,5 +24,5 @@ def spill(place: Path | None) -> Scratch:
     except OSError as error:
         raise ConfigError(
             f"spilled records have no place at {place or tempfile.gettempdir()}: {error.strerror}",
-            hint="engine.spill names a directory that dpsql may make and write to.",
+            hint="state names a directory that dpsql may make and write to; engine.spill names one for spills alone.",
         ) from None

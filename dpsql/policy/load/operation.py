@@ -21,6 +21,7 @@ from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
 from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, ShadowShape, TlsShape, WebShape
 
+_STATE = ".dpsql"
 _ENGINE_KEYS = {
     EngineKind.DUCKDB: frozenset({"database", "tables", "memory", "threads", "spill"}),
     EngineKind.POSTGRES: frozenset({"dsn"}),
@@ -63,7 +64,7 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
         wrong = "has database and tables; one of them is allowed" if given else 'lacks the key "database" (or "tables")'
         operation.wrong(("engine",), wrong)
         return None
-    resources = Resources(shape.memory, shape.threads, operation.base / (shape.spill or ".dpsql/spill"))
+    resources = Resources(shape.memory, shape.threads, _beside(operation, shape.spill, "spill"))
     if shape.tables is not None:
         return DuckDbTables({name: operation.base / path for name, path in shape.tables.items()}, resources)
     return None if shape.database is None else DuckDbFile(operation.base / shape.database, resources)
@@ -77,20 +78,14 @@ def shadow_of(operation: Operation) -> Shadow:
             if operation.document.has(("shadow", key)):
                 operation.wrong(("shadow",), f"has {key} and dsn; one of them is allowed")
         return PostgresServer(shape.dsn)
-    return EmbeddedShadow(operation.base / (shape.directory or ".dpsql/shadow"), shape.account, shape.sandbox)
+    return EmbeddedShadow(_beside(operation, shape.directory, "shadow"), shape.account, shape.sandbox)
 
 
 def ledger_of(operation: Operation) -> LedgerConfig | None:
     """Check where spending is written down."""
-    url, home = operation.shape.ledger, operation.base / ".dpsql"
+    url = operation.shape.ledger
     if url is None:
-        name = operation.shape.dataset
-        given = operation.document.has(("ledger",))  # and wrong
-        return (
-            None
-            if given or name is None
-            else SqliteLedgerConfig(home / name / "ledger.db", formerly=home / "ledger.db")
-        )
+        return None if operation.document.has(("ledger",)) else _usual_ledger(operation)  # given, and wrong
     if url.startswith(("postgresql://", "postgres://")):
         return PostgresServer(url)
     file = url.removeprefix("sqlite:///")
@@ -98,6 +93,21 @@ def ledger_of(operation: Operation) -> LedgerConfig | None:
         operation.wrong(("ledger",), "must be sqlite:///file or postgresql://user@host/database")
         return None
     return SqliteLedgerConfig(operation.base / file)
+
+
+def _usual_ledger(operation: Operation) -> LedgerConfig | None:
+    name, usual = operation.shape.dataset, operation.base / _STATE
+    if name is None:
+        return None
+    if operation.shape.state is None:
+        return SqliteLedgerConfig(usual / name / "ledger.db", formerly=usual / "ledger.db")
+    state = operation.base / operation.shape.state
+    return SqliteLedgerConfig(state / name / "ledger.db", left=(usual / name / "ledger.db", usual / "ledger.db"))
+
+
+def _beside(operation: Operation, given: str | None, usual: str) -> File:
+    """Return where something that dpsql writes is."""
+    return operation.base / (given or File(operation.shape.state or _STATE) / usual)
 
 
 def listen_of(shape: ListenShape | WebShape, path: Path, operation: Operation) -> Listen:

@@ -226,10 +226,12 @@ class ConfigShape(StrictShape):
     """Where clients connect; 127.0.0.1:5439 unless given."""
     web: WebShape | None = None
     """Where the pages are; off unless given."""
+    state: Scalar | None = None
+    """The directory for what dpsql writes itself: ledger, shadow and spills; .dpsql beside the configuration unless given."""
     shadow: ShadowShape | None = None
-    """The PostgreSQL without records; .dpsql/shadow unless given."""
+    """The PostgreSQL without records; shadow in the state's directory unless given."""
     ledger: Scalar | None = None
-    """What was spent: sqlite:///file or postgresql://…; sqlite:///.dpsql/<dataset>/ledger.db unless given."""
+    """What was spent: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
     budget: dict[str, AmountShape] | None = None
     """What all roles together may spend, per unit kind."""
     roles: dict[str, RoleShape] | None = None
