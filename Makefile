@@ -36,6 +36,7 @@ check: $(VENV)/ok
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
 PARALLEL = -n auto --dist loadfile
 test: $(VENV)/ok $(DRIVERS)/ok
+	@echo 'This takes about eight minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
 # What an attacker would try, a line each.
