@@ -1,7 +1,7 @@
 """The functions that stop sessions, which in the shadow tell dpsql whom they were asked to stop.
 
 While a private statement is measured its session in the shadow has nothing to do, and a signal to it is lost. So what is in
-the place of PostgreSQL's functions raises a notice, which the wire reads and no client sees, and then calls them: they
+the place of PostgreSQL's functions calls them, and then raises a notice, which the wire reads and no client sees. They
 alone decide whom the caller may stop in the shadow; the wire stops sessions of the caller's own user only.
 """
 
@@ -13,21 +13,21 @@ CODE = "DPS01"
 CANCEL, END = "cancel", "end"
 
 _TELL = """
-CREATE FUNCTION dpsql.tell(pid integer, what text) RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT
+CREATE FUNCTION dpsql.tell(pid integer, what text, done boolean) RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT
   SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = {code}, MESSAGE = pg_catalog.concat(pid, ' ', what);
-  RETURN true;
+  RETURN done;
 END $$;
 """
 _FUNCTIONS = """
 ALTER FUNCTION pg_catalog.pg_cancel_backend(integer) RENAME TO dpsql_pg_cancel_backend;
 CREATE FUNCTION pg_catalog.pg_cancel_backend(pid integer) RETURNS boolean LANGUAGE sql VOLATILE PARALLEL SAFE
-  RETURN CASE WHEN dpsql.tell(pid, {cancel}) THEN pg_catalog.dpsql_pg_cancel_backend(pid) END;
+  RETURN dpsql.tell(pid, {cancel}, pg_catalog.dpsql_pg_cancel_backend(pid));
 ALTER FUNCTION pg_catalog.pg_terminate_backend(integer, bigint) RENAME TO dpsql_pg_terminate_backend;
 CREATE FUNCTION pg_catalog.pg_terminate_backend(pid integer, timeout bigint DEFAULT 0) RETURNS boolean
   LANGUAGE sql VOLATILE
-  RETURN CASE WHEN dpsql.tell(pid, {end}) THEN pg_catalog.dpsql_pg_terminate_backend(pid, timeout) END;
+  RETURN dpsql.tell(pid, {end}, pg_catalog.dpsql_pg_terminate_backend(pid, timeout));
 """
 
 
