@@ -71,7 +71,10 @@ def test_unlock_tells_what_failed_and_opens_the_account(config: Path) -> None:
     assert "the account was closed" in second
     assert last.startswith('the account of role "owner" is open again')
     again = RUN.invoke(app, ["unlock", "owner", "--config", str(config)])
-    assert (again.exit_code, again.stderr) == (1, 'ERROR 0A000: the account of role "owner" is open\n')
+    assert (again.exit_code, again.stderr) == (
+        1,
+        'ERROR 0A000: the account of role "owner" is open\nDETAIL: rule: account-open-already\n',
+    )
 
 
 def test_unlock_of_a_role_that_there_is_not(config: Path) -> None:
