@@ -198,3 +198,14 @@ SELECT seats & 1, count(*), sum(seats | 4), sum(seats # 3), sum(~seats), sum(sea
 -- of letters and numbers
 --> answered, 1 measurement
 SELECT ascii(paid), regexp_count(paid, '[aeiou]'), to_hex(seats + 13), count(*) FROM rides WHERE seats < 1 AND paid LIKE 'c%' GROUP BY 1, 2, 3;
+
+-- bins as Metabase writes them
+--> answered, 1 measurement
+SELECT ((floor(((fare - 0.0) / 12.5)) * 12.5) + 0.0) AS fare, count(*) AS count FROM trips
+GROUP BY ((floor(((fare - 0.0) / 12.5)) * 12.5) + 0.0) ORDER BY 1 ASC;
+
+-- bins that begin somewhere else, of every kind of number
+--> answered, 1 measurement
+--> empty 19
+SELECT (floor((tip - -5.0) / 8.0) * 8.0) + -5.0 AS tip, floor(seats / 2.0) * 2.0 AS seats, 0.5 + floor((price - 0.5) / 50.0) * 50.0 AS price,
+  count(*) FROM rides WHERE seats > 2 GROUP BY 1, 2, 3;

@@ -61,13 +61,13 @@ def test_meaning(golden: Golden, dialect: Dialect, user: NewUser, reference: Ref
     kind = reference.policy.roles[client.asker.role].protects
     answer, expected = client.ask(golden.sql), reference.answer(golden.reference or golden.sql, kind)
     assert (answer.names, answer.types) == (expected.names, expected.types)
-    extra = _compare(answer, expected, golden)
+    extra = compare(answer, expected, golden)
     assert len(extra) == golden.empty
     for row in extra:
         assert all(_same(row[i] or 0, 0, golden.within) for i in _aggregates(golden.sql))
 
 
-def _compare(answer: Answer, expected: Answer, golden: Golden) -> Rows:
+def compare(answer: Answer, expected: Answer, golden: Golden) -> Rows:
     """Check that the answer has all expected rows, in order where there is one; return its other rows."""
     if _ordered(golden.sql) and len(answer.rows) == len(expected.rows):
         for one, other in zip(answer.rows, expected.rows, strict=True):

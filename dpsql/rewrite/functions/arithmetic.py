@@ -115,8 +115,16 @@ def _beside_rest(found: Interval, args: Sequence[Interval | None]) -> Interval:
     return Interval(found.low - most, found.high + most)
 
 
+def _addend(apply: Apply) -> Expr | None:
+    """Return x of x + 2 or 2 + x, which it decides; tools also add 0."""
+    a, b = apply.args
+    if isinstance(b, Const) and b.value is not None:
+        return a
+    return b if isinstance(a, Const) and a.value is not None else None
+
+
 def _variable(apply: Apply) -> Expr | None:
-    """Return x of x + 2, 2 + x or x * 2, which it decides: that of 2 - x is left."""
+    """Return x of x * 2 or 2 * x, which it decides."""
     a, b = apply.args
     if isinstance(b, Const) and b.value:
         return a
@@ -124,8 +132,9 @@ def _variable(apply: Apply) -> Expr | None:
 
 
 def _minuend(apply: Apply) -> Expr | None:
+    """Return x of x - 2, which it decides; that of 2 - x is left."""
     a, b = apply.args
-    return a if isinstance(b, Const) and b.value else None
+    return a if isinstance(b, Const) and b.value is not None else None
 
 
 def _constant(apply: Apply) -> Fraction:
@@ -150,7 +159,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "a + b",
         template("({0} + {1})"),
         corners(lambda a, b: a + b),
-        inverse=Inverse(_variable, _added),
+        inverse=Inverse(_addend, _added),
         whole=all_whole,
         in_64_bits=True,
         describe=infix("+"),

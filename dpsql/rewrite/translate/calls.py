@@ -23,6 +23,7 @@ from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Tran
 from dpsql.rewrite.translate.durations import age, date_bin, part
 from dpsql.rewrite.translate.to_char import to_char
 from dpsql.rewrite.translate.value_map import through_shadow
+from dpsql.rewrite.translate.zones import at_time_zone, in_utc, is_zoned, truncated_in
 
 _FIELD_NAMES = {
     "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
@@ -134,12 +135,20 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 
 def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) == 3:
+        return truncated_in(t, args)
     unit = t.expression(args[0])
     if len(args) != 2 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
         raise Unsupported(
             f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
         )
     return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, Unit(str(unit.value).lower()))
+
+
+def _timezone(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) != 2:
+        raise refused(node, because="function-of-time")
+    return at_time_zone(t, node)
 
 
 def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
@@ -160,6 +169,8 @@ def extract(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr:
+    if field.lower() == "epoch" and is_zoned(t, arg):
+        arg = in_utc(t, arg)
     value = t.operand(arg)
     if isinstance(value, (Elapsed, Age)):
         return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
@@ -181,7 +192,10 @@ def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def cast(t: Translator, node: exp.Expr) -> Expr:
     """Translate a cast that can't fail; of a column with few values, any cast."""
     assert isinstance(node, exp.Cast)
-    arg, name = t.expression(node.this), node.to.sql("postgres").lower()
+    name = node.to.sql("postgres").lower()
+    if is_zoned(t, node) and not is_zoned(t, node.this):
+        return at_time_zone(t, node)
+    arg = t.expression(node.this)
     target = TYPES.get(name.split("(")[0])
     if target is None or "[" in name:
         raise refused(node, because="cast-type")
@@ -228,5 +242,6 @@ _CALLS: Mapping[str, _Call] = {
     "age": age,
     "date_part": _part,
     "to_char": to_char,
+    "timezone": _timezone,
 }
 CALLS: Mapping[type[exp.Expr], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}

@@ -21,6 +21,7 @@ from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Tran
 from dpsql.rewrite.translate.durations import lengths
 from dpsql.rewrite.translate.subqueries import values_of
 from dpsql.rewrite.translate.value_map import through_shadow
+from dpsql.rewrite.translate.zones import in_utc, is_zoned
 
 BOOL = SqlType.BOOLEAN
 _OPS: Mapping[type[exp.Expr], str] = {
@@ -69,10 +70,16 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
+    left, right = _at_one_clock(t, left, right)
     a, b = t.operand(left, endless=True), t.operand(right, endless=True)
     if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
+
+
+def _at_one_clock(t: Translator, *times: exp.Expr) -> tuple[exp.Expr, ...]:
+    """Return times as UTC's clock shows them where one has a zone: the session's clock may be changed in between."""
+    return tuple(in_utc(t, time) for time in times) if any(is_zoned(t, time) for time in times) else times
 
 
 def _interval(t: Translator, value: Operand, node: exp.Expr) -> Operand:
@@ -122,13 +129,14 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         raise refused(node, because="list-form")
     if node.args.get("query"):
         return _membership(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
-    items = [t.value(t.operand(item, endless=True), item) for item in node.expressions]
+    left, *listed = _at_one_clock(t, node.this, *node.expressions)
+    items = [t.value(t.operand(item, endless=True), item) for item in listed]
     if not all(isinstance(item, Const) for item in items):
-        x = t.expression(node.this)
+        x = t.expression(left)
         parts = tuple(compare(t, "eq", x, item, node) for item in items)
         return Apply("or", parts, BOOL) if len(parts) > 1 else parts[0]
     constants = tuple(item for item in items if isinstance(item, Const))
-    return _membership(t, node.this, constants, node, op="eq", every=False)
+    return _membership(t, left, constants, node, op="eq", every=False)
 
 
 def _between(t: Translator, node: exp.Expr) -> Expr:

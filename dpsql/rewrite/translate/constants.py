@@ -77,7 +77,8 @@ class Constants:
             raise Unsupported("intervals can't stand in a list", because="interval-in-list", position=position(node))
         return value
 
-    def _argument(self, node: exp.Parameter) -> Argument:
+    def argument(self, node: exp.Parameter) -> Argument:
+        """Return what a parameter is bound to."""
         return self.arguments[int(node.name) - 1]
 
     def _simple(self, node: exp.Expr) -> Const | IntervalValue | None:
@@ -93,7 +94,7 @@ class Constants:
             case exp.Neg():
                 return _negated(self.of(node.this, endless=True))
             case exp.Parameter():
-                argument = self._argument(node)
+                argument = self.argument(node)
                 return _typed(argument.text, argument.type)
             case exp.Cast() if isinstance(node.this, exp.Literal) and not node.to.expressions:
                 # What a time with a zone is here depends on the session's.

@@ -17,6 +17,7 @@ from dpsql.rewrite.translate.context import Handler, Operand, Translator
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.subqueries import LOOKUPS
 from dpsql.rewrite.translate.value_map import MAPPED
+from dpsql.rewrite.translate.zones import at_time_zone, difference
 
 
 def _column(t: Translator, node: exp.Expr) -> Expr:
@@ -30,6 +31,7 @@ def _inner(t: Translator, node: exp.Expr) -> Operand:
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **MAPPED, **LOOKUPS,
+    exp.AtTimeZone: at_time_zone, exp.Sub: difference,
 }  # fmt: skip
 
 

@@ -129,7 +129,6 @@ MAPPED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(
         exp.DPipe,
         exp.Escape,
         exp.SimilarTo,
-        exp.AtTimeZone,
     ),
     through_shadow,
 )

@@ -111,6 +111,6 @@ def test_every_class_that_is_handled_stands_in_a_golden_statement() -> None:
 def _golden_classes() -> Iterator[type[exp.Expr]]:
     for golden in load():
         if golden.verdict == "answered" and golden.cost:
-            statement = parse(golden.sql)
-            assert statement is not None, golden.name
-            yield from (type(node) for query in statement.queries for node in query.tree.walk())
+            statement = parse(golden.sql)  # None where only parts are understood
+            queries = statement.queries if statement is not None else ()
+            yield from (type(node) for query in queries for node in query.tree.walk())
