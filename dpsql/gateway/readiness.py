@@ -27,9 +27,10 @@ class Readiness:
     def trouble(self) -> str | None:
         """Return what clients would hear instead of an answer; None if the engine is ready."""
         with self._lock:
-            now = self._clock()
-            if self._seen is None or now - self._seen[0] > _KEPT:
-                self._seen = now, self._look()
+            if self._seen is None or self._clock() - self._seen[0] > _KEPT:
+                found = self._look()
+                # Counted from its end: an engine that hangs is not asked all the time.
+                self._seen = self._clock(), found
             return self._seen[1]
 
     def _look(self) -> str | None:

@@ -1,5 +1,6 @@
 """The pages as one ASGI application: routes, who may see them, and what errors look like."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -75,10 +76,14 @@ async def _home(_: Request) -> Response:
 
 
 def _ready(rooms: Rooms) -> Endpoint:
-    """Tell monitors, who do not log in, whether private questions would be answered."""
+    """Tell monitors, who do not log in, whether private questions would be answered; all who wait take one thread."""
+    looking: asyncio.Future[str | None] | None = None
 
     async def endpoint(_: Request) -> Response:
-        trouble = await run_in_threadpool(rooms.site.trouble)
+        nonlocal looking
+        if looking is None or looking.done():
+            looking = asyncio.ensure_future(run_in_threadpool(rooms.site.trouble))
+        trouble = await asyncio.shield(looking)
         return PlainTextResponse(f"{trouble or 'ready'}\n", 503 if trouble else 200)
 
     return endpoint

@@ -14,8 +14,9 @@ import pytest
 
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
-from tests.clients.site import serving
+from tests.clients.site import Site, serving
 from tests.faults.controls import kill_shadow, line, shadow_of, signal_to, write
+from tests.support.processes import children
 
 QUICK = 7.0
 """Seconds for a stop; half a second on a quiet machine, and far less than the grace of what is waited for."""
@@ -140,6 +141,30 @@ def test_shadow_comes_back_while_the_ledger_is_locked(config: Path) -> None:
             assert shadow_of(site) != old
             ledger.execute("ROLLBACK")
             assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+
+
+def _freeze(site: Site) -> None:
+    """Let the sessions of users in the shadow heed nothing."""
+    for session in children(shadow_of(site)):
+        if b"ana taxi" in Path(f"/proc/{session}/cmdline").read_bytes():
+            os.kill(session, signal.SIGSTOP)
+
+
+@linux
+def test_a_session_that_heeds_nothing_keeps_no_server_down(config: Path) -> None:
+    """Neither the shadow when it dies, nor dpsql after kill -9."""
+    with serving(config) as site:
+        for _ in range(2):
+            with psycopg.connect(site.dsn, autocommit=True) as connection:
+                connection.execute("SELECT 1")
+                _freeze(site)
+                kill_shadow(site)
+        with psycopg.connect(site.dsn, autocommit=True) as connection:
+            assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+            _freeze(site)
+            signal_to(site, signal.SIGKILL)
+    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
 
 
 @linux

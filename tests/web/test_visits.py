@@ -27,10 +27,12 @@ WIRE = Path(__file__).parent.parent / "wire"
 
 
 @contextmanager
-def served(server: Server, patience: float = PATIENCE, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+def served(
+    server: Server, patience: float = PATIENCE, tls: ssl.SSLContext | None = None, most: int = MOST
+) -> Iterator[int]:
     """Serve the pages on a loop of their own; gives the port."""
     site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, slow)
-    pages = Pages(Listen("127.0.0.1", 0), site, most=MOST, tls=tls, patience=patience)
+    pages = Pages(Listen("127.0.0.1", 0), site, most=most, tls=tls, patience=patience)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -143,6 +145,22 @@ def test_those_who_wait_make_room(server: Server) -> None:
         assert read(answered).endswith(b"ready\n")
         for one in idle:
             one.close()
+
+
+def test_those_who_ask_whether_it_is_ready_keep_nobody_waiting(server: Server) -> None:
+    """However many there are, and however long the engine takes to say so."""
+    with served(server, patience=30.0, most=200) as port:
+        asking = [connected(port) for _ in range(60)]
+        for browser in asking:
+            browser.sendall(b"GET /ready HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        begun = time.monotonic()
+        with connected(port) as other:
+            other.sendall(b"GET /static/style.css HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+            assert read(other).startswith(b"HTTP/1.1 200")
+        assert time.monotonic() - begun < PATIENCE
+        assert all(read(browser).endswith(b"ready\n") for browser in asking)
+        for browser in asking:
+            browser.close()
 
 
 def test_handshake_that_does_not_come_makes_room(server: Server) -> None:
