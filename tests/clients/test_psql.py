@@ -113,3 +113,18 @@ def test_errors_keep_their_place(here: Site) -> None:
     """The error points into the statement."""
     _, _, said = psql(here, "SELECT count(nope) FROM trips")
     assert said.splitlines()[1:] == ["LINE 1: SELECT count(nope) FROM trips", "                     ^"]
+
+
+def test_pg_dump_is_told_why_not(here: Site) -> None:
+    """It locks tables first, which clients may not; the refusal says what shows the tables' definitions."""
+    done = subprocess.run(  # noqa: S603
+        [binaries.find_binaries().directory / "pg_dump", "-s", "-d", here.dsn],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 1
+    assert "permission denied for LOCK TABLE" in done.stderr
+    assert "pg_dump" in done.stderr.partition("HINT:")[2].partition("\n")[0]

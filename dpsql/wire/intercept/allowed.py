@@ -20,6 +20,8 @@ _NEVER_INTO = ("insert", "update", "delete", "merge")
 """First words of statements that have no INTO but their own."""
 _EXPLAINED = ("analyze", "analyse", "verbose")
 
+_NO_DUMP = "Clients need no locks, so pg_dump is not for them: \\d and dpsql.columns show the tables' definitions."
+
 
 def refusal(reader: Reader) -> DpsqlError | None:
     """Return why the statement whose first token is next may not reach the shadow; None if it may.
@@ -80,7 +82,7 @@ def _denied(found: str) -> AccessDenied:
         return AccessDenied(
             f"permission denied for {found}",
             because="clients-only-read",
-            hint="Clients read, and keep temporary tables.",
+            hint=_NO_DUMP if found == "LOCK TABLE" else "Clients read, and keep temporary tables.",
         )
     article = "an" if thing[:1] in "aeio" else "a"
     hint = "Create a temporary table." if verb == "create" else None
