@@ -11,18 +11,27 @@ from tests.clients.matrix.catalogue import DRIVERS, PYTHON
 from tests.clients.matrix.driver import Driver
 from tests.clients.matrix.exceptions import EXCEPTIONS
 from tests.clients.matrix.page import PAGE, rows, written
-from tests.clients.matrix.run import Wrong, row
+from tests.clients.matrix.run import Wrong, row, times
 from tests.clients.matrix.steps import STEPS, Step
 from tests.clients.site import Site
 
 _PAGE = PAGE.read_text(encoding="utf-8")
 _ROWS = rows(_PAGE)
+_DJANGO = next(driver for driver in PYTHON if driver.name == "Django")
 
 
 @pytest.mark.parametrize("driver", PYTHON, ids=lambda driver: driver.name)
 def test_driver_does_what_the_page_says(driver: Driver, matrix: Site) -> None:
     """`python -m tests.clients.matrix` writes the page."""
     assert row(driver, matrix) == _ROWS[driver.name]
+
+
+def test_django_groups_by_units_of_time(matrix: Site) -> None:
+    """With USE_TZ and zones of its own, as PostgreSQL does over the same rows."""
+    told = times(_DJANGO, matrix)
+    assert len(told) == 3
+    for answered, plain in told.values():
+        assert [found for found in answered if found[1]] == plain
 
 
 def test_page_is_current() -> None:

@@ -18,7 +18,7 @@ def test_driver_does_what_the_page_says(driver: Driver, matrix: Site) -> None:
     assert row(driver, matrix) == _ROWS[driver.name]
 
 
-@pytest.mark.parametrize(("client", "name"), [("Metabase", "pgjdbc")])
+@pytest.mark.parametrize(("client", "name"), [("Cube", "Cube"), ("Metabase", "pgjdbc")])
 def test_statements_about_times_are_answered(client: str, name: str, matrix: Site) -> None:
     """What Cube writes through its driver, and Metabase through pgjdbc: as PostgreSQL does over the same rows."""
     driver = next(driver for driver in (*NPM, *DEBIAN) if driver.name == name)

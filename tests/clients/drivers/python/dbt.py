@@ -1,8 +1,10 @@
 """dbt on psycopg 2: a project in a directory of its own, its adapter, and `dbt show`."""
 
+import atexit
 import contextlib
 import io
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -80,6 +82,7 @@ class Dbt(Steps):
 os.environ["DBT_SEND_ANONYMOUS_USAGE_STATS"] = "false"
 os.environ["PGCHANNELBINDING"] = "require"
 HOME = tempfile.mkdtemp(prefix="dpsql-dbt-")
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 Path(HOME, "profiles.yml").write_text(PROFILE, encoding="utf-8")
 Path(HOME, "dbt_project.yml").write_text(PROJECT, encoding="utf-8")
 Path(HOME, "models").mkdir()

@@ -116,11 +116,14 @@ def both(unit: type[TruncBase], **zone: Any) -> object:
     """Return counts by a unit of time, and what PostgreSQL says of the same statement over the series."""
     counts = Trip.objects.annotate(when=unit("pickup_ts", **zone)).values_list("when").annotate(n=models.Count("*"))
     statement, values = counts.order_by("when").query.sql_with_params()
-    series = statement.replace('FROM "trips"', f'FROM {SERIES} AS "trips"').replace('"trips"', '"series"')
+    series = statement.replace('FROM "trips"', f'FROM {SERIES.replace("%", "%%")} AS "trips"').replace(
+        '"trips"', '"series"'
+    )
     with connection.cursor() as cursor:
         cursor.execute(series.replace('"trip_id"', '"pickup_ts"'), values)
         plain = cursor.fetchall()
-    return [[[str(when), n] for when, n in rows] for rows in (counts.order_by("when"), plain)]
+    # Django puts another zone to the same hands of the clock.
+    return [[[str(when)[:19], n] for when, n in rows] for rows in (counts.order_by("when"), plain)]
 
 
 Django().tell()
