@@ -57,13 +57,13 @@ def test_spilled_records_are_private_and_go(
     over = threading.Event()
 
     def look() -> None:
-        while not over.is_set():
+        while not over.wait(0.01):
             seen.update(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.tmp"))
 
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        assert asked(engine, SORTED, charge) == [("2000000",)]
+        assert asked(engine, SORTED, charge, timeout=600) == [("2000000",)]
     finally:
         over.set()
         looking.join()
