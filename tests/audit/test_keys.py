@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy.measurement import partition_rule
+from dpsql.privacy.mechanisms import k_norm
 from dpsql.privacy.mechanisms.threshold import threshold
 from tests.audit.canaries import FALSE_ALARM
 from tests.support import mutants
@@ -56,7 +56,7 @@ def test_a_key_of_one_unit_is_hardly_ever_shown(sql: str, most: int, keys: int, 
 
 def scalar_threshold(patch: pytest.MonkeyPatch) -> None:
     """Compare a count out of a cube with the threshold of a count alone."""
-    patch.setattr(partition_rule, "threshold", lambda scale, _, *rest: threshold(scale, 1, *rest))
+    patch.setattr(k_norm, "threshold", lambda scale, _, *rest: threshold(scale, 1, *rest))
 
 
 @pytest.mark.parametrize(("mutant", "sql", "keys"), [(scalar_threshold, CUBE, 1), (mutants.no_selection, COUNT, 20)])

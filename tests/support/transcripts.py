@@ -14,6 +14,7 @@ import pytest
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.measurement import partition_rule
+from dpsql.privacy.mechanisms import independent_laplace, k_norm
 from dpsql.question import Asker, Settings
 from tests.gateway.engines import Rows, Watched
 from tests.support.fix_wide import USERS, Wide
@@ -73,8 +74,8 @@ def _late_work() -> Iterator[_Work]:
     """Count how many times a threshold, or a table of chances, is asked for."""
     work = _Work()
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("threshold", "chances"):
-            patch.setattr(partition_rule, name, work.counted(getattr(partition_rule, name)))
+        for module, name in ((k_norm, "threshold"), (independent_laplace, "threshold"), (partition_rule, "chances")):
+            patch.setattr(module, name, work.counted(getattr(module, name)))
         yield work
 
 
