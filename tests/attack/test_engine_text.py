@@ -7,7 +7,7 @@ import pytest
 from dpsql.engines.postgres import pool
 from dpsql.errors import EngineNotReady
 from dpsql.policy.model import Policy
-from dpsql.rewrite.emit import emitter
+from tests.support.dialects import POSTGRES
 from tests.support.fix_world import NewClient, World
 from tests.support.records import Maker
 from tests.support.served import Served
@@ -23,7 +23,7 @@ def loose(
 ) -> Iterator[Served]:
     """Some rides on a server with `standard_conforming_strings = off`; each of the two defences may be away."""
     if request.param in {"without literals of ours", "without both"}:
-        monkeypatch.setattr(emitter, "_text", lambda text, _: "'" + text.replace("'", "''") + "'")
+        monkeypatch.setattr(type(POSTGRES), "text", lambda _, text: "'" + text.replace("'", "''") + "'")
     if request.param in {"without settings of ours", "without both"}:
         monkeypatch.setattr(pool, "options", lambda given: given)
         monkeypatch.setattr(pool, "differing", lambda _: None)

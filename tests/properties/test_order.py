@@ -111,9 +111,9 @@ def test_every_kind_of_measurement_is_here(policy: Policy, world: World, many: B
     """Rows, units and values counted; weights and selections; points, extremes and whole histograms."""
     parts = [p for role, sql in STATEMENTS for p in measurements(sql, policy, world, many["duckdb"], role)]
     assert {_kind(part) for part in parts} == {
-        *(("rows", form, found) for form, found in (("MASS", False), ("SELECTION", True))),
-        *(("units", form, found) for form, found in (("MASS", False), ("SELECTION", True))),
-        ("values", "SELECTION", False),
+        *(("rows", form, found) for form, found in (("REWEIGHT", False), ("TRUNCATE", True))),
+        *(("units", form, found) for form, found in (("REWEIGHT", False), ("TRUNCATE", True))),
+        ("values", "TRUNCATE", False),
         *(("order statistics", "extremes" * extremes, noisy) for extremes, noisy in ((0, 0), (1, 0), (0, 1))),
     }
 
