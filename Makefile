@@ -31,10 +31,10 @@ check: $(VENV)/ok
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-# A file's tests stay together: many share a server that the first of them starts. What is imported is kept compiled,
-# because dpsql is started a hundred times.
+# A file's tests stay together: many share a server that the first of them starts; tests/conftest.py says which come first.
+# What is imported is kept compiled, because dpsql is started a hundred times.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
-PARALLEL = -n auto --dist loadfile
+PARALLEL = -n auto --dist loadfile --no-loadscope-reorder
 test: $(VENV)/ok $(DRIVERS)/ok
 	@echo 'This takes about eight minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
