@@ -31,6 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return three processes for two cores: a sixth of the time is spent waiting, for servers and for time limits."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Share one cluster among the processes that run tests."""
     if not hasattr(config, "workerinput"):
