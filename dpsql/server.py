@@ -22,7 +22,7 @@ from dpsql.books import open_ledger
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
-from dpsql.gateway.gateway import Deps, Gateway
+from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.readiness import Readiness
 from dpsql.policy.config import Config
@@ -214,7 +214,7 @@ class Server:
             return ShadowOracle(session, settings)
 
         parts = (policy, engine, self._ledger, oracle, public.declared, public.rows, os.urandom)
-        return Gateway(Deps(*parts, config.refresh, _TIMEOUT))
+        return Gateway(GatewayDependencies(*parts, config.refresh, _TIMEOUT))
 
     async def _listen(self, gateway: Gateway) -> Listener:
         config = self._config

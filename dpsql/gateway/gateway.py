@@ -47,7 +47,7 @@ _REMEMBERED = 128 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Deps:
+class GatewayDependencies:
     """What the gateway works with; handed in by the server."""
 
     policy: Policy
@@ -73,7 +73,7 @@ class PricedPlan:
 class Gateway:
     """Answers questions about protected tables; see `dpsql.question.Answers`."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: GatewayDependencies) -> None:
         self._deps = deps
         self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
         self._names = frozenset(t.name for t in deps.policy.tables.values() if not t.public)

@@ -19,21 +19,21 @@ from dpsql.web import budget, choose, explore, login
 from dpsql.web.attempts import Attempts
 from dpsql.web.headers import SafeHeaders
 from dpsql.web.inputs import BadField
-from dpsql.web.rooms import HERE, Rooms
+from dpsql.web.page_context import HERE, PageContext
 from dpsql.web.sessions import LONGEST, Sessions, Visitor
 from dpsql.web.site import Gone, Refused, Site
 
-Open = Callable[[Request, Rooms], Awaitable[Response]]
-Closed = Callable[[Request, Rooms, Visitor], Awaitable[Response]]
+Open = Callable[[Request, PageContext], Awaitable[Response]]
+Closed = Callable[[Request, PageContext, Visitor], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 _NOT_FOUND = 404
 
 
-def make_app(site: Site) -> tuple[ASGIApp, Rooms]:
+def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
     """Return the application, and what its pages share."""
     sessions = Sessions(site.clock)
-    rooms = Rooms(site, sessions, Attempts(site.clock))
+    context = PageContext(site, sessions, Attempts(site.clock))
     cookie = Middleware(
         SessionMiddleware,
         secret_key=sessions.secret,
@@ -43,30 +43,30 @@ def make_app(site: Site) -> tuple[ASGIApp, Rooms]:
         https_only=site.secure,
     )
     app = Starlette(
-        routes=_routes(rooms),
+        routes=_routes(context),
         middleware=[cookie],
-        exception_handlers={HTTPException: _unhappy(rooms), ClientDisconnect: _unheard, 500: _broken(rooms)},
+        exception_handlers={HTTPException: _unhappy(context), ClientDisconnect: _unheard, 500: _broken(context)},
     )
     # Around everything, also around what Starlette answers when an endpoint breaks.
-    return SafeHeaders(app, secure=site.secure), rooms
+    return SafeHeaders(app, secure=site.secure), context
 
 
-def _routes(rooms: Rooms) -> list[Route | Mount]:
+def _routes(context: PageContext) -> list[Route | Mount]:
     return [
         Route("/", _home),
-        Route("/ready", _ready(rooms)),
-        Route("/login", _open(rooms, login.show)),
-        Route("/login", _open(rooms, login.enter), methods=["POST"]),
-        Route("/logout", _open(rooms, login.leave), methods=["POST"]),
-        Route("/explore", _page(rooms, explore.page)),
-        Route("/explore/sample", _data(rooms, explore.sample)),
-        Route("/explore/price", _data(rooms, explore.price)),
-        Route("/explore/ask", _data(rooms, explore.ask), methods=["POST"]),
-        Route("/choose", _page(rooms, choose.page)),
-        Route("/choose/rule", _data(rooms, choose.rule)),
-        Route("/choose/study", _data(rooms, choose.study)),
-        Route("/budget", _page(rooms, budget.page)),
-        Route("/budget/charges", _data(rooms, budget.charges)),
+        Route("/ready", _ready(context)),
+        Route("/login", _open(context, login.show)),
+        Route("/login", _open(context, login.enter), methods=["POST"]),
+        Route("/logout", _open(context, login.leave), methods=["POST"]),
+        Route("/explore", _page(context, explore.page)),
+        Route("/explore/sample", _data(context, explore.sample)),
+        Route("/explore/price", _data(context, explore.price)),
+        Route("/explore/ask", _data(context, explore.ask), methods=["POST"]),
+        Route("/choose", _page(context, choose.page)),
+        Route("/choose/rule", _data(context, choose.rule)),
+        Route("/choose/study", _data(context, choose.study)),
+        Route("/budget", _page(context, budget.page)),
+        Route("/budget/charges", _data(context, budget.charges)),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
 
@@ -75,54 +75,54 @@ async def _home(_: Request) -> Response:
     return RedirectResponse("/explore", 303)
 
 
-def _ready(rooms: Rooms) -> Endpoint:
+def _ready(context: PageContext) -> Endpoint:
     """Tell monitors, who do not log in, whether private questions would be answered; all who wait take one thread."""
     looking: asyncio.Future[str | None] | None = None
 
     async def endpoint(_: Request) -> Response:
         nonlocal looking
         if looking is None or looking.done():
-            looking = asyncio.ensure_future(run_in_threadpool(rooms.site.trouble))
+            looking = asyncio.ensure_future(run_in_threadpool(context.site.trouble))
         trouble = await asyncio.shield(looking)
         return PlainTextResponse(f"{trouble or 'ready'}\n", 503 if trouble else 200)
 
     return endpoint
 
 
-def _open(rooms: Rooms, answer: Open) -> Endpoint:
+def _open(context: PageContext, answer: Open) -> Endpoint:
     """Let anybody in."""
 
     async def endpoint(request: Request) -> Response:
-        return await answer(request, rooms)
+        return await answer(request, context)
 
     return endpoint
 
 
-def _page(rooms: Rooms, answer: Closed) -> Endpoint:
+def _page(context: PageContext, answer: Closed) -> Endpoint:
     """Let only visitors in, and send the others to the log-in."""
 
     async def endpoint(request: Request) -> Response:
-        visitor = await rooms.sessions.visitor(request)
+        visitor = await context.sessions.visitor(request)
         if visitor is None:
             return RedirectResponse("/login", 303)
         try:
-            return await answer(request, rooms, visitor)
+            return await answer(request, context, visitor)
         except Gone:
-            await rooms.sessions.leave(request)
+            await context.sessions.leave(request)
             return RedirectResponse("/login", 303)
 
     return endpoint
 
 
-def _data(rooms: Rooms, answer: Closed) -> Endpoint:
+def _data(context: PageContext, answer: Closed) -> Endpoint:
     """Let only visitors in; errors are for the page's script, which shows them."""
 
     async def endpoint(request: Request) -> Response:
-        visitor = await rooms.sessions.visitor(request)
+        visitor = await context.sessions.visitor(request)
         if visitor is None:
             return _error(401, "you are logged out; load the page again")
         try:
-            return await answer(request, rooms, visitor)
+            return await answer(request, context, visitor)
         except BadField as error:
             return _error(400, str(error), field=error.field)
         except BadInput as error:
@@ -130,7 +130,7 @@ def _data(rooms: Rooms, answer: Closed) -> Endpoint:
         except Refused as refusal:
             return _error(409, refusal.message, refusal.hint)
         except Gone:
-            await rooms.sessions.leave(request)
+            await context.sessions.leave(request)
             return _error(401, "the connection to the server is lost; log in again")
 
     return endpoint
@@ -140,7 +140,7 @@ def _error(status: int, message: str, hint: str | None = None, field: str | None
     return JSONResponse({"error": message, "hint": hint, "field": field}, status)
 
 
-def _unhappy(rooms: Rooms) -> Handler:
+def _unhappy(context: PageContext) -> Handler:
     """Tell what is wrong with a request: a page to who follows an address, JSON to a page's script."""
 
     async def handler(request: Request, error: Exception) -> Response:
@@ -148,11 +148,11 @@ def _unhappy(rooms: Rooms) -> Handler:
         if not _wants_page(request):
             return _error(status, detail)
         if status != _NOT_FOUND:
-            return rooms.page(
+            return context.page(
                 request, "error.html", status=status, title="That did not work", text=f"{detail.capitalize()}."
             )
         text = f"There is no page at {request.url.path}. There are Explore, Choose and Budget."
-        return rooms.page(request, "error.html", status=status, title="There is no such page", text=text)
+        return context.page(request, "error.html", status=status, title="There is no such page", text=text)
 
     return handler
 
@@ -162,14 +162,14 @@ async def _unheard(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-def _broken(rooms: Rooms) -> Handler:
+def _broken(context: PageContext) -> Handler:
     """Say nothing about the cause, which stands in the operator's log."""
 
     async def handler(request: Request, _: Exception) -> Response:
         if not _wants_page(request):
             return _error(500, "something went wrong")
         text = "The cause is in the server's log; its operator can look it up."
-        return rooms.page(request, "error.html", status=500, title="Something went wrong", text=text)
+        return context.page(request, "error.html", status=500, title="Something went wrong", text=text)
 
     return handler
 

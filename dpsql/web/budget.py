@@ -21,7 +21,7 @@ from dpsql.epsilon.rounding import down_to_digits, percent
 from dpsql.epsilon.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.policy.model import Privacy, Role
 from dpsql.web.curves import Json
-from dpsql.web.rooms import Rooms
+from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
 from dpsql.web.site import Site
 from dpsql.web.visible import visible
@@ -63,15 +63,15 @@ class Asked:
     last: datetime
 
 
-async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
-    bars, whole, asked, count = await asyncio.to_thread(_read, rooms.site, visitor)
-    return rooms.page(request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count)
+    bars, whole, asked, count = await asyncio.to_thread(_read, context.site, visitor)
+    return context.page(request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count)
 
 
-async def charges(_: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def charges(_: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return each visible role's charges over time, added up."""
-    site = rooms.site
+    site = context.site
     found = [await asyncio.to_thread(_series, site, role) for role in visible(site.policy, visitor.role)]
     return JSONResponse({"roles": [series for series in found if series["times"]]})
 

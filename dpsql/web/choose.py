@@ -17,8 +17,8 @@ from dpsql.epsilon.universe import Universe
 from dpsql.policy.model import NoiseLevel, Period
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import number, numbers, one_of, share
+from dpsql.web.page_context import PageContext
 from dpsql.web.policies import LEAST, MOST, POINTS, STAYS, rule_of
-from dpsql.web.rooms import Rooms
 from dpsql.web.sessions import Visitor
 
 QUERIES = ("mean", "median", "variance", "std", "sum", "p90")
@@ -26,14 +26,14 @@ _PEOPLE = 10_000
 """How many people the page begins with, unless the table has rows for more."""
 
 
-async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page, with the visitor's own role as the example."""
-    policy, role = rooms.site.policy, visitor.role
+    policy, role = context.site.policy, visitor.role
     tables = [t for t in policy.tables.values() if role.protects in t.units]
     largest = max(tables, key=lambda table: table.expected_rows or 0, default=None)
     rows = (largest and largest.expected_rows) or _PEOPLE
     max_rows = largest.units[role.protects].max_rows if largest else 1
-    return rooms.page(
+    return context.page(
         request,
         "choose.html",
         visitor,
@@ -52,12 +52,12 @@ async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
     )
 
 
-async def rule(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def rule(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the rule for a role's total: what is acceptable, what a chosen ε means, levels, and the YAML."""
-    return JSONResponse(await asyncio.to_thread(rule_of, request.query_params, rooms.site.policy, visitor.role))
+    return JSONResponse(await asyncio.to_thread(rule_of, request.query_params, context.site.policy, visitor.role))
 
 
-async def study(request: Request, _: Rooms, __: Visitor) -> Response:
+async def study(request: Request, _: PageContext, __: Visitor) -> Response:
     """Return what one answer about a few people, typed in by the visitor, could reveal."""
     return JSONResponse(await asyncio.to_thread(_study, request.query_params))
 

@@ -15,7 +15,7 @@ from dpsql.policy.model import Privacy
 from dpsql.web.ask import Bounded, bounded_columns
 from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, facts
 from dpsql.web.inputs import number, one_of
-from dpsql.web.rooms import Rooms
+from dpsql.web.page_context import PageContext
 from dpsql.web.samples import LEAST, MOST, UNITS, noisy_sample
 from dpsql.web.sessions import Visitor
 from dpsql.web.site import Site
@@ -23,11 +23,11 @@ from dpsql.web.site import Site
 _RECENT = 1_000
 
 
-async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
-    policy, role = rooms.site.policy, visitor.role
+    policy, role = context.site.policy, visitor.role
     columns = await bounded_columns(visitor.client, policy)
-    return rooms.page(
+    return context.page(
         request,
         "explore.html",
         visitor,
@@ -40,42 +40,42 @@ async def page(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
     )
 
 
-async def sample(request: Request, rooms: Rooms, _: Visitor) -> Response:
+async def sample(request: Request, context: PageContext, _: Visitor) -> Response:
     """Return a built-in sample with fresh noise."""
-    return JSONResponse(await asyncio.to_thread(noisy_sample, request.query_params, rooms.site.entropy))
+    return JSONResponse(await asyncio.to_thread(noisy_sample, request.query_params, context.site.entropy))
 
 
-async def price(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def price(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return what asking about a real column would cost; nothing is asked."""
-    column, epsilon = await _chosen(request, rooms, visitor)
-    left = await asyncio.to_thread(_left, rooms.site, visitor)
+    column, epsilon = await _chosen(request, context, visitor)
+    left = await asyncio.to_thread(_left, context.site, visitor)
     enough = epsilon <= left.epsilon
     return JSONResponse(
-        {"left": show_down(left.epsilon), "enough": enough, **_facts(column, epsilon, rooms.site, visitor)}
+        {"left": show_down(left.epsilon), "enough": enough, **_facts(column, epsilon, context.site, visitor)}
     )
 
 
-async def ask(request: Request, rooms: Rooms, visitor: Visitor) -> Response:
+async def ask(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Ask about a real column through the server, and return the private curve and what was charged."""
-    column, epsilon = await _chosen(request, rooms, visitor)
-    before = await asyncio.to_thread(_paid, rooms.site, visitor, column.statement)
+    column, epsilon = await _chosen(request, context, visitor)
+    before = await asyncio.to_thread(_paid, context.site, visitor, column.statement)
     rows = await visitor.client.rows(column.statement, str(float(epsilon)))
-    after = await asyncio.to_thread(_paid, rooms.site, visitor, column.statement)
-    left = await asyncio.to_thread(_left, rooms.site, visitor)
+    after = await asyncio.to_thread(_paid, context.site, visitor, column.statement)
+    left = await asyncio.to_thread(_left, context.site, visitor)
     return JSONResponse(
         {
             "private": drawn(curves(column.counts(rows), float(column.low), float(column.high))),
             "charged": show_down(left_of(after, before).epsilon),
             "left": show_down(left.epsilon),
-            **_facts(column, epsilon, rooms.site, visitor),
+            **_facts(column, epsilon, context.site, visitor),
         }
     )
 
 
-async def _chosen(request: Request, rooms: Rooms, visitor: Visitor) -> tuple[Bounded, Fraction]:
+async def _chosen(request: Request, context: PageContext, visitor: Visitor) -> tuple[Bounded, Fraction]:
     """Return the column, which must be one that the visitor's own connection shows, and the ε within the role's limit."""
-    given = request.query_params if request.method == "GET" else await rooms.form(request)
-    columns = {column.name: column for column in await bounded_columns(visitor.client, rooms.site.policy)}
+    given = request.query_params if request.method == "GET" else await context.form(request)
+    columns = {column.name: column for column in await bounded_columns(visitor.client, context.site.policy)}
     if not columns:
         raise BadInput("your role has no table with a bounded number column")
     cap = min(visitor.role.per_query.epsilon, MOST)

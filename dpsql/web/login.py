@@ -5,44 +5,44 @@ import math
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from dpsql.web.rooms import Rooms
+from dpsql.web.page_context import PageContext
 from dpsql.web.site import Denied, Refused
 
 _WRONG = "That name and password do not belong together."
 
 
-async def show(request: Request, rooms: Rooms) -> Response:
+async def show(request: Request, context: PageContext) -> Response:
     """Return the form."""
-    if await rooms.sessions.visitor(request):
+    if await context.sessions.visitor(request):
         return RedirectResponse("/explore", 303)
-    return rooms.page(request, "login.html")
+    return context.page(request, "login.html")
 
 
-async def enter(request: Request, rooms: Rooms) -> Response:
+async def enter(request: Request, context: PageContext) -> Response:
     """Log in."""
-    fields = await rooms.form(request)
+    fields = await context.form(request)
     user, password = fields.get("user", ""), fields.get("password", "")
     address = request.client.host if request.client else ""
-    wait = rooms.attempts.begin(address, user)
+    wait = context.attempts.begin(address, user)
     if wait:
-        refused = rooms.page(
+        refused = context.page(
             request, "login.html", status=429, error=f"Too many attempts. Try again in {math.ceil(wait / 60)} minutes."
         )
         refused.headers["Retry-After"] = str(math.ceil(wait))
         return refused
     try:
-        client = await rooms.site.connect(user, password)
+        client = await context.site.connect(user, password)
     except Denied:
-        return rooms.page(request, "login.html", status=401, error=_WRONG, user=user)
+        return context.page(request, "login.html", status=401, error=_WRONG, user=user)
     except Refused as refusal:
-        return rooms.page(request, "login.html", status=503, error=refusal.message, user=user)
-    rooms.attempts.succeed(address, user)
-    await rooms.sessions.enter(request, rooms.site, user, client)
+        return context.page(request, "login.html", status=503, error=refusal.message, user=user)
+    context.attempts.succeed(address, user)
+    await context.sessions.enter(request, context.site, user, client)
     return RedirectResponse("/explore", 303)
 
 
-async def leave(request: Request, rooms: Rooms) -> Response:
+async def leave(request: Request, context: PageContext) -> Response:
     """Log out."""
-    await rooms.form(request)
-    await rooms.sessions.leave(request)
+    await context.form(request)
+    await context.sessions.leave(request)
     return RedirectResponse("/login", 303)

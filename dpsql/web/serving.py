@@ -12,7 +12,7 @@ import uvicorn
 
 from dpsql.policy.config import Listen
 from dpsql.web.app import make_app
-from dpsql.web.rooms import Rooms
+from dpsql.web.page_context import PageContext
 from dpsql.web.site import Site
 from dpsql.web.visit import Visit
 from dpsql.wire.server.acceptor import Acceptor, Silence
@@ -36,7 +36,7 @@ class Pages:
         self._lobby: Lobby[Visit] = Lobby(most, time.monotonic)
         self._acceptor = Acceptor(self._lobby, self._visit, silence=_SILENCE, refusal=b"" if tls else _FULL, tls=tls)
         self._port = 0
-        self._rooms: Rooms
+        self._context: PageContext
         self._server: _Inside
         self._task: asyncio.Task[None] | None = None
 
@@ -57,7 +57,7 @@ class Pages:
         # Cookies know no ports, and two servers on one machine must not share one.
         cookie = f"dpsql-{self._port}"
         self._site = replace(self._site, cookie=cookie, secure=self._listen.tls is not None)
-        app, self._rooms = make_app(self._site)
+        app, self._context = make_app(self._site)
         # What it warns of are requests that are none: anybody could fill the log with them.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         config = uvicorn.Config(
@@ -81,13 +81,13 @@ class Pages:
         if self._task is not None:
             self._server.should_exit = True
             await self._task
-            await self._rooms.sessions.close()
+            await self._context.sessions.close()
 
     async def change(self, site: Site) -> None:
         """Serve another site to the same visitors, but for those who are no users any more."""
         self._site = replace(site, cookie=self._site.cookie, secure=self._site.secure)
-        self._rooms.site = self._site
-        await self._rooms.sessions.change(self._site)
+        self._context.site = self._site
+        await self._context.sessions.change(self._site)
 
     def _visit(self) -> Visit:
         return Visit(self._server.config, self._server.server_state, self._lobby, self._patience)

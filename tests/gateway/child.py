@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.errors import InternalError
-from dpsql.gateway.gateway import Deps, Gateway
+from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.model import Period, SqlType, Value
 from dpsql.question import Asker, Cancellation, Field, Settings
@@ -30,7 +30,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
     engine = Watched(memory, before=lambda _: say_and_wait("working") if stop == "in the engine" else None)
     public = read_public(policy, memory)
     gateway = Gateway(
-        Deps(
+        GatewayDependencies(
             policy,
             engine,
             ledger,

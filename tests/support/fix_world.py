@@ -18,7 +18,7 @@ import pytest
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.base import Engine
-from dpsql.gateway.gateway import Deps, Gateway
+from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
@@ -132,7 +132,9 @@ class World:
         """Return a gateway to an engine; `policy` may differ from the world's in amounts only."""
         facts = (self.public.declared, self.public.rows)
         return Gateway(
-            Deps(policy or self.policy, engine, ledger, self.oracle, *facts, entropy, Period.NEVER, timeout=60.0)
+            GatewayDependencies(
+                policy or self.policy, engine, ledger, self.oracle, *facts, entropy, Period.NEVER, timeout=60.0
+            )
         )
 
     def connect(self, user: str, database: str = "taxi") -> psycopg.Connection:

@@ -16,12 +16,12 @@ from tests.web.conftest import POLICY, USERS, Server
 def test_visitors_stay_unless_they_are_no_users(server: Server) -> None:
     """They have the role that they have now; who is no user any more is logged out, and the connection closed."""
     site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, lambda: None)
-    app, rooms = make_app(site)
+    app, context = make_app(site)
     browsers = [Browser(TestClient(app, follow_redirects=False)) for _ in range(2)]
     for browser, user in zip(browsers, ("olga", "ana"), strict=True):
         assert browser.log_in(user, f"pw-{user}").status_code == 303
-    rooms.site = replace(site, roles={"olga": "analyst"})
-    asyncio.run(rooms.sessions.change(rooms.site))
+    context.site = replace(site, roles={"olga": "analyst"})
+    asyncio.run(context.sessions.change(context.site))
     assert [browser.client.get("/budget").status_code for browser in browsers] == [200, 303]
-    (visitor,) = rooms.sessions._visitors.values()
+    (visitor,) = context.sessions._visitors.values()
     assert (visitor.role.name, server.open) == ("analyst", 1)

@@ -61,9 +61,9 @@ def test_portals_of_a_session_have_a_limit(served: Listener, enter: Enter) -> No
     for _ in range(3):
         assert _codes(session, *BEGIN, _large(b"a")) == []
         assert _codes(session, _large(b"b")) == ["54000"]
-        assert served._house.kept.size == LARGE + 10 + 200 * len(ASKED)
+        assert served._registry.kept.size == LARGE + 10 + 200 * len(ASKED)
         assert _codes(session, query("rollback"), close(b"S", b"s")) == []
-        assert served._house.kept.size == 0
+        assert served._registry.kept.size == 0
 
 
 def test_a_portal_that_is_bound_again_counts_once(served: Listener, enter: Enter) -> None:
@@ -72,7 +72,7 @@ def test_a_portal_that_is_bound_again_counts_once(served: Listener, enter: Enter
     assert _codes(session, *BEGIN, _large(b"")) == []
     assert _codes(session, *(_large(b"", MIB) for _ in range(20))) == []
     assert _codes(session, bind(b"", b"no such")) == ["26000"]
-    assert served._house.kept.size < 2 * MIB
+    assert served._registry.kept.size < 2 * MIB
 
 
 def test_prepared_statements_of_a_session_have_a_limit(enter: Enter) -> None:
@@ -93,11 +93,11 @@ def test_forgotten_statements_count_no_more(served: Listener, enter: Enter, forg
         name = b"s%d" % n
         made = query(b"prepare %s (text) as %s" % (name, ASKED)) if simple else parse(name, ASKED)
         assert _codes(session, made) == []
-        assert 200 * len(ASKED) <= served._house.kept.size < 210 * len(ASKED)
+        assert 200 * len(ASKED) <= served._registry.kept.size < 210 * len(ASKED)
         gone = forget % name
         said = (query(gone),) if simple else (parse(b"", gone), bind(b"", b""), b"E\0\0\0\x09\0\0\0\0\0")
         assert _codes(session, *said) == []
-        assert served._house.kept.size < 100
+        assert served._registry.kept.size < 100
         assert _codes(session, query(b"execute %s('cash')" % name)) == ["26000"]
 
 
@@ -118,4 +118,4 @@ def test_a_message_without_room_ends_its_session_alone(served: Listener, enter: 
     session.send(_large(b"b", 9 * MIB)[:1000])
     assert b"C54000\0" in session.rest()
     assert _codes(other, *BEGIN, _large(b"a")) == []
-    assert served._house.kept.size < 2 * LARGE
+    assert served._registry.kept.size < 2 * LARGE

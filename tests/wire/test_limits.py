@@ -106,7 +106,7 @@ def test_client_that_does_not_read_does_not_fill_the_memory(shadow: Postgres, an
 
         def held() -> int:
             """Return the bytes that wait for the client, once nothing moves any more."""
-            transport = guest._pipe._transport
+            transport = guest._transport._transport
             assert transport is not None
             return transport.get_write_buffer_size()
 

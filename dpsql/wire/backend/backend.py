@@ -6,7 +6,7 @@ from typing import cast
 
 from dpsql.shadow import signals
 from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
-from dpsql.wire.protocol.replies import Kind, Message, Owed, Replies
+from dpsql.wire.protocol.replies import Kind, Message, PendingReply, Replies
 
 _PROTOCOL = 0x30000
 _STOP, _END = signals.CODE.encode(), signals.END.encode()
@@ -91,14 +91,14 @@ class Backend(asyncio.Protocol):
             ShadowLostError: when it goes.
         """
         collected: list[Message] = []
-        self.replies.owe(Owed(Kind.STARTUP, collected))
+        self.replies.owe(PendingReply(Kind.STARTUP, collected))
         body = b"".join(text(part) for pair in options.items() for part in pair) + b"\0"
         self._write(uint32(len(body) + 8) + uint32(_PROTOCOL) + body + message(b"p", text(secret)))
         await self._wait()
         _raise_error(collected)
         self.key = next(body for kind, body in collected if kind == b"K")
 
-    def send(self, raw: bytes, owed: Owed | None = None) -> None:
+    def send(self, raw: bytes, owed: PendingReply | None = None) -> None:
         """Send a message; `owed` says what becomes of its replies."""
         if owed is not None:
             self.replies.owe(owed)
@@ -125,7 +125,7 @@ class Backend(asyncio.Protocol):
         collected: list[Message] = []
         missing = list(messages)
         for kind, _ in messages:
-            self.replies.owe(Owed(kind, collected, confirmed=missing.pop))
+            self.replies.owe(PendingReply(kind, collected, confirmed=missing.pop))
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
         await self._wait()
         _raise_error(collected)

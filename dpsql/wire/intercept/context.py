@@ -18,11 +18,11 @@ from dpsql.wire.intercept.classify import (
     read,
 )
 from dpsql.wire.intercept.execution import Runner
-from dpsql.wire.intercept.interceptor import Asking
-from dpsql.wire.intercept.prepared import Names, Prepared
+from dpsql.wire.intercept.interceptor import Interceptor
+from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
 from dpsql.wire.intercept.settings import not_in, unread
 from dpsql.wire.protocol.encodings import codec_of, decoded
-from dpsql.wire.protocol.replies import Kind, Owed
+from dpsql.wire.protocol.replies import Kind, PendingReply
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -31,13 +31,13 @@ class SkippedError(Exception):
     """The shadow has failed, the client knows, and nothing is looked at before the next Sync."""
 
 
-class Desk:
+class SessionContext:
     """One client's session in the shadow, as the parts of the wire that run statements see it."""
 
     def __init__(
         self,
         backend: Backend,
-        asking: Asking,
+        interceptor: Interceptor,
         answers: Answers,
         asker: Asker,
         write: Callable[[bytes], None],
@@ -46,9 +46,9 @@ class Desk:
         """`write` sends to the client, `allowance` counts what is kept for it."""
         self.backend = backend
         self.allowance = allowance
-        self.names = Names(allowance)
-        self.runner = Runner(backend, asking, write)
-        self._asking = asking
+        self.names = PreparedStatements(allowance)
+        self.runner = Runner(backend, interceptor, write)
+        self._interceptor = interceptor
         self._answers = answers
         self._asker = asker
         self._asked: tuple[str, str] | None = None
@@ -123,13 +123,13 @@ class Desk:
         name = prepare.name.encode(codec)
         if prepared is not None:
             self.names.expect_statement(name, prepared.size)
-        owed = Owed(Kind.EXECUTE, confirmed=lambda: self.names.parsed(name, prepared))
+        owed = PendingReply(Kind.EXECUTE, confirmed=lambda: self.names.parsed(name, prepared))
         self.backend.send(raw, owed)
 
     def run_deallocate(self, raw: bytes, deallocate: Deallocate, codec: str) -> None:
         """Send the Execute of a DEALLOCATE, and forget what it named once the shadow has."""
         name = None if deallocate.name is None else deallocate.name.encode(codec)
-        self.backend.send(raw, Owed(Kind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
+        self.backend.send(raw, PendingReply(Kind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
     def named(self, execute: ExecuteNamed, codec: str) -> tuple[Private, Prepared] | None:
         """Return the private statement that an EXECUTE means; None if it is the shadow's alone."""
@@ -173,7 +173,7 @@ class Desk:
         if replies.is_certain:
             return
         try:
-            self._asked = await self._asking.reading(self.backend)
+            self._asked = await self._interceptor.reading(self.backend)
         except ShadowRefusedError as refused:
             self.runner.tell(refused.body)
             raise SkippedError from None

@@ -9,7 +9,7 @@ from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.classify import ExecuteNamed, Private
 from dpsql.wire.intercept.deadline import stopped
-from dpsql.wire.intercept.interceptor import EXPLAIN, Asked, Asking, failed_probe
+from dpsql.wire.intercept.interceptor import EXPLAIN, Asked, Interceptor, failed_probe
 from dpsql.wire.intercept.prepared import Prepared
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
@@ -37,9 +37,9 @@ class Run:
 class Runner:
     """Runs private statements for one session."""
 
-    def __init__(self, backend: Backend, asking: Asking, write: Callable[[bytes], None]) -> None:
+    def __init__(self, backend: Backend, interceptor: Interceptor, write: Callable[[bytes], None]) -> None:
         self._backend = backend
-        self._asking = asking
+        self._interceptor = interceptor
         self.write = write
         self.working: Cancellation | None = None
         """What interrupts the statement that is being answered; None when there is none."""
@@ -66,7 +66,7 @@ class Runner:
             oids = await self._types(run.prepared, codec) if count else ()
             portal = run.portal if run.bound else None
             asked = Asked(run.private.question, run.prepared.text, oids, values, portal)
-            answer = await self._asking.answer(self._backend, asked, codec, cancellation)
+            answer = await self._interceptor.answer(self._backend, asked, codec, cancellation)
         except ShadowRefusedError as refused:
             self.tell(_placed(refused, asked, run.offset))
             return None
@@ -74,7 +74,7 @@ class Runner:
             self.refuse(failed, run.offset)
             return None
         try:
-            await self._asking.install(self._backend, answer, asked, run.rest, run.portal, codec)
+            await self._interceptor.install(self._backend, answer, asked, run.rest, run.portal, codec)
         except ShadowRefusedError as refused:
             self.tell(_of_answer(refused))
             return None
@@ -86,7 +86,7 @@ class Runner:
     async def arguments(self, named: ExecuteNamed, codec: str, offset: int) -> tuple[str | None, ...] | None:
         """Evaluate the arguments of an EXECUTE; None when the client was told an error and the shadow skips."""
         try:
-            return await self._asking.arguments(self._backend, named, codec)
+            return await self._interceptor.arguments(self._backend, named, codec)
         except ShadowRefusedError as refused:
             explained = any(kind == b"C" for kind, _ in refused.replies)
             self.tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
@@ -104,7 +104,7 @@ class Runner:
     async def _types(self, prepared: Prepared, codec: str) -> tuple[int, ...]:
         if prepared.oids is None:
             text = prepared.text.encode(codec)
-            prepared.oids = await self._asking.parameter_types(self._backend, text, prepared.declared)
+            prepared.oids = await self._interceptor.parameter_types(self._backend, text, prepared.declared)
         return prepared.oids
 
 

@@ -69,7 +69,7 @@ class Answer:
     """The same as the shadow sent it; b"" if the client's statement has no rows."""
 
 
-class Asking:
+class Interceptor:
     """Asks the gateway on behalf of one session."""
 
     def __init__(self, answers: Answers, asker: Asker, planning: Workers, measuring: Workers, types: TypeNames) -> None:

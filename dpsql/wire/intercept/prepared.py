@@ -42,7 +42,7 @@ class Portal:
         return len(self.rest)
 
 
-class Names:
+class PreparedStatements:
     """The statements and portals of one session, by their names as the protocol has them."""
 
     def __init__(self, allowance: Allowance) -> None:

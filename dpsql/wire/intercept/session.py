@@ -1,6 +1,6 @@
 """A client's session after log-in: each message goes to the shadow, or is asked of the gateway first.
 
-No sockets: frames come in through `Frames`, bytes leave through the desk's `Backend` and the function it writes with.
+No sockets: frames come in through `Frames`, bytes leave through the context's `Backend` and the function it writes with.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, SyntaxFailed,
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import Deallocate, Denied, ExecuteNamed, Prepare, Private, tag
-from dpsql.wire.intercept.context import Desk, SkippedError
+from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Portal, Prepared
 from dpsql.wire.intercept.refusal import refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
-from dpsql.wire.protocol.replies import Kind, Owed
+from dpsql.wire.protocol.replies import Kind, PendingReply
 
 _STATEMENTS = b"QP"
 _LONG = 2**16  # bytes
@@ -26,10 +26,10 @@ _LONG = 2**16  # bytes
 class Session:
     """The messages of one client."""
 
-    def __init__(self, desk: Desk, limits: Limits) -> None:
-        self._desk = desk
-        self._backend = desk.backend
-        self._names = desk.names
+    def __init__(self, context: SessionContext, limits: Limits) -> None:
+        self._context = context
+        self._backend = context.backend
+        self._names = context.names
         self._limits = limits
         self._message = 0
         """The bytes of a long message that is being dealt with."""
@@ -50,19 +50,19 @@ class Session:
             with contextlib.suppress(SkippedError):
                 await self._take(frame)
             await self._backend.drain()
-            self._desk.allowance.give(self._message)
+            self._context.allowance.give(self._message)
             self._message = 0
 
     def ready(self, in_transaction: bool) -> None:
         """Hear of a ReadyForQuery."""
-        self._desk.ready(in_transaction)
+        self._context.ready(in_transaction)
 
     def _admit(self, kind: bytes, length: int) -> None:
         """Let a message come, unless it is too long; a long one counts while it is here."""
         if length > (self._limits.statement if kind in _STATEMENTS else self._limits.message):
             raise ProtocolError("message is too long")
         if length > _LONG:
-            self._desk.allowance.take(length)
+            self._context.allowance.take(length)
             self._message = length
 
     async def _take(self, frame: Frame) -> None:
@@ -89,12 +89,12 @@ class Session:
             case b"E":
                 await self._execute(frame)
             case b"D" | b"S":
-                self._backend.send(frame.raw, Owed(Kind.SYNC if frame.kind == b"S" else Kind.DESCRIBE))
+                self._backend.send(frame.raw, PendingReply(Kind.SYNC if frame.kind == b"S" else Kind.DESCRIBE))
             case b"C":
                 self._close(frame)
             case b"F":
                 await simple.refuse_alone(
-                    self._desk, Unsupported("function calls by message are not supported", because="call-by-message")
+                    self._context, Unsupported("function calls by message are not supported", because="call-by-message")
                 )
             case _:
                 raise ProtocolError("unexpected message")
@@ -107,28 +107,28 @@ class Session:
 
     async def _query(self, frame: Frame) -> None:
         try:
-            text = await self._desk.text(messages.query_text(frame.body))
-            parts = simple.parts(self._desk, text)
+            text = await self._context.text(messages.query_text(frame.body))
+            parts = simple.parts(self._context, text)
         except ProtocolError:
             raise
         except DpsqlError as failed:
-            await simple.refuse_alone(self._desk, failed)
+            await simple.refuse_alone(self._context, failed)
             return
         if parts is None:
-            self._backend.send(frame.raw, Owed(Kind.QUERY))
+            self._backend.send(frame.raw, PendingReply(Kind.QUERY))
         else:
-            await simple.run(self._desk, parts)
+            await simple.run(self._context, parts)
 
     async def _parse(self, frame: Frame) -> None:
         name, statement, oids = messages.parse_parts(frame.body)
         try:
-            text = await self._desk.text(statement)
+            text = await self._context.text(statement)
             if len(statements(text)) > 1:
                 raise SyntaxFailed("cannot insert multiple commands into a prepared statement")
         except DpsqlError as failed:
             refuse(self._backend, failed)
             return
-        found = self._desk.inspect(text)
+        found = self._context.inspect(text)
         if isinstance(found, Denied):
             # Not even parsed: EXECUTE would run it under its name.
             refuse(self._backend, found.error)
@@ -136,7 +136,7 @@ class Session:
         prepared = None if found is None else Prepared(text, oids, found)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
-        self._backend.send(frame.raw, Owed(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
+        self._backend.send(frame.raw, PendingReply(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
 
     async def _bind(self, frame: Frame) -> None:
         portal, statement, rest = messages.strings(frame.body, 2)
@@ -144,9 +144,11 @@ class Session:
             if not await self._fits(lambda: self._names.expect_portal(portal, len(rest))):
                 return
         elif not self._names.may_be_portal(portal):
-            self._backend.send(frame.raw, Owed(Kind.BIND))
+            self._backend.send(frame.raw, PendingReply(Kind.BIND))
             return
-        self._backend.send(frame.raw, Owed(Kind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest)))
+        self._backend.send(
+            frame.raw, PendingReply(Kind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest))
+        )
 
     async def _fits(self, expect: Callable[[], None]) -> bool:
         """Return whether there is room for what is expected; if not, the client was told, or the shadow skips."""
@@ -166,7 +168,7 @@ class Session:
 
     def _close(self, frame: Frame) -> None:
         what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
-        self._backend.send(frame.raw, Owed(Kind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
+        self._backend.send(frame.raw, PendingReply(Kind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
 
     async def _execute(self, frame: Frame) -> None:
         name, _ = messages.strings(frame.body, 1)
@@ -186,7 +188,7 @@ class Session:
             self._again(frame, name)
             return
         try:
-            codec = await self._desk.codec()
+            codec = await self._context.codec()
         except DpsqlError as failed:
             refuse(self._backend, failed)
             return
@@ -197,9 +199,9 @@ class Session:
             case Private() as private:
                 await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0), codec)
             case Prepare() as prepare:
-                self._desk.run_prepare(frame.raw, prepare, codec)
+                self._context.run_prepare(frame.raw, prepare, codec)
             case Deallocate() as deallocate:
-                self._desk.run_deallocate(frame.raw, deallocate, codec)
+                self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
             case Denied(failed):
@@ -210,11 +212,11 @@ class Session:
     async def _execute_named(
         self, frame: Frame, name: bytes, portal: Portal, execute: ExecuteNamed, codec: str
     ) -> None:
-        named = self._desk.named(execute, codec)
+        named = self._context.named(execute, codec)
         if named is None:
-            self._backend.send(frame.raw, Owed(Kind.EXECUTE))
+            self._backend.send(frame.raw, PendingReply(Kind.EXECUTE))
             return
-        arguments = await self._desk.runner.arguments(execute, codec, 0)
+        arguments = await self._context.runner.arguments(execute, codec, 0)
         if arguments is None:
             return
         values = messages.bind_texts(arguments, codec).removesuffix(b"\0\0")
@@ -222,13 +224,13 @@ class Session:
         await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None), codec)
 
     async def _answer(self, frame: Frame, run: Run, codec: str) -> None:
-        if await self._desk.runner.install(run, codec) is None:
+        if await self._context.runner.install(run, codec) is None:
             return
         said = tag(run.prepared.text)
         if said is not None:
             self._names.tags[run.portal] = said
-        self._backend.send(frame.raw, Owed(Kind.EXECUTE, error=unplaced, tag=said))
+        self._backend.send(frame.raw, PendingReply(Kind.EXECUTE, error=unplaced, tag=said))
 
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute what needs no answer, or has it already."""
-        self._backend.send(frame.raw, Owed(Kind.EXECUTE, tag=self._names.tags.get(portal)))
+        self._backend.send(frame.raw, PendingReply(Kind.EXECUTE, tag=self._names.tags.get(portal)))

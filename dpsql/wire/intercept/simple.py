@@ -16,12 +16,12 @@ from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.wire.backend.backend import ShadowRefusedError
 from dpsql.wire.intercept.classify import Deallocate, Denied, ExecuteNamed, Prepare, Private, Statement, read, tag
-from dpsql.wire.intercept.context import Desk, SkippedError
+from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Prepared
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.replies import Kind, Owed
+from dpsql.wire.protocol.replies import Kind, PendingReply
 
 _PROBE = b""
 _SYNTAX = "PREPARE _dpsql_syntax AS "
@@ -42,7 +42,7 @@ class Part:
     statement: Statement | None
 
 
-def parts(desk: Desk, text: str) -> tuple[Part, ...] | None:
+def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
     """Return the statements of a query; None if all of them are the shadow's alone.
 
     Raises:
@@ -51,7 +51,7 @@ def parts(desk: Desk, text: str) -> tuple[Part, ...] | None:
     spans = statements(text)
     if len(spans) == 1 and ";" not in text[: spans[0][0]]:
         spans = ((0, spans[0][1]),)  # with the comments before it
-    found = tuple(Part(text[start:end], start, desk.inspect(text[start:end])) for start, end in spans)
+    found = tuple(Part(text[start:end], start, context.inspect(text[start:end])) for start, end in spans)
     if all(part.statement is None for part in found):
         return None
     return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in found)
@@ -67,15 +67,15 @@ def _undefined(text: str) -> Denied | None:
     return Denied(UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1))
 
 
-async def run(desk: Desk, found: tuple[Part, ...]) -> None:
+async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
-    backend = desk.backend
+    backend = context.backend
     await backend.settle()
     if backend.replies.skipping:  # something before it failed, and the shadow would not look at it either
         return
-    _forget(desk)
-    for part in found if await _parses(desk, found) else ():
-        await _run_part(desk, part)
+    _forget(context)
+    for part in found if await _parses(context, found) else ():
+        await _run_part(context, part)
         await backend.settle()
         if backend.replies.copying:
             backend.replies.copying = False
@@ -83,18 +83,18 @@ async def run(desk: Desk, found: tuple[Part, ...]) -> None:
             await backend.settle()
         if backend.replies.skipping:
             break
-    backend.send(messages.SYNC, Owed(Kind.SYNC))
-    _forget(desk)
+    backend.send(messages.SYNC, PendingReply(Kind.SYNC))
+    _forget(context)
     backend.send(messages.FLUSH)
 
 
-def _forget(desk: Desk) -> None:
+def _forget(context: SessionContext) -> None:
     """Close what has no name: a simple query leaves no unnamed statement or portal, neither the client's nor ours."""
     for what in (b"S", b"P"):
-        desk.backend.send(messages.close(what, b""), Owed(Kind.CLOSE, hide=b"3"))
+        context.backend.send(messages.close(what, b""), PendingReply(Kind.CLOSE, hide=b"3"))
 
 
-async def _parses(desk: Desk, found: tuple[Part, ...]) -> bool:
+async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
     """Return whether PostgreSQL's grammar takes every statement; otherwise the client was told, and nothing may run.
 
     PostgreSQL reads the whole message before it runs any of it: a slip at the end must not cost what stands before it.
@@ -102,17 +102,17 @@ async def _parses(desk: Desk, found: tuple[Part, ...]) -> bool:
 
         SELECT nope FROM t   →   PREPARE _dpsql_syntax AS SELECT nope FROM t
     """
-    await desk.backend.settle()
-    if len(found) == 1 or desk.backend.replies.status == b"E":
+    await context.backend.settle()
+    if len(found) == 1 or context.backend.replies.status == b"E":
         return True
     read = [(part, _SYNTAX if _kind(part) in _PREPARABLE else "") for part in found if _kind(part) not in _LOOKED_AT]
     try:
-        codec = await desk.codec()
+        codec = await context.codec()
         asked = [messages.parse(_PROBE, f"{prefix}{part.text}".encode(codec)) for part, prefix in read]
-        await desk.backend.ask(*((Kind.PARSE, ask) for ask in asked))
+        await context.backend.ask(*((Kind.PARSE, ask) for ask in asked))
     except ShadowRefusedError as refused:
         part, prefix = read[len(refused.replies)]
-        desk.runner.tell(moved(refused.body, part.start - len(prefix)))
+        context.runner.tell(moved(refused.body, part.start - len(prefix)))
         return False
     except (DpsqlError, SkippedError, UnicodeError):  # told when its turn comes
         return True
@@ -126,75 +126,77 @@ def _kind(part: Part) -> str | None:
         return None
 
 
-async def refuse_alone(desk: Desk, failed: DpsqlError) -> None:
+async def refuse_alone(context: SessionContext, failed: DpsqlError) -> None:
     """Answer a message that is a transaction of its own with an error."""
-    await desk.backend.settle()
-    if desk.backend.replies.skipping:
+    await context.backend.settle()
+    if context.backend.replies.skipping:
         return
-    refuse(desk.backend, failed)
-    desk.backend.send(messages.SYNC, Owed(Kind.SYNC))
+    refuse(context.backend, failed)
+    context.backend.send(messages.SYNC, PendingReply(Kind.SYNC))
 
 
-async def _run_part(desk: Desk, part: Part) -> None:
+async def _run_part(context: SessionContext, part: Part) -> None:
     is_plain = part.text.isascii() and "\\" not in part.text
     try:
         # What stood before it may have changed how it is read.
-        codec = "ascii" if is_plain and part.statement is None else await desk.codec()
+        codec = "ascii" if is_plain and part.statement is None else await context.codec()
     except SkippedError:
         return
     except DpsqlError as unreadable:
-        refuse(desk.backend, unreadable)
+        refuse(context.backend, unreadable)
         return
     match part.statement:
         case None:
-            _bind(desk, part, codec)
-            desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, hide=b"I", error=_moving(part)))
+            _bind(context, part, codec)
+            context.backend.send(messages.execute(b""), PendingReply(Kind.EXECUTE, hide=b"I", error=_moving(part)))
         case Prepare() as prepare:
-            _bind(desk, part, codec)
-            desk.run_prepare(messages.execute(b""), prepare, codec)
+            _bind(context, part, codec)
+            context.run_prepare(messages.execute(b""), prepare, codec)
         case Deallocate() as deallocate:
-            _bind(desk, part, codec)
-            desk.run_deallocate(messages.execute(b""), deallocate, codec)
+            _bind(context, part, codec)
+            context.run_deallocate(messages.execute(b""), deallocate, codec)
         case Private() as private:
             prepared = Prepared(part.text, (), private, oids=())
-            await _answer(desk, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
+            await _answer(context, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
-            await _execute_named(desk, part, execute, codec)
+            await _execute_named(context, part, execute, codec)
         case Denied(failed):
-            desk.runner.refuse(failed, part.start)
+            context.runner.refuse(failed, part.start)
         case _ as never:
             assert_never(never)
 
 
-def _bind(desk: Desk, part: Part, codec: str) -> None:
+def _bind(context: SessionContext, part: Part, codec: str) -> None:
     """Parse, bind and describe a statement that the shadow runs as it is."""
     error = _moving(part)
     parse = messages.parse(b"", part.text.encode(codec))
-    desk.backend.send(parse, Owed(Kind.PARSE, hide=b"1", error=error))
-    desk.backend.send(messages.bind(b"", b"", _NOTHING), Owed(Kind.BIND, hide=b"2", error=error))
-    desk.backend.send(messages.describe(b"P", b""), Owed(Kind.DESCRIBE, hide=b"n", error=error))
+    context.backend.send(parse, PendingReply(Kind.PARSE, hide=b"1", error=error))
+    context.backend.send(messages.bind(b"", b"", _NOTHING), PendingReply(Kind.BIND, hide=b"2", error=error))
+    context.backend.send(messages.describe(b"P", b""), PendingReply(Kind.DESCRIBE, hide=b"n", error=error))
 
 
-async def _answer(desk: Desk, asked: Run, codec: str) -> None:
-    described = await desk.runner.install(asked, codec)
+async def _answer(context: SessionContext, asked: Run, codec: str) -> None:
+    described = await context.runner.install(asked, codec)
     if described is None:
         return
     if described:
         # The statement's own: the answer's columns come from no table.
-        desk.runner.write(messages.message(b"T", described))
-    desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text)))
+        context.runner.write(messages.message(b"T", described))
+    context.backend.send(
+        messages.execute(b""), PendingReply(Kind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text))
+    )
 
 
-async def _execute_named(desk: Desk, part: Part, execute: ExecuteNamed, codec: str) -> None:
-    named = desk.named(execute, codec)
+async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNamed, codec: str) -> None:
+    named = context.named(execute, codec)
     if named is None:
-        _bind(desk, part, codec)
-        desk.backend.send(messages.execute(b""), Owed(Kind.EXECUTE, error=_moving(part)))
+        _bind(context, part, codec)
+        context.backend.send(messages.execute(b""), PendingReply(Kind.EXECUTE, error=_moving(part)))
         return
-    arguments = await desk.runner.arguments(execute, codec, part.start)
+    arguments = await context.runner.arguments(execute, codec, part.start)
     if arguments is not None:
         rest = messages.bind_texts(arguments, codec)
-        await _answer(desk, Run(*named, b"", rest, bound=False, offset=None), codec)
+        await _answer(context, Run(*named, b"", rest, bound=False, offset=None), codec)
 
 
 def _moving(part: Part) -> Callable[[bytes], bytes]:

@@ -46,7 +46,7 @@ _STREAMED = b"Dd"  # rows and copied data: may be large, and nobody but the clie
 
 
 @dataclass(slots=True)
-class Owed:
+class PendingReply:
     """The replies to one message."""
 
     kind: Kind
@@ -72,7 +72,7 @@ class Replies:
         """
         self._ready = ready
         self._noted = noted
-        self._owed: deque[Owed] = deque()
+        self._owed: deque[PendingReply] = deque()
         self._held: list[bytes] = []
         self._size = 0
         self._need = HEADER
@@ -108,7 +108,7 @@ class Replies:
         """Say whether no reply will come before something more is sent."""
         return not self._owed or self.copying
 
-    def owe(self, owed: Owed) -> None:
+    def owe(self, owed: PendingReply) -> None:
         """Note what is sent; it must not be while the shadow skips."""
         if not self._owed:
             self._begin()
@@ -181,7 +181,7 @@ class Replies:
                 self._done(owed)
         return shown
 
-    def _shown(self, owed: Owed | None, kind: bytes, raw: bytes) -> bytes:
+    def _shown(self, owed: PendingReply | None, kind: bytes, raw: bytes) -> bytes:
         if owed is not None and owed.collect is not None and (kind != b"S" or owed.kind is Kind.STARTUP):
             owed.collect.append((kind, raw[HEADER:]))
             return b""
@@ -193,7 +193,7 @@ class Replies:
             return message(b"C", text(owed.tag))
         return raw
 
-    def _failed(self, owed: Owed | None) -> None:
+    def _failed(self, owed: PendingReply | None) -> None:
         self.copying = False
         if owed is None or owed.kind in (Kind.SYNC, Kind.QUERY):
             return
@@ -201,7 +201,7 @@ class Replies:
             self._owed.popleft()
         self.skipping = not self._owed and owed.kind is not Kind.STARTUP
 
-    def _is_ready(self, owed: Owed | None, status: bytes) -> None:
+    def _is_ready(self, owed: PendingReply | None, status: bytes) -> None:
         self.status, self.skipping, self.copying = status, False, False
         if owed is not None and _LAST[owed.kind] == b"Z":
             self._done(owed)
@@ -209,14 +209,14 @@ class Replies:
         self.is_certain = not any(owed.kind in _CHANGING for owed in self._owed)
         self._ready(status != b"I")
 
-    def _begins_copying(self, owed: Owed | None) -> None:
+    def _begins_copying(self, owed: PendingReply | None) -> None:
         self.copying = True
         if owed is not None and owed.kind is Kind.EXECUTE:
             # The shadow ignores a Sync that it finds among copied data.
             while len(self._owed) > 1 and self._owed[1].kind is Kind.SYNC:
                 del self._owed[1]
 
-    def _done(self, owed: Owed) -> None:
+    def _done(self, owed: PendingReply) -> None:
         self.copying = False
         self._owed.popleft()
         self._begin()
@@ -232,7 +232,7 @@ class Replies:
         self.parameters[name.decode()] = value.decode("utf-8", "replace")
 
 
-def _presentable(body: bytes, owed: Owed | None) -> bytes:
+def _presentable(body: bytes, owed: PendingReply | None) -> bytes:
     if owed is not None and owed.error is not None:
         body = owed.error(body)
     if b"dpsql." not in body:

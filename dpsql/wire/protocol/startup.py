@@ -10,7 +10,7 @@ from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames, Limits, message, text, uint32
 from dpsql.wire.protocol.scram import BOUND, MECHANISM, Exchange, Verifier
-from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.protocol.transport import ClientTransport
 
 _SASL, _SASL_CONTINUE, _SASL_FINAL, _OK = 10, 11, 12, 0
 _VERSION = 3
@@ -41,7 +41,9 @@ class Cancel:
     key: bytes
 
 
-async def open_with(pipe: Pipe, incoming: Frames, tls: Certificate | None, limits: Limits) -> Start | Cancel:
+async def open_with(
+    transport: ClientTransport, incoming: Frames, tls: Certificate | None, limits: Limits
+) -> Start | Cancel:
     """Read the first packets, and turn on TLS where the client asks and there is a certificate.
 
     Raises:
@@ -57,17 +59,17 @@ async def open_with(pipe: Pipe, incoming: Frames, tls: Certificate | None, limit
         packet = await incoming.take(length - 4)
         (code,) = struct.unpack_from("!I", packet)
         match code:
-            case Request.TLS if tls is not None and not pipe.is_encrypted:
+            case Request.TLS if tls is not None and not transport.is_encrypted:
                 # Bytes sent before the handshake would count as encrypted afterwards.
-                if not (incoming.is_empty and pipe.is_empty):
+                if not (incoming.is_empty and transport.is_empty):
                     raise ProtocolError("unencrypted data after the request for TLS")
-                pipe.write(b"S")
-                await pipe.encrypt(tls.context, limits.patience)
+                transport.write(b"S")
+                await transport.encrypt(tls.context, limits.patience)
             case Request.TLS | Request.GSS:
-                pipe.write(b"N")
+                transport.write(b"N")
             case Request.CANCEL:
                 return Cancel(struct.unpack_from("!I", packet.ljust(8, b"\0"), 4)[0], packet[8:])
-            case _ if tls is not None and not pipe.is_encrypted:
+            case _ if tls is not None and not transport.is_encrypted:
                 raise EncryptionRequired("connections without TLS are refused", hint="Connect with sslmode=require.")
             case _:
                 return _start(code, packet[4:])
@@ -97,7 +99,7 @@ def negotiation(start: Start) -> bytes:
 
 
 async def log_in(
-    pipe: Pipe,
+    transport: ClientTransport,
     incoming: Frames,
     verifier: Verifier,
     limits: Limits,
@@ -114,18 +116,18 @@ async def log_in(
         EOFError: when it goes.
     """
     offered = [MECHANISM.encode()] if end_point is None else [BOUND.encode(), MECHANISM.encode()]
-    pipe.write(_authentication(_SASL, b"".join(map(text, offered)) + b"\0"))
+    transport.write(_authentication(_SASL, b"".join(map(text, offered)) + b"\0"))
     body = await _password_message(incoming, limits)
     mechanism, rest = messages.strings(body, 1)
     if mechanism not in offered or len(rest) < 4:
         raise AuthFailed
     exchange = Exchange(verifier, end_point=end_point, bound=mechanism == BOUND.encode())
-    pipe.write(_authentication(_SASL_CONTINUE, exchange.challenge(rest[4:])))
+    transport.write(_authentication(_SASL_CONTINUE, exchange.challenge(rest[4:])))
     last = await _password_message(incoming, limits)
     if barred():  # others that began at the same time may have failed since
         raise AuthFailed
     final = exchange.conclude(last)
-    pipe.write(_authentication(_SASL_FINAL, final) + _authentication(_OK))
+    transport.write(_authentication(_SASL_FINAL, final) + _authentication(_OK))
 
 
 async def _password_message(incoming: Frames, limits: Limits) -> bytes:

@@ -31,10 +31,10 @@ class Comer(asyncio.Protocol):
             self.coming.cancel()
 
 
-class Pipe(Comer):
+class ClientTransport(Comer):
     """Bytes from and to one client."""
 
-    def __init__(self, accepted: "Callable[[Pipe], None]") -> None:
+    def __init__(self, accepted: "Callable[[ClientTransport], None]") -> None:
         """`accepted` is called once, when the connection is there."""
         self.on_lost: Callable[[], None] = _nothing
         self.on_full: Callable[[], None] = _nothing

@@ -27,7 +27,7 @@ class Canceller(asyncio.Protocol):
         if not self._over.done():
             self._over.set_result(None)
 
-    # What the house calls.
+    # What the registry calls.
 
     async def over(self) -> None:
         """Wait until the session has been told, as clients of PostgreSQL wait: what it runs next is not meant."""

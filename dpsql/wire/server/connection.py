@@ -10,32 +10,32 @@ from dpsql.errors import DpsqlError, InternalError, ShuttingDown
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
-from dpsql.wire.intercept.context import Desk
-from dpsql.wire.intercept.interceptor import Asking
+from dpsql.wire.intercept.context import SessionContext
+from dpsql.wire.intercept.interceptor import Interceptor
 from dpsql.wire.intercept.session import Session
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.startup import Cancel
-from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import farewell
 from dpsql.wire.server.half_closed import try_client
 from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.opening import open_backend
-from dpsql.wire.server.registry import House, Key, Seat, UserEntry
+from dpsql.wire.server.registry import ConnectionRegistry, Key, RegisteredConnection, UserEntry
 
 _LOG = logging.getLogger("dpsql.wire")
 
 
 class Connection:
-    """A guest of the house."""
+    """A client that is connected: it logs in, is greeted, and is served until it leaves."""
 
-    def __init__(self, house: House, pipe: Pipe) -> None:
-        self._house = house
-        self._pipe = pipe
-        self._incoming = Frames(pipe.read)
+    def __init__(self, registry: ConnectionRegistry, transport: ClientTransport) -> None:
+        self._registry = registry
+        self._transport = transport
+        self._incoming = Frames(transport.read)
         self._backend: Backend | None = None
         self._session: Session | None = None
-        self._desk: Desk | None = None
+        self._context: SessionContext | None = None
         self._allowance: Allowance | None = None
         self._user: str | None = None
         self._entry: UserEntry | None = None
@@ -47,13 +47,13 @@ class Connection:
         self._stopped_at = 0.0
         self._trying: asyncio.Task[None] | None = None
         self._signals: set[asyncio.Task[None]] = set()
-        pipe.on_lost = self._client_lost
-        pipe.on_end = self._client_ended
+        transport.on_lost = self._client_lost
+        transport.on_end = self._client_ended
 
     @property
     def working(self) -> Cancellation | None:
         """Return what interrupts the private statement that is being answered; None when there is none."""
-        return None if self._desk is None else self._desk.runner.working
+        return None if self._context is None else self._context.runner.working
 
     @property
     def shadow_key(self) -> bytes | None:
@@ -72,7 +72,7 @@ class Connection:
         except (EOFError, TimeoutError):
             pass
         except ShadowRefusedError as refused:
-            self._pipe.write(message(b"E", refused.body))
+            self._transport.write(message(b"E", refused.body))
         except DpsqlError as failed:
             self._tell(failed)
         except ShadowLostError:
@@ -88,7 +88,7 @@ class Connection:
             self._over = True
             if self._allowance is not None:
                 self._allowance.close()
-            self._pipe.close()
+            self._transport.close()
             if self._backend is not None:
                 self._backend.close()
             await asyncio.gather(*self._signals, return_exceptions=True)
@@ -98,7 +98,7 @@ class Connection:
         """Say, once for each message, whether the shadow works on it for too long, or has too much to say."""
         if self._backend is None or not self._backend.replies.is_working:
             return False
-        replies, limits = self._backend.replies, self._house.limits
+        replies, limits = self._backend.replies, self._registry.limits
         late = time.monotonic() - replies.since > limits.statement_time
         if self._stopped_at == replies.since or not (late or replies.passed > limits.result):
             return False
@@ -108,7 +108,7 @@ class Connection:
     @property
     def is_outdated(self) -> bool:
         """Return whether the user who logged in is no more, or has another role or password now."""
-        return self._user is not None and self._house.users.get(self._user) != self._entry
+        return self._user is not None and self._registry.users.get(self._user) != self._entry
 
     def leave(self, reason: ShuttingDown) -> None:
         """End the connection as soon as nothing runs in it."""
@@ -118,11 +118,11 @@ class Connection:
     def end(self) -> None:
         """End the connection at once, and tell the client why."""
         self._tell(farewell.by_a_user())
-        self._pipe.close()
+        self._transport.close()
 
     def abort(self) -> None:
         """End the connection at once, and tell nobody."""
-        self._pipe.abort()
+        self._transport.abort()
 
     @property
     def is_unasked(self) -> bool:
@@ -136,17 +136,17 @@ class Connection:
             backend.close()
 
     async def _serve(self) -> None:
-        async with asyncio.timeout(self._house.limits.patience):
-            opened = await startup.open_with(self._pipe, self._incoming, self._house.tls, self._house.limits)
+        async with asyncio.timeout(self._registry.limits.patience):
+            opened = await startup.open_with(self._transport, self._incoming, self._registry.tls, self._registry.limits)
             if isinstance(opened, Cancel):
-                await self._house.cancel(opened.process, opened.key)
+                await self._registry.cancel(opened.process, opened.key)
                 return
-            self._user, self._entry = await log_in(self._house, self._pipe, self._incoming, opened)
+            self._user, self._entry = await log_in(self._registry, self._transport, self._incoming, opened)
         user = self._user
-        self._house.lobby.leave(self._pipe)
-        with self._house.seat(user, self) as seat:
-            options = session_options(opened, user, self._house.database)
-            await self._greet(seat, options)
+        self._registry.lobby.leave(self._transport)
+        with self._registry.register(user, self) as registered:
+            options = session_options(opened, user, self._registry.database)
+            await self._greet(registered, options)
             if await self._incoming.first() == b"X":
                 return
             session = await self._enter(user, options)
@@ -155,57 +155,61 @@ class Connection:
             if self._backend is not None:
                 await self._backend.settle()
 
-    async def _greet(self, seat: Seat, options: Mapping[str, str]) -> None:
+    async def _greet(self, registered: RegisteredConnection, options: Mapping[str, str]) -> None:
         """Tell the client that it is in, and the number of its session, if there is room for one that asks nothing yet."""
-        house = self._house
-        known: Key = (seat.user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
-        parameters = house.greeting(known)
-        if parameters is None or house.has_room:
-            parameters = await self._prepare(seat.user, options)
-            house.remember_greeting(known, parameters)
-        seat.process = _number(self.shadow_key) if self.shadow_key else house.free_number()
+        registry = self._registry
+        known: Key = (registered.user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
+        parameters = registry.greeting(known)
+        if parameters is None or registry.has_room:
+            parameters = await self._prepare(registered.user, options)
+            registry.remember_greeting(known, parameters)
+        registered.process = _number(self.shadow_key) if self.shadow_key else registry.free_number()
         self._greeted = parameters | {"application_name": options.get("application_name", "")}
         statuses = b"".join(_status(name, value) for name, value in self._greeted.items())
-        self._pipe.write(statuses + message(b"K", uint32(seat.process), seat.key) + message(b"Z", b"I"))
+        self._transport.write(
+            statuses + message(b"K", uint32(registered.process), registered.key) + message(b"Z", b"I")
+        )
 
     async def _prepare(self, user: str, options: Mapping[str, str]) -> dict[str, str]:
         """Begin the session in the shadow, of which the client is told nothing yet; return its parameters."""
-        house = self._house
+        registry = self._registry
 
         def make() -> Backend:
             return Backend(self._deliver, self._ready, self._shadow_lost, self._signal)
 
-        with house.beginning():
-            self._backend = backend = await open_backend(house, make, options)
+        with registry.beginning():
+            self._backend = backend = await open_backend(registry, make, options)
         if self.is_outdated:
             raise farewell.user_changed()
-        self._allowance = self._allowance or Allowance(house.kept, user)
-        asker = house.asker(user)
-        asking = Asking(house.answers, asker, house.planning, house.measuring, house.types)
-        self._desk = Desk(backend, asking, house.answers, asker, self._pipe.write, self._allowance)
-        self._desk.check()
+        self._allowance = self._allowance or Allowance(registry.kept, user)
+        asker = registry.asker(user)
+        interceptor = Interceptor(registry.answers, asker, registry.planning, registry.measuring, registry.types)
+        self._context = SessionContext(
+            backend, interceptor, registry.answers, asker, self._transport.write, self._allowance
+        )
+        self._context.check()
         return dict(backend.replies.parameters)
 
     async def _enter(self, user: str, options: Mapping[str, str]) -> Session:
         """Begin to use the session in the shadow, and tell the client what is not as it was greeted."""
         if self._backend is None:
             await self._prepare(user, options)
-        backend, desk = self._backend, self._desk
-        if backend is None or desk is None:
+        backend, context = self._backend, self._context
+        if backend is None or context is None:
             raise ShadowLostError("the session in the shadow ended when it began")
         self.is_in = True
         if self.is_outdated:
             raise farewell.user_changed()
-        self._pipe.on_full, self._pipe.on_free = backend.pause, backend.resume
+        self._transport.on_full, self._transport.on_free = backend.pause, backend.resume
         changed = {k: v for k, v in backend.replies.parameters.items() if self._greeted.get(k) != v}
-        self._pipe.write(b"".join(_status(name, value) for name, value in changed.items()))
-        session = self._session = Session(desk, self._house.limits)
+        self._transport.write(b"".join(_status(name, value) for name, value in changed.items()))
+        session = self._session = Session(context, self._registry.limits)
         return session
 
     def _deliver(self, data: bytes) -> None:
         """Pass on what the shadow says, once the client has asked something."""
         if self.is_in:
-            self._pipe.write(data)
+            self._transport.write(data)
 
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
@@ -217,7 +221,7 @@ class Connection:
     def _signal(self, number: int, end: bool) -> None:
         """Stop a session of the same user, as a statement has asked the shadow to."""
         if self._user is not None:
-            self._send_signal(self._house.stop(self._user, number, end=end))
+            self._send_signal(self._registry.stop(self._user, number, end=end))
 
     def _send_signal(self, signal: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(signal)
@@ -226,7 +230,7 @@ class Connection:
 
     def _client_ended(self) -> None:
         """Answer what was asked, if the client still waits for it."""
-        self._trying = asyncio.get_running_loop().create_task(try_client(self._pipe, self._harmless))
+        self._trying = asyncio.get_running_loop().create_task(try_client(self._transport, self._harmless))
 
     def _harmless(self) -> bytes:
         """Return a message that changes nothing for a client; nothing, where another is being sent."""
@@ -239,9 +243,9 @@ class Connection:
         self._gone = True
         if self._trying is not None:
             self._trying.cancel()
-        self._house.lobby.leave(self._pipe)
+        self._registry.lobby.leave(self._transport)
         if not self._over and (self.working is not None or self.in_shadow):
-            self._send_signal(self._house.interrupt(self))
+            self._send_signal(self._registry.interrupt(self))
         if self._backend is not None:
             self._backend.close()
 
@@ -254,15 +258,15 @@ class Connection:
         if not self._backend.replies.ended:
             _LOG.warning("a session in the shadow was lost")
             self._tell(farewell.shadow_ended())
-        self._pipe.close()
+        self._transport.close()
 
     def _leave_if_idle(self) -> None:
         if self._leaving is not None and self.working is None and not self.in_shadow:
             self._tell(self._leaving)
-            self._pipe.close()
+            self._transport.close()
 
     def _tell(self, failed: DpsqlError) -> None:
-        self._pipe.write(messages.error(failed, "FATAL"))
+        self._transport.write(messages.error(failed, "FATAL"))
 
 
 def _number(key: bytes) -> int:

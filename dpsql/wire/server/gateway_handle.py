@@ -3,7 +3,7 @@
 from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings, Work
 
 
-class Current:
+class GatewayHandle:
     """`Answers` of whichever gateway is there now."""
 
     def __init__(self, now: Answers) -> None:

@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Callable
 
-from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.protocol.transport import ClientTransport
 
 _AT_FIRST = (0.1, 0.1)  # seconds until a client is tried: what is gone answers the first, which the second finds out
 _LATER = 2.0
 
 
-async def try_client(pipe: Pipe, harmless: Callable[[], bytes]) -> None:
+async def try_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
     """Send what every client ignores, now and then, until the connection is lost; b"" where nothing may be sent now."""
     pauses = iter(_AT_FIRST)
-    while not pipe.is_lost:
+    while not transport.is_lost:
         await asyncio.sleep(next(pauses, _LATER))
-        pipe.write(harmless())
+        transport.write(harmless())

@@ -11,11 +11,11 @@ from dpsql.shadow.postgres import ShadowAddress
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
-from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import farewell
 from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection
-from dpsql.wire.server.registry import House, UserEntry
+from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
 
 _WORKERS = 16
 _EVERY = 1.0  # seconds between two looks for what is overdue
@@ -46,7 +46,7 @@ class Listener:
         self._shadow = shadow
         self._planning = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-plan")
         self._measuring = ThreadPoolExecutor(_WORKERS, thread_name_prefix="dpsql-measure")
-        self._house = House(
+        self._registry = ConnectionRegistry(
             answers,
             users,
             database,
@@ -59,8 +59,8 @@ class Listener:
             limits=limits,
         )
         self._acceptor = Acceptor(
-            self._house.lobby,
-            lambda: Pipe(self._accept),
+            self._registry.lobby,
+            lambda: ClientTransport(self._accept),
             silence=silence,
             refusal=messages.error(TooManyClients("too many connections are logging in"), "FATAL"),
         )
@@ -89,10 +89,10 @@ class Listener:
 
     async def begin_move(self, reason: ShuttingDown, grace: float = 10.0) -> None:
         """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
-        self._house.close_shadow()
-        for guest in self._open.values():
-            guest.let_go()
-        await self._see_off([guest for guest in self._open.values() if guest.is_in], reason, grace)
+        self._registry.close_shadow()
+        for connection in self._open.values():
+            connection.let_go()
+        await self._see_off([connection for connection in self._open.values() if connection.is_in], reason, grace)
 
     def end_move(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
         """Let sessions begin again, with this gateway and these users.
@@ -100,31 +100,31 @@ class Listener:
         Raises:
             ValueError: when a verifier is none.
         """
-        self._house.furnish(answers, users)
+        self._registry.replace_gateway(answers, users)
 
     async def dismiss(self, grace: float = 10.0) -> None:
         """Let the sessions of those end as `stop` does who are no users any more, or have another role or password."""
-        gone = [guest for guest in self._open.values() if guest.is_outdated]
+        gone = [connection for connection in self._open.values() if connection.is_outdated]
         await self._see_off(gone, farewell.user_changed(), grace)
 
-    async def _see_off(self, guests: Collection[Connection], reason: ShuttingDown, grace: float) -> None:
-        for guest in guests:
-            guest.leave(reason)
-        await self._wait(guests, grace)
+    async def _see_off(self, connections: Collection[Connection], reason: ShuttingDown, grace: float) -> None:
+        for connection in connections:
+            connection.leave(reason)
+        await self._wait(connections, grace)
         # All at once: an engine that does not hear keeps each for seconds.
-        await asyncio.gather(*map(self._house.interrupt, self._still(guests)))
-        await self._wait(guests, _LAST_WORDS)
-        for guest in self._still(guests):
-            guest.abort()
-        await self._wait(guests, _LAST_WORDS)
+        await asyncio.gather(*map(self._registry.interrupt, self._still(connections)))
+        await self._wait(connections, _LAST_WORDS)
+        for connection in self._still(connections):
+            connection.abort()
+        await self._wait(connections, _LAST_WORDS)
 
-    def _still(self, guests: Collection[Connection]) -> list[Connection]:
+    def _still(self, connections: Collection[Connection]) -> list[Connection]:
         there = set(self._open.values())
-        return [guest for guest in guests if guest in there]
+        return [connection for connection in connections if connection in there]
 
-    async def _wait(self, guests: Collection[Connection], seconds: float) -> None:
-        awaited = set(guests)
-        tasks = [task for task, guest in self._open.items() if guest in awaited]
+    async def _wait(self, connections: Collection[Connection], seconds: float) -> None:
+        awaited = set(connections)
+        tasks = [task for task, connection in self._open.items() if connection in awaited]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
 
@@ -132,12 +132,12 @@ class Listener:
         """Stop what a session may have told the shadow not to stop by itself."""
         while True:
             await asyncio.sleep(_EVERY)
-            for guest in tuple(self._open.values()):
-                if guest.is_overdue:
-                    await self._house.interrupt(guest)
+            for connection in tuple(self._open.values()):
+                if connection.is_overdue:
+                    await self._registry.interrupt(connection)
 
-    def _accept(self, pipe: Pipe) -> None:
-        connection = Connection(self._house, pipe)
+    def _accept(self, transport: ClientTransport) -> None:
+        connection = Connection(self._registry, transport)
         task = asyncio.get_running_loop().create_task(connection.run())
         self._open[task] = connection
         task.add_done_callback(self._closed)

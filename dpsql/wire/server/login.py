@@ -8,15 +8,17 @@ from dpsql.seldom import Seldom
 from dpsql.wire.protocol import startup
 from dpsql.wire.protocol.messages import Frames
 from dpsql.wire.protocol.startup import Start
-from dpsql.wire.protocol.transport import Pipe
-from dpsql.wire.server.registry import House, UserEntry
+from dpsql.wire.protocol.transport import ClientTransport
+from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
 
 _SELDOM = Seldom(logging.getLogger("dpsql.wire"))
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
 _NO = ("", "false", "off", "no", "0")
 
 
-async def log_in(house: House, pipe: Pipe, incoming: Frames, start: Start) -> tuple[str, UserEntry | None]:
+async def log_in(
+    registry: ConnectionRegistry, transport: ClientTransport, incoming: Frames, start: Start
+) -> tuple[str, UserEntry | None]:
     """Check the password, and that it is our data set that is wanted; return the user, as they are known at the moment.
 
     Raises:
@@ -28,29 +30,31 @@ async def log_in(house: House, pipe: Pipe, incoming: Frames, start: Start) -> tu
     user = start.options.get("user", "")
     if not user:
         raise ProtocolError("no user name in the startup packet")
-    pipe.write(startup.negotiation(start))
-    entry = await _check_password(house, pipe, incoming, user)
+    transport.write(startup.negotiation(start))
+    entry = await _check_password(registry, transport, incoming, user)
     database = start.options.get("database") or user
-    if database != house.database:
+    if database != registry.database:
         raise UnknownDatabase(f'database "{database}" does not exist')
     if start.options.get("replication", "").lower() not in _NO:
         raise ProtocolError("replication is not supported")
     return user, entry
 
 
-async def _check_password(house: House, pipe: Pipe, incoming: Frames, user: str) -> UserEntry | None:
-    barred = partial(house.attempts.barred, user, pipe.address)
-    entry = house.users.get(user)
+async def _check_password(
+    registry: ConnectionRegistry, transport: ClientTransport, incoming: Frames, user: str
+) -> UserEntry | None:
+    barred = partial(registry.attempts.barred, user, transport.address)
+    entry = registry.users.get(user)
     if barred():
-        _SELDOM.warning("too many failed log-ins as %r from %s", user, pipe.address)
+        _SELDOM.warning("too many failed log-ins as %r from %s", user, transport.address)
         raise AuthFailed
     try:
-        end_point = house.tls.end_point if house.tls is not None and pipe.is_encrypted else None
-        await startup.log_in(pipe, incoming, house.verifier(user), house.limits, barred, end_point)
+        end_point = registry.tls.end_point if registry.tls is not None and transport.is_encrypted else None
+        await startup.log_in(transport, incoming, registry.verifier(user), registry.limits, barred, end_point)
     except AuthFailed:
-        house.attempts.failed(user, pipe.address)
+        registry.attempts.failed(user, transport.address)
         raise
-    house.attempts.succeeded(user, pipe.address)
+    registry.attempts.succeeded(user, transport.address)
     return entry
 
 

@@ -11,7 +11,7 @@ _MOST_KNOWN = 10_000  # whoever tries from many places must not fill the memory
 _NETWORK = 64  # bits
 
 
-class Attempts:
+class LoginThrottle:
     """Counts failures; who has too many of them within the window is barred until they are old.
 
     A user is barred from one place only, so that nobody can lock somebody else out. While many places are counted those

@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
-from dpsql.wire.server.registry import House
+from dpsql.wire.server.registry import ConnectionRegistry
 
 _PASSING = frozenset({"57P03", "53300"})
 """What PostgreSQL says while it starts or recovers, and while sessions that have ended are still counted."""
 _PAUSE = 0.1  # seconds until the next attempt
 
 
-async def open_backend(house: House, make: Callable[[], Backend], options: Mapping[str, str]) -> Backend:
+async def open_backend(
+    registry: ConnectionRegistry, make: Callable[[], Backend], options: Mapping[str, str]
+) -> Backend:
     """Begin a session in the shadow; again, while that is being restarted.
 
     Raises:
@@ -19,11 +21,11 @@ async def open_backend(house: House, make: Callable[[], Backend], options: Mappi
         ShadowLostError: when it does not come back.
     """
     try:
-        async with asyncio.timeout(house.limits.patience):
+        async with asyncio.timeout(registry.limits.patience):
             while True:
                 backend = make()
-                await house.open_shadow(backend)
-                if await _has_begun(backend, options, house.shadow_secret):
+                await registry.open_shadow(backend)
+                if await _has_begun(backend, options, registry.shadow_secret):
                     return backend
                 await asyncio.sleep(_PAUSE)
     except OSError as failed:

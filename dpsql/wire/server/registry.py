@@ -22,11 +22,11 @@ from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
-from dpsql.wire.protocol.transport import Pipe
+from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server.canceller import Canceller
-from dpsql.wire.server.gateway_handle import Current
+from dpsql.wire.server.gateway_handle import GatewayHandle
 from dpsql.wire.server.lobby import Lobby
-from dpsql.wire.server.login_throttle import Attempts
+from dpsql.wire.server.login_throttle import LoginThrottle
 
 _SELDOM = Seldom(logging.getLogger("dpsql.wire"))
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -48,7 +48,7 @@ class UserEntry:
     """As PostgreSQL spells it: `SCRAM-SHA-256$4096:…`."""
 
 
-class Guest(Protocol):
+class CancelTarget(Protocol):
     """A connection, as a cancel request sees it."""
 
     @property
@@ -75,17 +75,17 @@ class Guest(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Seat:
+class RegisteredConnection:
     """A connection that is logged in, and what cancels it."""
 
     user: str
     key: bytes = field(repr=False)
-    guest: Guest
+    target: CancelTarget
     process: int = 0
     """The number that the client was told; no secret."""
 
 
-class House:
+class ConnectionRegistry:
     """The shared state of one listener's connections."""
 
     def __init__(
@@ -111,25 +111,26 @@ class House:
         """
         self.database = database
         self.shadow_secret = shadow_secret
+        # On the first statements are understood, and answered from what is stored; the second wait for engines and noise.
         self.planning = Workers(planning, _SHARE)
-        """The threads on which statements are understood, and answered from what is stored."""
         self.measuring = Workers(measuring, _SHARE)
-        """The threads on which engines are waited for and noise is drawn."""
         self.tls = tls
         self.limits = limits
         self.kept = Kept(limits)
-        self.lobby: Lobby[Pipe] = Lobby(limits.strangers, time.monotonic)
-        self.attempts = Attempts(limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic)
+        self.lobby: Lobby[ClientTransport] = Lobby(limits.strangers, time.monotonic)
+        self.attempts = LoginThrottle(
+            limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic
+        )
         self._open_shadow = open_shadow
         self._shadow_is_there = asyncio.Event()
         self._beginning = 0
-        self._seats: set[Seat] = set()
+        self._registered: set[RegisteredConnection] = set()
         self._present: Counter[str] = Counter()
         self._secret = secret
-        self.answers = Current(answers)
-        self.furnish(answers, users)
+        self.answers = GatewayHandle(answers)
+        self.replace_gateway(answers, users)
 
-    def furnish(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
+    def replace_gateway(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
         """Take a gateway, from the next statement on, and users; whatever was learnt from the old one is forgotten.
 
         Raises:
@@ -143,7 +144,7 @@ class House:
         self._shadow_is_there.set()
 
     def close_shadow(self) -> None:
-        """Let whoever wants a session in the shadow wait until `furnish`."""
+        """Let whoever wants a session in the shadow wait until `replace_gateway`."""
         self._shadow_is_there.clear()
 
     async def open_shadow(self, protocol: asyncio.Protocol) -> None:
@@ -162,9 +163,9 @@ class House:
         Raises:
             TooManyClients: all have been asked something.
         """
-        held = [seat.guest for seat in self._seats if seat.guest.shadow_key is not None]
+        held = [registered.target for registered in self._registered if registered.target.shadow_key is not None]
         if len(held) + self._beginning >= self.limits.sessions:
-            unasked = next((guest for guest in held if guest.is_unasked), None)
+            unasked = next((target for target in held if target.is_unasked), None)
             if unasked is None:
                 _SELDOM.warning("all %d sessions of the shadow are in use", self.limits.sessions)
                 raise TooManyClients("too many sessions are in use", hint="Close some, or try again later.")
@@ -184,23 +185,23 @@ class House:
         return Asker(user, self.users[user].role)
 
     @contextmanager
-    def seat(self, user: str, guest: Guest) -> Iterator[Seat]:
+    def register(self, user: str, target: CancelTarget) -> Iterator[RegisteredConnection]:
         """Count the user's connection while it lasts; gives the key that cancels it, and has no number yet.
 
         Raises:
             TooManyClients: when the user has too many, or all have.
         """
-        if len(self._seats) >= self.limits.seats:
+        if len(self._registered) >= self.limits.seats:
             raise TooManyClients("sorry, too many clients already")
         if self._present[user] >= self.limits.connections_per_user:
             raise TooManyClients(f'too many connections for user "{user}"')
-        seat = Seat(user, secrets.token_bytes(_KEY), guest)
-        self._seats.add(seat)
+        registered = RegisteredConnection(user, secrets.token_bytes(_KEY), target)
+        self._registered.add(registered)
         self._present[user] += 1
         try:
-            yield seat
+            yield registered
         finally:
-            self._seats.discard(seat)
+            self._registered.discard(registered)
             self._present[user] -= 1
             self._present += Counter()  # forget who has left
 
@@ -217,12 +218,12 @@ class House:
     @property
     def has_room(self) -> bool:
         """Return whether the shadow is there, and may have one more session that is asked nothing yet."""
-        opened = sum(seat.guest.shadow_key is not None for seat in self._seats)
+        opened = sum(registered.target.shadow_key is not None for registered in self._registered)
         return self._shadow_is_there.is_set() and opened < self.limits.unasked
 
     def free_number(self) -> int:
         """Return a number for a session that is not there yet: one that no process can have."""
-        taken = {seat.process for seat in self._seats}
+        taken = {registered.process for registered in self._registered}
         while True:
             number = _NO_PROCESS + secrets.randbelow(2**31 - _NO_PROCESS)
             if number not in taken:
@@ -230,27 +231,27 @@ class House:
 
     async def cancel(self, process: int, key: bytes) -> None:
         """Cancel what a connection runs, if the key is right; nobody is told whether it was."""
-        for seat in tuple(self._seats):
-            if seat.process == process and hmac.compare_digest(seat.key, key):
-                await self.interrupt(seat.guest)
+        for registered in tuple(self._registered):
+            if registered.process == process and hmac.compare_digest(registered.key, key):
+                await self.interrupt(registered.target)
 
     async def stop(self, user: str, number: int, *, end: bool) -> None:
         """Cancel what a session of `user` runs, or end the session, named by its number in the shadow or what it was told.
 
         The shadow is asked the same, and does its own part.
         """
-        for seat in tuple(self._seats):
-            shown = int.from_bytes((seat.guest.shadow_key or b"")[:4], "big")
-            if seat.user != user or number not in (shown, seat.process):
+        for registered in tuple(self._registered):
+            shown = int.from_bytes((registered.target.shadow_key or b"")[:4], "big")
+            if registered.user != user or number not in (shown, registered.process):
                 continue
             if end:
-                seat.guest.end()
-            elif seat.guest.working is not None or number != shown:
-                await self.interrupt(seat.guest)
+                registered.target.end()
+            elif registered.target.working is not None or number != shown:
+                await self.interrupt(registered.target)
 
-    async def interrupt(self, guest: Guest) -> None:
+    async def interrupt(self, target: CancelTarget) -> None:
         """Cancel what a connection runs, in the gateway or in the shadow; what it runs after this returned is not meant."""
-        working, key, in_shadow = guest.working, guest.shadow_key, guest.in_shadow
+        working, key, in_shadow = target.working, target.shadow_key, target.in_shadow
         if working is not None:
             # What stops an engine may take a moment, which is not the event loop's.
             await asyncio.get_running_loop().run_in_executor(None, working.cancel)

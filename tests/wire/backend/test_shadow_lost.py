@@ -8,7 +8,7 @@ import pytest
 from dpsql.errors import ShuttingDown
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.replies import Kind, Owed
+from dpsql.wire.protocol.replies import Kind, PendingReply
 
 END = messages.error(ShuttingDown("terminating connection due to unexpected postmaster exit"), "FATAL")
 
@@ -20,7 +20,7 @@ class Transport(asyncio.Transport):
         """Take it."""
 
 
-async def _asked(*replies: bytes, first: Owed | None) -> object:
+async def _asked(*replies: bytes, first: PendingReply | None) -> object:
     """Ask after having sent `first`; return what comes of it."""
     told: list[bytes] = []
     backend = Backend(told.append, lambda _: None, lambda: None, lambda *_: None)
@@ -37,17 +37,19 @@ async def _asked(*replies: bytes, first: Owed | None) -> object:
 def test_end_for_something_before_is_the_end_of_what_is_asked() -> None:
     """The client was told already; nobody reads replies that did not come."""
     with pytest.raises(ShadowLostError):
-        asyncio.run(_asked(END, first=Owed(Kind.CLOSE)))
+        asyncio.run(_asked(END, first=PendingReply(Kind.CLOSE)))
 
 
 def test_end_for_what_is_asked_is_told() -> None:
     """In the shadow's own words."""
     with pytest.raises(ShadowRefusedError, match="unexpected postmaster exit"):
-        asyncio.run(_asked(messages.message(b"3"), END, first=Owed(Kind.CLOSE)))
+        asyncio.run(_asked(messages.message(b"3"), END, first=PendingReply(Kind.CLOSE)))
     with pytest.raises(ShadowRefusedError, match="unexpected postmaster exit"):
         asyncio.run(_asked(END, first=None))
 
 
 def test_replies_that_come_are_returned() -> None:
     """Those to what was sent before are not among them."""
-    assert asyncio.run(_asked(messages.message(b"3"), messages.message(b"1"), first=Owed(Kind.CLOSE))) == ((b"1", b""),)
+    assert asyncio.run(_asked(messages.message(b"3"), messages.message(b"1"), first=PendingReply(Kind.CLOSE))) == (
+        (b"1", b""),
+    )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dpsql.wire.intercept.allowance import Allowance, Kept
 from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, read
-from dpsql.wire.intercept.prepared import Names, Prepared
+from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
 from dpsql.wire.protocol.messages import Limits
 
 PREPARES = [
@@ -104,7 +104,7 @@ def _prepared() -> Prepared:
 
 def test_names_follow_what_the_shadow_confirms() -> None:
     """A statement is one of ours from its Parse to its Close; a portal until its transaction ends."""
-    names = Names(Allowance(Kept(Limits()), "ana"))
+    names = PreparedStatements(Allowance(Kept(Limits()), "ana"))
     names.expect_statement(b"s", 1_600)
     assert names.may_be_statement(b"s")
     assert b"s" not in names.statements
@@ -123,7 +123,7 @@ def test_names_follow_what_the_shadow_confirms() -> None:
 
 def test_name_used_again_is_what_it_was_last() -> None:
     """A plain statement under the name of one of ours is plain."""
-    names = Names(Allowance(Kept(Limits()), "ana"))
+    names = PreparedStatements(Allowance(Kept(Limits()), "ana"))
     names.parsed(b"", _prepared())
     names.bound(b"", b"", b"")
     names.parsed(b"", None)

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.postgres import Postgres
-from dpsql.wire.server.login_throttle import Attempts, place_of
+from dpsql.wire.server.login_throttle import LoginThrottle, place_of
 from tests.wire.exact import Exact
 from tests.wire.guess import Guess
 from tests.wire.listening import dsn, listening
@@ -13,7 +13,7 @@ from tests.wire.listening import dsn, listening
 def test_user_is_barred_from_one_address_until_the_window_has_passed() -> None:
     """Others, and the same user elsewhere, are not."""
     now = [0.0]
-    attempts = Attempts(2, 100, 60, lambda: now[0])
+    attempts = LoginThrottle(2, 100, 60, lambda: now[0])
     for _ in range(2):
         assert not attempts.barred("ana", "a")
         attempts.failed("ana", "a")
@@ -26,7 +26,7 @@ def test_user_is_barred_from_one_address_until_the_window_has_passed() -> None:
 
 def test_address_is_barred_whoever_it_names() -> None:
     """Trying many names is counted together."""
-    attempts = Attempts(2, 3, 60, lambda: 0.0)
+    attempts = LoginThrottle(2, 3, 60, lambda: 0.0)
     for name in ("a", "b", "c"):
         attempts.failed(name, "x")
     assert attempts.barred("d", "x")
@@ -35,7 +35,7 @@ def test_address_is_barred_whoever_it_names() -> None:
 
 def test_network_of_one_customer_is_one_place() -> None:
     """Whoever has 2^64 addresses has no more attempts for it; the network beside it has its own."""
-    attempts = Attempts(2, 100, 60, lambda: 0.0)
+    attempts = LoginThrottle(2, 100, 60, lambda: 0.0)
     for number in range(2):
         attempts.failed("ana", f"2001:db8::{number:x}")
     assert attempts.barred("ana", "2001:db8::ffff")
@@ -60,7 +60,7 @@ def test_places(address: str, place: str) -> None:
 
 def test_twenty_thousand_networks_lock_nobody_out() -> None:
     """Failures elsewhere fill no table that others need."""
-    attempts = Attempts(2, 100, 60, lambda: 0.0)
+    attempts = LoginThrottle(2, 100, 60, lambda: 0.0)
     for number in range(20_000):
         attempts.failed("ana", f"2001:db8:{number:x}::1")
     assert not attempts.barred("ana", "192.0.2.1")
@@ -68,7 +68,7 @@ def test_twenty_thousand_networks_lock_nobody_out() -> None:
 
 def test_success_forgets_the_users_failures() -> None:
     """Who mistypes now and then is never barred."""
-    attempts = Attempts(2, 100, 60, lambda: 0.0)
+    attempts = LoginThrottle(2, 100, 60, lambda: 0.0)
     for _ in range(5):
         attempts.failed("ana", "a")
         attempts.succeeded("ana", "a")
@@ -77,7 +77,7 @@ def test_success_forgets_the_users_failures() -> None:
 
 def test_memory_is_bounded() -> None:
     """Failures from ever new addresses push the oldest out."""
-    attempts = Attempts(1, 1, 60, lambda: 0.0)
+    attempts = LoginThrottle(1, 1, 60, lambda: 0.0)
     for number in range(20_000):
         attempts.failed("ana", str(number))
     assert not attempts.barred("ana", "0")
@@ -103,7 +103,7 @@ def test_guesses_at_the_same_time_are_no_more_than_in_a_row(shadow: Postgres, an
     with listening(answers, shadow) as (served, _):
         exchanges = [Guess(served, "wrong") for _ in range(40)] + [Guess(served, "pw")]
         assert [guess.is_let_in() for guess in exchanges] == [False] * 41
-        assert served._house.attempts.barred("ana", "127.0.0.1")
+        assert served._registry.attempts.barred("ana", "127.0.0.1")
     with listening(answers, shadow) as (served, _):
         exchanges = [Guess(served, "pw") for _ in range(40)]
         assert all(guess.is_let_in() for guess in exchanges)

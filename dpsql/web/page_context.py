@@ -18,7 +18,7 @@ _TEMPLATES = Jinja2Templates(HERE / "templates")
 
 
 @dataclass(slots=True)
-class Rooms:
+class PageContext:
     """The shared state of all pages of one server."""
 
     site: Site
