@@ -84,6 +84,15 @@ class Cancellation:
 
 
 @dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What the session tries before the answer: what PostgreSQL does not let it do then costs nothing."""
+
+    text: str
+    undone: str = ""
+    """What takes it back, if it leaves anything behind."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One statement that reads a protected table (or a `dpsql.*` table), parsed but not yet resolved."""
 
@@ -96,8 +105,7 @@ class Question:
     """
     plan: object = None
     """The gateway's own."""
-    rehearsed: bool = False
-    """Whether the session is to explain the statement first: what PostgreSQL does not let it do then costs nothing."""
+    rehearsal: Rehearsal | None = None
 
 
 Work = Callable[[], T]

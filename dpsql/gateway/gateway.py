@@ -16,6 +16,7 @@ from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.explain import as_query, explain
 from dpsql.gateway.measuring import Measuring, account
 from dpsql.gateway.planner import Planner, StatementPlan
+from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.remembered import Remembered
 from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
 from dpsql.gateway.weight import weight
@@ -80,7 +81,7 @@ class Gateway:
         written = sorted(name.replace('"', '""') for name in self._names)
         # Most statements name no protected table, which this tells faster than their tokens do.
         self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)
-        self._asked: Remembered[tuple[object]] = Remembered(_REMEMBERED // 4, _of_texts)
+        self._asked: Remembered[tuple[Question | None]] = Remembered(_REMEMBERED // 4, _of_texts)
         self._plans: Remembered[StatementPlan] = Remembered(_REMEMBERED, weight)
         self._ready: Remembered[PricedPlan] = Remembered(_REMEMBERED, weight)
 
@@ -93,10 +94,10 @@ class Gateway:
             return None
         known = self._asked.get(text)
         if known is None:
-            known = (analyze(text, self._deps.policy),)
+            asked = analyze(text, self._deps.policy)
+            known = (None if asked is None else Question(text, asked.probes, asked, rehearsal(text, asked)),)
             self._asked.keep(text, known)
-        (asked,) = known
-        return Question(text, asked.probes, asked, asked.makes) if isinstance(asked, AnalyzedStatement) else None
+        return known[0]
 
     def answer(
         self,
@@ -212,7 +213,7 @@ def _of_texts(value: object) -> int:
     match value:
         case str():
             return len(value)
-        case (AnalyzedStatement(statement=parse.Statement() as statement),):
+        case (Question(plan=AnalyzedStatement(statement=parse.Statement() as statement)),):
             return _PER_CHARACTER * sum(len(query.text) for query in statement.queries)
         case _:
             return 0

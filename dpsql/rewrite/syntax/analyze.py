@@ -12,6 +12,7 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.column_probes import is_empty, limit_of
 from dpsql.rewrite.syntax.dialect import render
@@ -38,14 +39,6 @@ class AnalyzedStatement:
     probes: tuple[str, ...]
     """Each query, followed by one probe for each of its scopes: what the shadow is to describe."""
     refusal: Refusal | None = None
-
-    @property
-    def makes(self) -> bool:
-        """Return whether the statement makes or fills a table."""
-        if self.statement is None or self.statement.wrap is Wrap.EXPLAIN:
-            return False
-        into = any(query.tree.args.get("into") for query in self.statement.queries)
-        return into or self.statement.wrap in (Wrap.CREATE, Wrap.WRITE)
 
 
 def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
@@ -93,9 +86,14 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
         return None
     if kinds == {Kind.ROWS}:
         return _rows(statement)
-    if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and is_empty(statement.queries[0].tree):
+    if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
         return AnalyzedStatement(statement, Kind.ROWS, (statement.queries[0].text,))
     return AnalyzedStatement(statement, Kind.ANSWER, tuple(probes))
+
+
+def _needs_no_rows(statement: Statement) -> bool:
+    made_empty = statement.wrap is Wrap.CREATE and "no" in (token.word for token in tokens(statement.around[1]))
+    return made_empty or is_empty(statement.queries[0].tree)
 
 
 def _not_understood(text: str) -> AnalyzedStatement:
@@ -118,4 +116,9 @@ def _is_column_probe(tree: exp.Query) -> bool:
 
 def column_probe(statement: Statement) -> str:
     """Return the statement with no rows."""
-    return statement.text([f'SELECT * FROM ({render(q.tree)}) AS "_dpsql" LIMIT 0' for q in statement.queries])
+    return statement.text([without_rows(query.tree) for query in statement.queries])
+
+
+def without_rows(tree: exp.Query) -> str:
+    """Return a query for the same columns and no rows, of which nothing is read."""
+    return f'SELECT * FROM ({render(tree)}) AS "_dpsql" LIMIT 0'

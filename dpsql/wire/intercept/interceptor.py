@@ -26,6 +26,8 @@ _OWN = b"_dpsql_own"
 EXPLAIN = "EXPLAIN "
 """What is put before a statement to have it checked, arguments and rights, and nothing run."""
 _ANSWER = b"_dpsql_answer"
+_SKIPPED = b"CREATE TABLE AS\0"
+"""What PostgreSQL says where it has made no table; where it has, it says how many rows it has put into it."""
 
 _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
@@ -106,6 +108,8 @@ class Interceptor:
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = (None if value is None else value.decode(codec) for value in arguments)
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
+        if await self._is_done_already(backend, asked, replies, codec):
+            return Answer(asked.text, (), b"")
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
             text = await self._on_worker(asked.question, described, bound, settings, cancellation)
         if not _writable(text, codec):
@@ -167,7 +171,7 @@ class Interceptor:
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
     async def _describe(self, backend: Backend, asked: Asked, codec: str) -> tuple[Message, ...]:
-        """Describe the original, then each probe, and read the settings and the parameters, in one round trip."""
+        """Describe the original, then each probe, read the settings and the parameters, and rehearse, in one round trip."""
         wanted: list[tuple[Kind, bytes]] = []
         if asked.portal is not None:
             wanted.append((Kind.DESCRIBE, describe(b"P", asked.portal)))
@@ -179,9 +183,19 @@ class Interceptor:
         parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
         select = f"SELECT {', '.join((*_FACTS, *parameters))}"
         wanted += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
-        if asked.question.rehearsed:
-            wanted += _ran((EXPLAIN + asked.text).encode(codec), asked.oids, asked.values + b"\0\0")
+        if asked.question.rehearsal is not None:
+            wanted += _ran(asked.question.rehearsal.text.encode(codec), asked.oids, asked.values + b"\0\0")
         return await backend.ask(*wanted)
+
+    async def _is_done_already(self, backend: Backend, asked: Asked, replies: tuple[Message, ...], codec: str) -> bool:
+        """Return whether nothing is left to do, since what IF NOT EXISTS would make is there; take back what was tried."""
+        rehearsal = asked.question.rehearsal
+        if rehearsal is None or not rehearsal.undone:
+            return False
+        if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
+            return True
+        await backend.ask(*_ran(rehearsal.undone.encode(codec)))
+        return False
 
     async def _spell(self, backend: Backend, fields: tuple[Field, ...]) -> tuple[Field, ...]:
         names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))

@@ -1,0 +1,64 @@
+"""What a session tries before a statement is paid for: the same statement around no rows.
+
+DECLARE c CURSOR FOR SELECT count(*) FROM trips
+→  DECLARE c CURSOR FOR SELECT * FROM (SELECT count(*) FROM trips) AS "_dpsql" LIMIT 0, and then CLOSE c
+
+Whether PostgreSQL would do it may depend on the transaction, on names that are taken, and on what stands around the query.
+"""
+
+from sqlglot import exp
+
+from dpsql.lexer.reader import Reader
+from dpsql.question import Rehearsal
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
+from dpsql.rewrite.syntax.scopes import Kind
+
+
+def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
+    """Return what is to be tried before the statement; None if describing it shows all that can be known."""
+    statement = asked.statement
+    if statement is None or asked.refusal is not None or asked.kind is not Kind.ANSWER:
+        return None
+    match statement.wrap:
+        case Wrap.WRITE:
+            # Without rows it would say less: EXPLAIN checks the same, and whether there is what ON CONFLICT names.
+            return Rehearsal(f"EXPLAIN {text}")
+        case Wrap.DECLARE:
+            return Rehearsal(_empty(statement), f"CLOSE {_name(statement.prefix)}")
+        case Wrap.COPY:
+            return Rehearsal(_empty(statement))
+        case Wrap.CREATE:
+            return Rehearsal(_empty(statement), f"DROP TABLE pg_temp.{_name(statement.prefix)}")
+        case _:
+            return _into(statement.queries[0]) if len(statement.queries) == 1 else None
+
+
+def _empty(statement: Statement) -> str:
+    return statement.text([without_rows(query.tree) for query in statement.queries])
+
+
+def _name(prefix: str) -> str:
+    """Return the name of what is made, as it is written: it stands before the word that says what it is, or behind it."""
+    reader = Reader(prefix)
+    if not reader.skip("declare"):
+        while not reader.skip("table"):
+            reader.take()
+        if reader.skip("if"):
+            reader.take()
+            reader.take()
+    start = reader.token.start
+    reader.name()
+    return prefix[start : reader.token.start]
+
+
+def _into(query: Query) -> Rehearsal | None:
+    """Return what is to be tried before SELECT … INTO, None if it is another query."""
+    into = query.tree.args.get("into")
+    if not isinstance(into, exp.Into):
+        return None
+    tree, name = query.tree.copy(), render(into.this)
+    tree.set("into", None)
+    sort = "TEMP " if into.args.get("temporary") else "UNLOGGED " if into.args.get("unlogged") else ""
+    return Rehearsal(f"CREATE {sort}TABLE {name} AS {without_rows(tree)}", f"DROP TABLE {name}")

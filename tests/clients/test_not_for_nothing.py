@@ -1,0 +1,148 @@
+"""What PostgreSQL would not do with an answer is told before the answer is paid for, as PostgreSQL tells it."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.clients.data import TRIPS
+from tests.clients.site import Site
+
+COUNT = "SELECT count(*) AS n FROM trips"
+READ_ONLY = "BEGIN READ ONLY"
+EXISTING = "CREATE TEMP TABLE there (n bigint)"
+
+REFUSED = [
+    ((), f"DECLARE c CURSOR FOR {COUNT}", "25P01"),
+    (("BEGIN", "ROLLBACK"), f"DECLARE c SCROLL CURSOR WITHOUT HOLD FOR {COUNT}", "25P01"),
+    (("BEGIN", "DECLARE c CURSOR FOR SELECT 1"), f"DECLARE c CURSOR FOR {COUNT}", "42P03"),
+    (("BEGIN", 'DECLARE "C d" CURSOR FOR SELECT 1'), f'DECLARE "C d" CURSOR FOR {COUNT}', "42P03"),
+    (("DECLARE h CURSOR WITH HOLD FOR SELECT 1",), f"DECLARE H CURSOR WITH HOLD FOR {COUNT}", "42P03"),
+    ((), f"DECLARE c INSENSITIVE ASENSITIVE CURSOR WITH HOLD FOR {COUNT}", "42P11"),
+    ((READ_ONLY,), f"CREATE TEMP TABLE made AS {COUNT}", "25006"),
+    (("BEGIN", "SET TRANSACTION READ ONLY"), "SELECT count(*) INTO TEMP made FROM trips", "25006"),
+    (("SET default_transaction_read_only = on",), f"CREATE TEMP TABLE made AS {COUNT}", "25006"),
+    ((EXISTING,), f"CREATE TEMP TABLE there AS {COUNT}", "42P07"),
+    ((EXISTING,), "SELECT count(*) INTO TEMP there FROM trips", "42P07"),
+    ((), f"CREATE TEMP TABLE made (a, b) AS {COUNT}", "42601"),
+    ((), f"CREATE TEMP TABLE trips AS {COUNT}", "42501"),
+    ((), f"CREATE TEMP TABLE pg_class AS {COUNT}", "42501"),
+    ((), "CREATE TEMP TABLE made AS SELECT count(*) AS n, count(*) AS n FROM trips", "42701"),
+    ((), "SELECT count(*) AS n, count(*) AS n INTO TEMP made FROM trips", "42701"),
+    ((), "CREATE TEMP TABLE made AS SELECT row(n) AS r FROM (SELECT count(*) AS n FROM trips) AS t", "42P16"),
+    ((), "SELECT count(*) INTO made FROM trips", "42501"),
+    ((), f"COPY ({COUNT}) TO STDOUT (FORMAT nothing)", "22023"),
+    ((), f"COPY ({COUNT}) TO STDOUT (FORMAT csv, DELIMITER 'ab')", "0A000"),
+    ((), f"COPY ({COUNT}) TO STDOUT (FORMAT csv, FORCE_QUOTE (m))", "42703"),
+    ((), f"COPY ({COUNT}) TO STDOUT (ENCODING 'nowhere')", "22023"),
+    (("BEGIN", "SAVEPOINT s", "DECLARE c CURSOR FOR SELECT 1"), f"DECLARE c CURSOR FOR {COUNT}", "42P03"),
+]  # fmt: skip
+
+
+@pytest.fixture(params=["simple", "extended"])
+def session(here: Site, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+    """Give a session in which every statement goes by the one protocol."""
+    factory: type[psycopg.Cursor] = psycopg.ClientCursor if request.param == "simple" else psycopg.Cursor
+    with psycopg.connect(here.dsn, autocommit=True, cursor_factory=factory) as opened:
+        opened.prepare_threshold = 0
+        yield opened
+
+
+@pytest.fixture
+def charges(here: Site) -> Iterator[psycopg.Connection]:
+    """Give a session that looks at what was charged."""
+    with psycopg.connect(here.dsn, autocommit=True) as opened:
+        yield opened
+
+
+def charged(session: psycopg.Connection) -> int:
+    """Return how many charges there are."""
+    (count,) = session.execute("SELECT count(*) FROM dpsql.charges").fetchone() or (-1,)
+    return int(count)
+
+
+def never_asked(session: psycopg.Connection, statement: str) -> str:
+    """Return the statement about trips that nobody has asked about."""
+    simple = isinstance(session.cursor(), psycopg.ClientCursor)
+    where = f"WHERE fare > 3 AND tip < {3 + charged(session) + simple}"
+    return statement.replace("FROM trips", f"FROM trips {where}")
+
+
+def run(session: psycopg.Connection, statement: str) -> None:
+    """Run a statement, and read what COPY has to say."""
+    if not statement.startswith("COPY"):
+        session.execute(statement.encode())
+        return
+    with session.cursor().copy(statement.encode()) as copy:
+        list(copy)
+
+
+@pytest.mark.parametrize(("before", "statement", "code"), REFUSED)
+def test_what_postgresql_will_not_do_costs_nothing(
+    session: psycopg.Connection, charges: psycopg.Connection, before: tuple[str, ...], statement: str, code: str
+) -> None:
+    """Because of the transaction, of a name that is taken, or of what stands around the query."""
+    asked, paid = never_asked(charges, statement), charged(charges)
+    for each in before:
+        session.execute(each.encode())
+    with pytest.raises(psycopg.Error) as caught:
+        run(session, asked)
+    assert caught.value.sqlstate == code
+    assert charged(charges) == paid
+
+
+USELESS = [
+    ((EXISTING,), f"CREATE TEMP TABLE IF NOT EXISTS there AS {COUNT}", "SELECT * FROM there"),
+    ((), f"CREATE TEMP TABLE made AS {COUNT} WITH NO DATA", "SELECT n FROM made"),
+]
+
+
+@pytest.mark.parametrize(("before", "statement", "look"), USELESS)
+def test_what_needs_no_answer_costs_nothing(
+    session: psycopg.Connection, charges: psycopg.Connection, before: tuple[str, ...], statement: str, look: str
+) -> None:
+    """A table that is there already, or is to have no rows."""
+    asked, paid = never_asked(charges, statement), charged(charges)
+    for each in before:
+        session.execute(each.encode())
+    session.execute(asked.encode())
+    assert session.execute(look.encode()).fetchall() == []
+    assert charged(charges) == paid
+
+
+ANSWERED = [
+    (("BEGIN",), f"DECLARE c CURSOR FOR {COUNT}", "FETCH ALL FROM c"),
+    ((), f'DECLARE "C d" BINARY CURSOR WITH HOLD FOR {COUNT}', 'FETCH ALL FROM "C d"'),
+    ((READ_ONLY,), f"DECLARE c CURSOR FOR {COUNT}", "FETCH ALL FROM c"),
+    (("BEGIN",), f"CREATE TEMP TABLE made (m) ON COMMIT DROP AS {COUNT} WITH DATA", "TABLE made"),
+    ((), f"CREATE TEMP TABLE IF NOT EXISTS made AS {COUNT}", "TABLE made"),
+    (("SET search_path = public, pg_temp",), f'CREATE TEMP TABLE "Made it" AS {COUNT}', 'TABLE "Made it"'),
+    ((), 'SELECT count(*) INTO TEMP "Made it" FROM trips', 'TABLE "Made it"'),
+    ((EXISTING, READ_ONLY), f"INSERT INTO there {COUNT}", "TABLE there"),
+]
+
+
+@pytest.mark.parametrize(("before", "statement", "look"), ANSWERED)
+def test_what_postgresql_does_is_answered(
+    session: psycopg.Connection, before: tuple[str, ...], statement: str, look: str
+) -> None:
+    """That it was tried before leaves nothing behind."""
+    for each in before:
+        session.execute(each.encode())
+    session.execute(statement.encode())
+    ((found,),) = session.execute(look.encode()).fetchall()
+    assert int.from_bytes(found) if isinstance(found, bytes) else found == TRIPS
+
+
+def test_a_statement_after_begin_in_one_message_is_inside(here: Site) -> None:
+    """What stands before it in a simple query or a pipeline counts as done."""
+    with psycopg.connect(here.dsn, autocommit=True) as session:
+        session.execute(f"BEGIN; DECLARE c CURSOR FOR {COUNT}; DECLARE d CURSOR FOR {COUNT}".encode())
+        assert session.execute("FETCH ALL FROM d").fetchall() == [(TRIPS,)]
+        session.execute("ROLLBACK")
+        with session.pipeline():
+            session.execute("BEGIN")
+            session.execute(f"DECLARE c CURSOR FOR {COUNT}".encode())
+            fetched = session.execute("FETCH ALL FROM c")
+            session.execute("COMMIT")
+        assert fetched.fetchall() == [(TRIPS,)]
