@@ -41,6 +41,8 @@ class Settings:
 
     epsilon: str | None = None
     """`dpsql.epsilon`, where the session has set it."""
+    empty_groups: str | None = None
+    """`dpsql.empty_groups`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
     date_order: str = "MDY"

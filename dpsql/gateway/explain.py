@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
+from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.features.feature import Shape
@@ -42,9 +43,17 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
         yield from (f"       {line}" for line in _details(part))
         if statements:
             yield f"       Engine: {part.sql}"
+    yield from _left_out(plan)
     for line in expected(plan):
         share = "" if line.relative is None else f", about {100 * line.relative:.3g} %"
         yield f"     Output {line.output}: ±{line.margin:.6g} with 95 %{share}"
+
+
+def _left_out(plan: MeasurementPlan) -> Iterator[str]:
+    least = within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
+    if least is not None:
+        along = "" if plan.count in plan.outputs else "; COUNT(*) is measured along for it"
+        yield f"     Left out: groups whose count is at most {least:,.4g}, as the noise of empty ones may be{along}"
 
 
 def _headline(part: PricedMeasurement) -> str:

@@ -21,7 +21,7 @@ from dpsql.gateway.remembered import Remembered
 from dpsql.gateway.virtual_tables import NAMED, of_accounts, with_accounts
 from dpsql.gateway.weight import weight
 from dpsql.interrupt import checked
-from dpsql.policy.model import Period, Policy, Role
+from dpsql.policy.model import EmptyGroups, Period, Policy, Role
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import PricedMeasurement, shares, statement_epsilon
@@ -179,7 +179,8 @@ class Gateway:
         key: Hashable,
     ) -> StatementPlan:
         deps, role = self._deps, self._deps.policy.roles[asker.role]
-        world = PlanningContext(role, deps.declared, deps.rows, deps.engine.unique_columns)
+        hides = _empty_groups(settings, role) is EmptyGroups.HIDE
+        world = PlanningContext(role, deps.declared, deps.rows, deps.engine.unique_columns, hides)
         oracle = deps.oracle(settings)
         plan = Planner(deps.policy, world, oracle).plan(asked, described, arguments)
         if not oracle.volatile:
@@ -232,3 +233,18 @@ def _epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:
             hint=f"SET dpsql.epsilon = '{show_down(most)}'",
         )
     return asked
+
+
+def _empty_groups(settings: Settings, role: Role) -> EmptyGroups:
+    """Return whether public groups that may be empty are shown: as the session has set it, else as the role does."""
+    asked = settings.empty_groups
+    if not asked:
+        return role.empty_groups
+    try:
+        return EmptyGroups(asked.strip().lower())
+    except ValueError:
+        raise Unsupported(
+            f'dpsql.empty_groups is "{asked}", it must be show or hide',
+            because="empty-groups-setting",
+            hint="SET dpsql.empty_groups = 'hide' leaves out groups whose count is within the noise of nothing.",
+        ) from None

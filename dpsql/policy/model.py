@@ -134,6 +134,13 @@ class NoiseLevel(StrEnum):
     HIGH = "high"
 
 
+class EmptyGroups(StrEnum):
+    """What becomes of public groups that may have no rows."""
+
+    SHOW = "show"
+    HIDE = "hide"
+
+
 class MechanismName(StrEnum):
     """Which noise a role's statistics get."""
 
@@ -171,6 +178,8 @@ class Role:
     least: Fraction | None = None
     """The least ε that a measurement pays, where the policy says one."""
     limits: RoleLimits = RoleLimits()
+    empty_groups: EmptyGroups = EmptyGroups.SHOW
+    """Whether its answers have public groups that may be empty, unless the session sets `dpsql.empty_groups`."""
 
     @property
     def least_epsilon(self) -> Fraction:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 
 from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
-from dpsql.policy.model import MechanismName, NoiseLevel, Period, SqlType
+from dpsql.policy.model import EmptyGroups, MechanismName, NoiseLevel, Period, SqlType
 
 
 def _text(read: Callable[[str], object]) -> PlainValidator:
@@ -121,6 +121,8 @@ class RoleShape(StrictShape):
     """The protected tables that the role may use; all unless given."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
+    empty_groups: EmptyGroups = EmptyGroups.SHOW
+    """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups."""
     mechanism: MechanismName = MechanismName.CUBE
     """Which noise the role's statistics get."""
     max_groups: CountText = 100_000

@@ -35,8 +35,8 @@ class Piece:
         return sum(w**2 for w in self.weights) * float(self.law.variance)
 
 
-def reach(pieces: Sequence[Piece], scale: float) -> float:
-    """Return x with P(|Σ pieces| ≤ x) = 95 %, where all have noise of one scale."""
+def reach(pieces: Sequence[Piece], scale: float, level: float = LEVEL) -> float:
+    """Return x with P(|Σ pieces| ≤ x) = `level`, where all have noise of one scale."""
     if not pieces:
         return 0.0
     largest = max(w for piece in pieces for w in piece.weights)
@@ -44,20 +44,21 @@ def reach(pieces: Sequence[Piece], scale: float) -> float:
     shapes = (
         Piece(piece.law, tuple(math.ceil(w / largest * _SHARES) / _SHARES for w in piece.weights)) for piece in pieces
     )
-    return _unit_reach(tuple(sorted(shapes, key=lambda piece: (repr(piece.law), piece.weights)))) * largest * scale
+    sorted_shapes = tuple(sorted(shapes, key=lambda piece: (repr(piece.law), piece.weights)))
+    return _unit_reach(sorted_shapes, level) * largest * scale
 
 
 @lru_cache(maxsize=4096)
-def _unit_reach(pieces: tuple[Piece, ...]) -> float:
+def _unit_reach(pieces: tuple[Piece, ...], level: float) -> float:
     if len(pieces) == 1:
-        return noise_quantile(pieces[0].law, pieces[0].weights)
+        return noise_quantile(pieces[0].law, pieces[0].weights, level)
     step = 2 * _REACH * math.sqrt(sum(piece.variance for piece in pieces)) / _POINTS
     spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
     for piece, times in Counter(pieces).items():
         spectrum *= np.fft.rfft(_masses(piece, step)) ** times
     law = np.fft.irfft(spectrum, _POINTS)[: _POINTS // 2]
     within = law[0] + 2 * np.cumsum(law[1:])
-    first = int(np.argmax(within >= LEVEL)) + 1
+    first = int(np.argmax(within >= level)) + 1
     return (first + 0.5) * step
 
 

@@ -69,3 +69,7 @@ class MeasurementPlan:
     outputs: tuple[Output, ...]
     sets: tuple[Set, ...] | None = None
     """The grouping sets, where there are any but all keys: their rows are sums of the groups'."""
+    count: StatisticOutput | None = None
+    """Where the number of a group's rows is read off, if it is measured: it tells which groups may be empty."""
+    hides_empty: bool = False
+    """Whether groups that may be empty are left out."""

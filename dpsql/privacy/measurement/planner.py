@@ -27,6 +27,9 @@ from dpsql.rewrite.syntax.grouping import Set
 from dpsql.rewrite.translate import aggregates as asked
 from dpsql.rewrite.translate.aggregates import Aggregate
 
+_ROWS = asked.Moment("count", ())
+"""COUNT(*)."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlanningContext:
@@ -36,6 +39,8 @@ class PlanningContext:
     declared: Declared
     rows: PublicRows
     unique: Callable[[str], frozenset[str]]
+    hides_empty: bool = False
+    """Whether groups that may be empty are to be left out."""
 
 
 def measure(
@@ -66,8 +71,21 @@ def measure(
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
-    plan = Builder(relation, every, bound, delta, context.role, known).plan(aggregates, keys)
+    hides = (
+        context.hides_empty and bool(keys) and not delta
+    )  # groups that are selected have shown that they are not empty
+    wanted = (*aggregates, _ROWS) if hides and _ROWS not in aggregates else aggregates
+    plan = Builder(relation, every, bound, delta, context.role, known).plan(wanted, keys)
+    plan = _counted(plan, wanted, len(aggregates), hides=hides)
     return plan if sets is None else _with_sets(plan, sets)
+
+
+def _counted(plan: MeasurementPlan, wanted: Sequence[Aggregate], asked_for: int, *, hides: bool) -> MeasurementPlan:
+    """Return the plan that knows where each group's number of rows is read off, without the output that is not asked for."""
+    count = plan.outputs[wanted.index(_ROWS)] if _ROWS in wanted else None
+    if not isinstance(count, StatisticOutput):
+        return plan
+    return replace(plan, outputs=plan.outputs[:asked_for], count=count, hides_empty=hides)
 
 
 def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:

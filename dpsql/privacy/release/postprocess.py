@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
+from dpsql.privacy.accuracy.emptiness import emptiness
 from dpsql.privacy.accuracy.margin import half_width
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.known_statistics import statistic
@@ -55,7 +56,7 @@ def rows(
     """
     width = len(plan.groups.keys)
     estimators = [estimates(part) if isinstance(part, Sums) else _nothing for part in plan.parts]
-    for line in _lines(plan, releases):
+    for line in _lines(plan, releases, estimators):
         yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, estimators, types[width:], clamp=clamp)]
 
 
@@ -63,24 +64,37 @@ def _nothing(_: Sequence[int]) -> Mapping[Feature, float]:
     return {}
 
 
-def _lines(plan: MeasurementPlan, releases: Sequence[Release]) -> Iterator[_Line]:
+def _lines(plan: MeasurementPlan, releases: Sequence[Release], estimators: Sequence[Estimator]) -> Iterator[_Line]:
     found = releases[0].keys if releases and releases[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     finest = [_Line(keys, every, [release.numbers[i] for release in releases]) for i, keys in enumerate(found)]
+    shown = finest
+    if plan.hides_empty:
+        may_be_empty = emptiness(plan, len(finest))
+        shown = [line for line in finest if not may_be_empty(_found(estimators, line))]
     if plan.sets is None:
-        yield from finest
+        yield from shown
         return
     for one in plan.sets:
         if not one and not finest:
             yield _Line((None,) * len(every), one, [])  # nothing was measured: the total of no groups
-        yield from _together(finest, one, len(releases))
+        kept = {_keys(line, one) for line in shown}
+        yield from (line for line in _together(finest, one, len(releases)) if not one or line.keys in kept)
+
+
+def _keys(line: _Line, one: Set) -> KeyRow:
+    return tuple(cell if i in one else None for i, cell in enumerate(line.keys))
+
+
+def _found(estimators: Sequence[Estimator], line: _Line) -> list[Mapping[Feature, float]]:
+    return [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
 
 
 def _together(finest: Sequence[_Line], one: Set, parts: int) -> Iterator[_Line]:
     """Yield the rows of one grouping set: the numbers of all groups that agree in its keys, added up."""
     sums: dict[KeyRow, list[list[int]]] = {}
     for line in finest:
-        keys = tuple(cell if i in one else None for i, cell in enumerate(line.keys))
+        keys = _keys(line, one)
         known = sums.setdefault(keys, [[0] * len(line.numbers[p]) for p in range(parts)])
         for total, numbers in zip(known, line.numbers, strict=True):
             total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
@@ -96,7 +110,7 @@ def _outputs(
     plan: MeasurementPlan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
 ) -> list[CellText]:
     """Return one row's aggregates."""
-    found = [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
+    found = _found(estimators, line)
     return [_value(plan, output, line, found, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
 
 

@@ -31,6 +31,7 @@ _SKIPPED = b"CREATE TABLE AS\0"
 
 _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
+    "pg_catalog.current_setting('dpsql.empty_groups', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
     "pg_catalog.current_setting('DateStyle')",
@@ -249,7 +250,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, zone, path, dates, intervals, strings, nulls, masked = (
+    epsilon, empty, zone, path, dates, intervals, strings, nulls, masked = (
         "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
     if (strings, nulls) != ("on", "on"):
@@ -270,7 +271,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
             because="table-hidden-by-temporary",
             hint="Drop it, or give it another name.",
         )
-    return Settings(epsilon or None, zone, path, dates.rpartition(", ")[2])
+    return Settings(epsilon or None, empty or None, zone, path, dates.rpartition(", ")[2])
 
 
 def _writable(text: str, codec: str) -> bool:

@@ -118,9 +118,8 @@ class ConnectionRegistry:
         self.limits = limits
         self.kept = Kept(limits)
         self.lobby: Lobby[ClientTransport] = Lobby(limits.strangers, time.monotonic)
-        self.attempts = LoginThrottle(
-            limits.failures_per_user, limits.failures_per_address, limits.memory, time.monotonic
-        )
+        failures = (limits.failures_per_user, limits.failures_per_address, limits.memory)
+        self.attempts = LoginThrottle(*failures, time.monotonic)
         self._open_shadow = open_shadow
         self._shadow_is_there = asyncio.Event()
         self._beginning = 0

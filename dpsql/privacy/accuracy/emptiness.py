@@ -1,0 +1,39 @@
+"""Which groups may have no rows: those whose noisy count is within what noise alone reaches."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dpsql.privacy.accuracy.margin import half_width
+from dpsql.privacy.accuracy.noise_quantile import LEVEL
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.sums import Sums
+
+MayBeEmpty = Callable[[Sequence[Mapping[Feature, float]]], bool]
+"""Whether a group may be empty, by the noisy sums of each part."""
+
+
+def within_noise(plan: MeasurementPlan, groups: int) -> float | None:
+    """Return the count up to which a group may be empty, in rows; None where no count is measured.
+
+    The counts of so many empty groups are all below it in 95 of 100 answers or more: each is with probability
+    1 − (1 − 0.95)/groups at least, and none of it depends on data but through the released counts.
+    """
+    sums = None if plan.count is None or plan.count.part is None or not plan.parts else plan.parts[plan.count.part]
+    if plan.count is None or not isinstance(sums, Sums):
+        return None
+    nothing = dict.fromkeys(plan.count.readout.features, 0.0)
+    return half_width(sums, plan.count.readout, nothing, 1 - (1 - LEVEL) / max(groups, 1))
+
+
+def emptiness(plan: MeasurementPlan, groups: int) -> MayBeEmpty:
+    """Return the test of one of so many groups; where no row can be in any of them, all may be empty."""
+    least, count = within_noise(plan, groups), plan.count
+
+    def may_be_empty(found: Sequence[Mapping[Feature, float]]) -> bool:
+        if least is None or count is None or count.part is None:
+            return True
+        value = statistic(count.readout.moment.name).estimate(count.readout, found[count.part])
+        return value is None or value <= least
+
+    return may_be_empty

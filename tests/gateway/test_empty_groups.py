@@ -1,0 +1,127 @@
+"""Public groups that may be empty: shown unless the session, or its role, leaves them out."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import EmptyGroups, Policy
+from dpsql.question import Settings
+from tests.gateway.engines import Watched
+from tests.support.fix_policy import with_epsilon
+from tests.support.fix_world import NewClient
+from tests.support.memory import Memory
+from tests.support.records import Maker
+
+SHOW, HIDE = Settings(), Settings(empty_groups="hide")
+AGES = "SELECT age, count(*) FROM rides GROUP BY age"
+
+
+@pytest.fixture(scope="module")
+def rides(policy: Policy) -> Memory:
+    """Some rides, of people of few of the 104 ages that there may be; one age has one ride."""
+    engine, maker = Memory(policy), Maker(7)
+    rows = [maker.row(policy.tables["rides"]) | {"rider": n // 5, "age": (20, 31, 42)[n % 3]} for n in range(600)]
+    engine.fill("rides", [*rows, maker.row(policy.tables["rides"]) | {"rider": 1000, "age": 77}])
+    return engine
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "count(*)",
+        "sum(fare)",
+        "avg(tip)",
+        "median(fare)",
+        "count(DISTINCT rider)",
+        "count(*) FILTER (WHERE fare > 1000)",
+        "mode() WITHIN GROUP (ORDER BY stars)",
+        "dpsql.margin(count(*))",
+    ],
+)
+def test_groups_without_rows_are_left_out_whatever_is_asked(asked: str, rides: Memory, new_client: NewClient) -> None:
+    """What is shown are the groups that have rows, where the noise is small."""
+    client = new_client(rides)
+    shown = client.ask(f"SELECT age, {asked} FROM rides GROUP BY age ORDER BY age", SHOW).rows
+    kept = client.ask(f"SELECT age, {asked} FROM rides GROUP BY age ORDER BY age", HIDE).rows
+    assert len(shown) > 100
+    assert [row[0] for row in kept] == [20, 31, 42, 77]
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT age FROM rides GROUP BY age ORDER BY 1", [(20,), (31,), (42,), (77,)]),
+        ("SELECT DISTINCT age FROM rides ORDER BY 1", [(20,), (31,), (42,), (77,)]),
+        ("SELECT count(*) FROM (SELECT DISTINCT age FROM rides) AS ages", [(4,)]),
+        ("SELECT age FROM rides GROUP BY age ORDER BY age DESC LIMIT 2", [(77,), (42,)]),
+        ("SELECT avg(n) FROM (SELECT count(*) AS n FROM rides GROUP BY age HAVING age < 40) AS n", [(200,)]),
+        (
+            "SELECT age, count(*) FROM rides WHERE age > 40 GROUP BY ROLLUP (age) ORDER BY 1",
+            [(42, 200), (77, 1), (None, 201)],
+        ),
+        ("SELECT age, count(*) FROM rides WHERE age > 200 GROUP BY age", []),
+        ("SELECT count(*) FROM rides WHERE fare > 1000", [(0,)]),
+        ("SELECT count(*) FROM rides WHERE age > 200", [(0,)]),
+    ],
+)
+def test_what_stands_around_an_answer_sees_only_what_is_shown(
+    sql: str, rows: list[object], rides: Memory, new_client: NewClient
+) -> None:
+    """Averages over groups, limits and counts of keys are about groups that have rows; a total is always there."""
+    assert list(new_client(rides).ask(sql, HIDE).rows) == rows
+
+
+def test_a_role_may_leave_them_out_and_a_session_have_them_back(
+    rides: Memory, policy: Policy, new_client: NewClient
+) -> None:
+    """The setting goes before the role's default; both spellings of it are read."""
+    roles = {name: replace(role, empty_groups=EmptyGroups.HIDE) for name, role in policy.roles.items()}
+    client = new_client(rides, policy=replace(policy, roles=roles))
+    assert len(client.ask(AGES).rows) == 4
+    assert len(client.ask(AGES, Settings(empty_groups=" SHOW ")).rows) > 100
+
+
+def test_leaving_out_is_post_processing(rides: Memory, new_client: NewClient) -> None:
+    """Where the rows are counted anyway nothing more is measured, and the same numbers are read."""
+    engine = Watched(rides)
+    client = new_client(engine)
+    shown, kept = client.ask(AGES, SHOW).rows, client.ask(AGES, HIDE).rows
+    assert kept == [(age, n) for age, n in shown if n]
+    assert (engine.runs, client.charges) == (1, 1)
+
+
+def test_empty_groups_stay_hidden_under_noise(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """None of a hundred empty groups is shown in nineteen of twenty answers; which are shown is told by counts alone."""
+    client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
+    real, wrong = {20, 31, 42, 77}, 0
+    for _ in range(60):
+        wrong += bool({row[0] for row in client.ask(AGES, HIDE).rows} - real)
+        client.ledger.advance("refresh")
+    assert wrong <= 10  # 3 are to be expected at most; more than 10 have a probability of 1e-4
+
+
+def test_an_explanation_says_what_is_left_out_and_what_is_measured_for_it(rides: Memory, new_client: NewClient) -> None:
+    """The count up to which a group is left out, and whether it is counted for that alone."""
+    client = new_client(rides)
+
+    def lines(asked: str, settings: Settings) -> str:
+        return "\n".join(
+            str(row[0]) for row in client.ask(f"EXPLAIN SELECT age, {asked} FROM rides GROUP BY 1", settings).rows
+        )
+
+    assert "Left out: groups whose count is at most" in lines("count(*)", HIDE)
+    assert "measured along" not in lines("count(*)", HIDE)
+    assert "COUNT(*) is measured along" in lines("sum(fare)", HIDE)
+    assert "Left out" not in lines("sum(fare)", SHOW)
+
+
+def test_another_word_is_refused(rides: Memory, new_client: NewClient) -> None:
+    """It costs nothing, and the hint has a statement that works."""
+    client = new_client(rides)
+    with pytest.raises(Unsupported) as refused:
+        client.ask(AGES, Settings(empty_groups="no"))
+    assert refused.value.hint is not None
+    assert "'hide'" in refused.value.hint
+    assert client.charges == 0
