@@ -20,6 +20,7 @@ from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query
 from dpsql.rewrite.syntax.scopes import Scope, find
 from dpsql.rewrite.syntax.splice import ANSWER, Match, drop_private_ctes, replace_scope
+from dpsql.rewrite.syntax.undefined import without_failing
 from dpsql.rewrite.translate.aggregates import aggregate
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
@@ -93,6 +94,7 @@ class Planner:
         except DpsqlError as error:
             raise query.placed(error).error() from None
         drop_private_ctes(tree, self.policy)
+        without_failing(tree)
         return list(zip(places, answered, strict=True)), render(tree)
 
     def _measured(self, scope: Scope, tracker: Tracker) -> tuple[MeasurementPlan, Match]:

@@ -11,12 +11,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow import creation, guard, hidden, role, schema, signals
+from dpsql.shadow import creation, guard, hidden, role, schema, signals, total
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 8
+_EDITION = 9
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -88,6 +88,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         role.close_databases(connection, policy.dataset)
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         guard.create_guard(connection, policy)
+        total.create_total(connection)
         schema.create_tables(connection, policy, rows)
         schema.described_tables(connection, policy)
         hidden.create_hidden(connection)

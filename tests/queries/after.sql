@@ -82,3 +82,9 @@ SELECT json_object('trips' : count(*)) FROM trips;
 -- private rows around an answer that is understood
 --> refused 0A000: JSON_OBJECT is not understood
 SELECT json_object('trips' : (SELECT count(*) FROM trips)) FROM trips;
+
+-- quotients by nothing
+--> answered, 1 measurement
+--> empty 5
+SELECT pickup_zone, sum(tip) / count(*) AS mean, ln(count(*)) AS log FROM trips
+WHERE fare > 149.123 AND fare < 149.124 GROUP BY 1;

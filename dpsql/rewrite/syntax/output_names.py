@@ -94,5 +94,5 @@ def _of_query(query: exp.Expr) -> str:
 
 def _type_name(type_: exp.Expr) -> str:
     """Return the name of a cast's type in the catalogue: INT is int4, and an array goes by its elements."""
-    written = render(type_).lower().split("(")[0].rstrip("[] ")
+    written = render(type_).lower().split("(")[0].rstrip("[] ").removeprefix("pg_catalog.")
     return _TYPES.get(written, written)

@@ -42,6 +42,7 @@ overlay(max(k) PLACING 'x' FROM 1)
 upper(max(k))
 max(k) COLLATE "C"
 max(k)::varchar(3)
+count(*)::pg_catalog.int2
 max(k) || 'x'
 max(k) LIKE 'a'
 max(k) SIMILAR TO 'a'
