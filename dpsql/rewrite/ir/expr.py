@@ -108,6 +108,12 @@ class Apply:
     type: SqlType
     option: Option | None = None
     """What the statement fixes and is not an expression: a unit of time, a number of digits, the results of a map."""
+    operations: int = field(init=False, compare=False, repr=False)
+    """How many functions are applied in it, this one included: a part that stands in two places counts twice."""
+
+    def __post_init__(self) -> None:
+        """Count."""
+        object.__setattr__(self, "operations", 1 + sum(a.operations for a in self.args if isinstance(a, Apply)))
 
 
 Expr = Ref | Const | Apply

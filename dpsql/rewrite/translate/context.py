@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Expr, IntervalValue
+from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.scope_names import Names
+
+_MOST_OPERATIONS = 5_000
+"""Of one expression: analysing ten times as many keeps a statement's planning busy for seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Translator:
     handlers: Mapping[type[exp.Expr], "Handler"]
     public: Callable[[exp.Table], bool]
     """Returns whether a name in FROM means a declared public table."""
+    by_value: bool = True
+    """Whether the shadow may be asked what a function makes of each of few values."""
 
     def expression(self, node: exp.Expr) -> Expr:
         """Return the expression.
@@ -87,7 +92,7 @@ class Translator:
         handler = self.handlers.get(type(node))
         if handler is None:
             raise refused(node, because="construct-not-known")
-        return handler(self, node)
+        return _not_too_large(handler(self, node), node)
 
 
 Handler = Callable[[Translator, exp.Expr], Operand]
@@ -102,6 +107,18 @@ def refused(node: exp.Expr, *, because: str) -> Unsupported:
         hint="docs/sql.md lists the functions that are.",
         position=position(node),
     )
+
+
+def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
+    """Refuse at once what grows with every step: of `x BETWEEN 1 AND 2` there are two `x`, of 20 in each other a million."""
+    if isinstance(operand, Apply) and operand.operations > _MOST_OPERATIONS:
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
+            because="too-many-operations",
+            hint="Nest fewer operations in each other.",
+            position=position(node),
+        )
+    return operand
 
 
 def _may_be_constant(node: exp.Expr) -> bool:

@@ -6,6 +6,7 @@ The engine sees only the resulting map, so that every engine has PostgreSQL's ow
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -27,15 +28,16 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     """Evaluate a function of one thing with few values on the shadow, value by value; the engine sees the result."""
     columns = list(node.find_all(exp.Column))
     inner = {t.names.find(column) for column in columns}
-    if len(inner) != 1 or not _speakable(t, node):
+    if len(inner) != 1 or not t.by_value or not _speakable(t, node):
         raise refused(node, because="function-not-known")
     (column,) = inner
     values = _few(t, column)
     if values is not None:
         return mapped(t, column, values, _in_terms_of_x(node, columns))
-    part = _only_branch(node)
+    # A part that only the shadow could evaluate is not asked about: what is in it is evaluated together with the rest.
+    plain, part = replace(t, by_value=False), _only_branch(node)
     while part is not None and not isinstance(part, exp.Column):
-        argument = _understood(t, part)
+        argument = _understood(plain, part)
         values = _few(t, argument) if argument is not None else None
         if argument is not None and values is not None:
             return mapped(t, argument, values, _in_terms_of_x(node, [part]))
