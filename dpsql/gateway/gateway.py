@@ -27,6 +27,7 @@ from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import PricedMeasurement, shares, statement_epsilon
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release import postprocess
+from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
 from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings, Work
 from dpsql.rewrite.analysis.declared import Declared
@@ -204,7 +205,8 @@ def _spliced(ready: PricedPlan, releases: Mapping[str, Release], cancellation: C
     """Return the statement with its releases in the places of private rows."""
     tables = []
     for scope, (plan, parts) in zip(ready.plan.scopes, ready.scopes, strict=True):
-        rows = postprocess.rows(plan, [releases[part.identity] for part in parts], scope.types, clamp=clamp)
+        draws = [Draws(((part.measurement, releases[part.identity]),)) for part in parts]
+        rows = postprocess.rows(plan, draws, scope.types, clamp=clamp)
         tables.append(splice.table(scope.columns, scope.types, list(checked(rows, cancellation))))
     return ready.plan.text(tables)
 

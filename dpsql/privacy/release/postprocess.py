@@ -1,7 +1,7 @@
 """From releases to the values a client sees: rounding and clamping, all of it post-processing."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
@@ -9,7 +9,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.privacy.accuracy.emptiness import emptiness
 from dpsql.privacy.accuracy.margin import half_width
-from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
@@ -23,14 +23,13 @@ from dpsql.privacy.measurement.plan import (
     VoteOutput,
 )
 from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
-from dpsql.privacy.release.release import Release, estimates
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.grouping import Set
 
 CellText = str | None
-Estimator = Callable[[Sequence[int]], Mapping[Feature, float]]
 _HALF = 0.5
 _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
 """Room for all of double precision, to ten digits after the point."""
@@ -40,90 +39,79 @@ _WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One row of an answer before it is written: its keys (None where not grouped by), and each part's numbers."""
+    """One row of an answer before it is written: its keys (None where not grouped by), and what each part has of it."""
 
     keys: KeyRow
     grouped_by: Set
-    numbers: Sequence[Sequence[int]]
+    found: Sequence[Found]
+    chosen: Sequence[Sequence[int]]
+    """The buckets of quantiles."""
 
 
 def rows(
-    plan: MeasurementPlan, releases: Sequence[Release], types: Sequence[str], *, clamp: bool
+    plan: MeasurementPlan, draws: Sequence[Draws], types: Sequence[str], *, clamp: bool
 ) -> Iterator[list[CellText]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
-    `releases` has one for every part of the plan.
+    `draws` has what was released of every part of the plan.
     """
     width = len(plan.groups.keys)
-    estimators = [estimates(part) if isinstance(part, Sums) else _nothing for part in plan.parts]
-    for line in _lines(plan, releases, estimators):
-        yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, estimators, types[width:], clamp=clamp)]
+    plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
+    for line in _lines(plan, draws):
+        yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, types[width:], clamp=clamp)]
 
 
-def _nothing(_: Sequence[int]) -> Mapping[Feature, float]:
-    return {}
-
-
-def _lines(plan: MeasurementPlan, releases: Sequence[Release], estimators: Sequence[Estimator]) -> Iterator[_Line]:
-    found = releases[0].keys if releases and releases[0].keys is not None else plan.groups.shown
+def _lines(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[_Line]:
+    groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
-    finest = [_Line(keys, every, [release.numbers[i] for release in releases]) for i, keys in enumerate(found)]
-    shown = finest
-    if plan.hides_empty:
-        may_be_empty = emptiness(plan, len(finest))
-        shown = [line for line in finest if not may_be_empty(_found(estimators, line))]
+    read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
+
+    def finest() -> Iterator[_Line]:
+        for i, keys in enumerate(groups):
+            yield _Line(keys, every, [found(i) for found in read], [buckets[i] for buckets in chosen])
+
+    may_be_empty = emptiness(plan, len(groups)) if plan.hides_empty else _never
     if plan.sets is None:
-        yield from shown
+        yield from (line for line in finest() if not may_be_empty(line.found))
         return
+    lines = list(finest())
     for one in plan.sets:
-        if not one and not finest:
-            yield _Line((None,) * len(every), one, [])  # nothing was measured: the total of no groups
-        kept = {_keys(line, one) for line in shown}
-        yield from (line for line in _together(finest, one, len(releases)) if not one or line.keys in kept)
+        if not one and not lines:
+            yield _Line((None,) * len(every), one, [], [])  # nothing was measured: the total of no groups
+        kept = {_keys(line, one) for line in lines if not may_be_empty(line.found)}
+        yield from (line for line in _together(lines, one) if not one or line.keys in kept)
+
+
+def _never(_: Sequence[Found]) -> bool:
+    return False
 
 
 def _keys(line: _Line, one: Set) -> KeyRow:
     return tuple(cell if i in one else None for i, cell in enumerate(line.keys))
 
 
-def _found(estimators: Sequence[Estimator], line: _Line) -> list[Mapping[Feature, float]]:
-    return [estimate(numbers) for estimate, numbers in zip(estimators, line.numbers, strict=True)]
-
-
-def _together(finest: Sequence[_Line], one: Set, parts: int) -> Iterator[_Line]:
-    """Yield the rows of one grouping set: the numbers of all groups that agree in its keys, added up."""
-    sums: dict[KeyRow, list[list[int]]] = {}
-    for line in finest:
-        keys = _keys(line, one)
-        known = sums.setdefault(keys, [[0] * len(line.numbers[p]) for p in range(parts)])
-        for total, numbers in zip(known, line.numbers, strict=True):
-            total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
+def _together(lines: Sequence[_Line], one: Set) -> Iterator[_Line]:
+    """Yield the rows of one grouping set: the sums of all groups that agree in its keys, added up."""
+    sums: dict[KeyRow, list[dict[Feature, float]]] = {}
+    for line in lines:
+        known = sums.setdefault(_keys(line, one), [dict.fromkeys(part, 0.0) for part in line.found])
+        for total, found in zip(known, line.found, strict=True):
+            total.update({feature: total[feature] + value for feature, value in found.items()})
     for keys, together in sums.items():
-        yield _Line(keys, one, together)
+        yield _Line(keys, one, together, [])
 
 
 def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
     return [_key(cell, type_) for cell, type_ in zip(key, types, strict=True)]
 
 
-def _outputs(
-    plan: MeasurementPlan, line: _Line, estimators: Sequence[Estimator], types: Sequence[str], *, clamp: bool
-) -> list[CellText]:
+def _outputs(plan: MeasurementPlan, line: _Line, types: Sequence[str], *, clamp: bool) -> list[CellText]:
     """Return one row's aggregates."""
-    found = _found(estimators, line)
-    return [_value(plan, output, line, found, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
+    return [_value(plan, output, line, t, clamp=clamp) for output, t in zip(plan.outputs, types, strict=True)]
 
 
-def _value(
-    plan: MeasurementPlan,
-    output: Output,
-    line: _Line,
-    found: Sequence[Mapping[Feature, float]],
-    type_: str,
-    *,
-    clamp: bool,
-) -> CellText:
-    numbers = line.numbers
+def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, clamp: bool) -> CellText:
+    found = line.found
     match output:
         case GroupingOutput(keys=keys):
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
@@ -137,12 +125,12 @@ def _value(
         case VoteOutput():
             return _voted(plan, output, found, type_)
         case DistinctCountOutput(part=part):
-            counted = 0.0 if part is None or not plan.parts else numbers[part][0] / _sums(plan, part).steps_per_row
+            counted = 0.0 if part is None or not plan.parts else found[part][ONE]
             return format_number(max(counted, 0.0) if clamp else counted, type_)
         case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
-            chosen = [_point(plan.parts[part], numbers[part][place], type_) for place in places]
+            chosen = [_point(plan.parts[part], line.chosen[part][place], type_) for place in places]
             return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
 
 

@@ -1,0 +1,70 @@
+"""Releases of one measurement, each with noise of its own, read together by inverse variance: post-processing."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.release import Release, estimates
+
+Draw = tuple[Measurement, Release]
+Found = Mapping[Feature, float]
+"""Noisy sums of features, in rows."""
+_DIGITS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What was released of one measurement, at one ε or at several; at least one.
+
+    The noise of each has a variance proportional to 1/ε², so that their mean with weights ε² has the least variance there
+    can be: as much as one release at √(Σ ε²). Groups that are not declared are found once, and then there is one release.
+    """
+
+    drawn: tuple[Draw, ...]
+
+    @property
+    def best(self) -> Draw:
+        """Return the one with the least noise."""
+        return max(self.drawn, key=lambda draw: draw[0].epsilon)
+
+    @property
+    def measurement(self) -> Measurement:
+        """Return the measurement that alone would have as much noise as all; of choices the best counts, and no other."""
+        best, _ = self.best
+        if len(self.drawn) == 1 or isinstance(best, Histogram):
+            return best
+        return replace(best, epsilon=together(measurement.epsilon for measurement, _ in self.drawn))
+
+    @property
+    def keys(self) -> Sequence[KeyRow] | None:
+        """Return the groups, where the policy does not declare them."""
+        return self.best[1].keys
+
+    def reader(self) -> Callable[[int], Found]:
+        """Return the function from a group's place to all sums that can be read of it; a histogram has none."""
+        sums = [(measurement, release) for measurement, release in self.drawn if isinstance(measurement, Sums)]
+        whole = sum((measurement.epsilon**2 for measurement, _ in sums), Fraction(0))
+        readers = [(float(m.epsilon**2 / whole), estimates(m), release.numbers) for m, release in sums]
+
+        def read(group: int) -> Found:
+            every = [(weight, estimate(numbers[group])) for weight, estimate, numbers in readers]
+            if len(every) == 1:
+                return every[0][1]
+            return {f: sum(weight * one[f] for weight, one in every) for f in (every[0][1] if every else ())}
+
+        return read
+
+    def chosen(self) -> Sequence[Sequence[int]]:
+        """Return for each group the buckets that were chosen with the least noise; of sums the numbers are no buckets."""
+        return self.best[1].numbers
+
+
+def together(epsilons: Iterable[Fraction]) -> Fraction:
+    """Return √(Σ ε²), rounded down: the ε at which one release has as much noise as all."""
+    return Fraction(math.isqrt(int(sum(epsilon**2 for epsilon in epsilons) * _DIGITS**2)), _DIGITS)
