@@ -18,7 +18,7 @@ from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.opening import ATTACHED, DUCKDB_SETTINGS
-from dpsql.gateway.planner import Planner
+from dpsql.gateway.planning import Planner
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, SqlType, UnitBound, Value
@@ -108,9 +108,10 @@ def _private(question: str, policy: Policy, unit: Unit, engine: DuckDb) -> str:
     asked = analyze(question, policy)
     assert asked is not None
     assert asked.statement is not None
-    scopes = find(asked.statement.tree, policy).scopes
+    scopes = find(asked.statement.queries[0].tree, policy).scopes
     described = ((), *((_FIELD,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
-    plan = Planner(policy, world, _NoShadow()).plan(asked, described, ())
+    planner = Planner(policy, world, _NoShadow())
+    plan = planner.measure(planner.track(planner.resolve(asked, described), ()))
     ((part,),) = (scope.plan.parts for scope in plan.scopes)
     return part.sql(Emitter(engine.dialect, public.declared, engine.named))
 

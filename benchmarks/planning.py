@@ -17,7 +17,7 @@ from rich.table import Table
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.gateway.gateway import Gateway
-from dpsql.question import Asker, Settings
+from dpsql.question import Asker
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import USERS, Client, World, noon, running
@@ -84,10 +84,10 @@ def _timed(gateway: Gateway, client: Client, sql: str) -> float:
     question = gateway.examine(sql, client.asker)
     examined = time.perf_counter() - begun
     assert question is not None
-    assert isinstance(question.plan, AnalyzedStatement)
-    described = tuple(client.describe(probe) for probe in question.probes)
+    assert isinstance(question.parsed, AnalyzedStatement)
+    request = client.request(question)
     begun = time.perf_counter()
-    gateway._planned(question.plan, question.text, described, (), Settings(), client.asker)  # noqa: SLF001  # no engine
+    gateway.priced(question.parsed, request)
     return (examined + time.perf_counter() - begun) * 1000
 
 

@@ -1,11 +1,8 @@
-"""What passes between a client's session and the gateway: values only."""
+"""Who asks, and how: what an answer depends on beside its statement; values only."""
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,57 +80,3 @@ class Cancellation:
         self._event.set()
         for stop in tuple(self._stops):
             stop()
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """What the session tries before the answer: what PostgreSQL does not let it do then costs nothing."""
-
-    text: str
-    undone: str = ""
-    """What takes it back, if it leaves anything behind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One statement that reads a protected table (or a `dpsql.*` table), parsed but not yet resolved."""
-
-    text: str
-    """The statement as the client sent it."""
-    probes: tuple[str, ...]
-    """Statements to be described (Parse and Describe, never run) in the client's session before the answer.
-
-    Each query of the statement, followed by those about it. Their errors are the client's errors: they come from PostgreSQL.
-    """
-    plan: object = None
-    """The gateway's own."""
-    rehearsal: Rehearsal | None = None
-
-
-Work = Callable[[], T]
-"""What is left to do, and may keep a thread busy for long."""
-
-
-class Answers(Protocol):
-    """What a session needs of the gateway."""
-
-    def examine(self, text: str, asker: Asker) -> Question | None:
-        """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
-
-    def begin(
-        self,
-        question: Question,
-        described: tuple[tuple[Field, ...], ...],
-        arguments: tuple[Argument, ...],
-        settings: Settings,
-        asker: Asker,
-        cancellation: Cancellation,
-    ) -> str | Work[str]:
-        """Return the statement to run in the shadow instead of `question.text`, parameters kept as `$n`.
-
-        Where something has to be measured or paid for, return what does that and then returns the statement: what is
-        stored need not wait for it. Both block; call them on a worker thread. `described` has one row description a probe.
-
-        Raises:
-            DpsqlError: whatever the client is to be told instead of an answer.
-        """

@@ -210,10 +210,10 @@ class Server:
         policy, session = config.policy, self._oracle
         build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
 
-        def oracle(settings: Settings) -> ConstantEvaluator:
+        def evaluator(settings: Settings) -> ConstantEvaluator:
             return ShadowOracle(session, settings)
 
-        parts = (policy, engine, self._ledger, oracle, public.declared, public.rows, os.urandom)
+        parts = (policy, engine, self._ledger, evaluator, public.declared, public.rows, os.urandom)
         return Gateway(GatewayDependencies(*parts, config.refresh, _TIMEOUT))
 
     async def _listen(self, gateway: Gateway) -> Listener:

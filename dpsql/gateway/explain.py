@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
+from dpsql.gateway.pricing import PricedPlan
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
@@ -23,15 +24,24 @@ from dpsql.shadow.splice import shadow_literal
 _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 
 
-def explain(scopes: Sequence[tuple[MeasurementPlan, tuple[PricedMeasurement, ...]]], *, statements: bool) -> list[str]:
+def explain(priced: PricedPlan, prefix: str) -> str:
+    """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
+
+    Raises:
+        Unsupported: FORMAT XML, whose type not every PostgreSQL can write.
+    """
+    options = prefix.lower()
+    return _as_query(_lines(priced, statements="verbose" in options), options)
+
+
+def _lines(priced: PricedPlan, *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
-    parts = {part.identity: part for _, scope in scopes for part in scope}
-    cost = compose(part.cost for part in parts.values())
+    cost = compose(part.cost for part in priced.measurements)
     lines = [
         f"Private answer: ε = {show_down(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
     ]
-    for plan, scope in scopes:
-        lines += _scope(plan, scope, statements=statements)
+    for scope in priced.scopes:
+        lines += _scope(scope.plan, scope.parts, statements=statements)
     return lines
 
 
@@ -109,14 +119,11 @@ def _delta(delta: Fraction) -> str:
     return f", δ = {show_down(delta)}" if delta else ""
 
 
-def as_query(lines: Sequence[str], options: str) -> str:
+def _as_query(lines: Sequence[str], options: str) -> str:
     """Return a SELECT of the lines, named and typed as EXPLAIN's own output is in the format that `options` ask for.
 
     FORMAT TEXT and YAML have a line a row. FORMAT JSON has one value, `[{"Plan": {"Node Type": …, "Details": [line, …]}}]`,
     as tools expect that draw plans.
-
-    Raises:
-        Unsupported: FORMAT XML, whose type not every PostgreSQL can write.
     """
     if "xml" in options:
         raise Unsupported(

@@ -1,4 +1,4 @@
-"""From priced parts to releases: paid for, measured, given their noise and stored.
+"""From a priced plan to releases: the stages ready, charge, run and release.
 
 Promise: whatever is measured was charged before the engine was asked for a row, and what the engine does not take costs
 nothing; only a `Release` comes out, or one of a few errors that are the same every time, which are counted.
@@ -7,19 +7,19 @@ nothing; only a `Release` comes out, or one of a few errors that are the same ev
 import hashlib
 import logging
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
 from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.request import Request
 from dpsql.interrupt import check, interruptible
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.histogram import Histogram
@@ -32,6 +32,104 @@ from dpsql.question import Asker, Cancellation
 
 _LOG = logging.getLogger("dpsql.gateway")
 _OURS = Path(__file__).parent.parent
+
+Releases = Mapping[str, Release]
+"""A release for each measurement, by its identity."""
+
+
+@dataclass(slots=True)
+class ReadyPlan:
+    """A priced plan that the engine takes: what it holds ready for the measurements that have to be made."""
+
+    priced: PricedPlan
+    request: Request
+    keys: Mapping[str, str]
+    """What the release of each measurement is stored under, by the measurement's identity."""
+    items: Sequence[ChargeItem]
+    engine: Engine
+    timeout: float
+    held: ExitStack
+    prepared: Mapping[str, PreparedMeasurements] = field(default_factory=dict)
+    """By the keys of what has to be measured."""
+
+    def prepare(self, missing: AbstractSet[str]) -> None:
+        """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
+        self.held.close()
+        ready = self.engine.ready(
+            [part.sql for part in self.priced.measurements if self.keys[part.identity] in missing],
+            timeout=self.timeout,
+            cancellation=self.request.cancellation,
+        )
+        self.prepared = dict.fromkeys(missing, self.held.enter_context(ready))
+
+
+@dataclass(frozen=True, slots=True)
+class PaidPlan:
+    """A plan whose every measurement is paid for: what is stored of them, and what is left to run."""
+
+    ready: ReadyPlan
+    statement: PaidStatement
+    stored: dict[str, bytes]
+    """Releases by key, those included that were stored since."""
+
+    @property
+    def left(self) -> tuple[PricedMeasurement, ...]:
+        """Return the measurements that are to run; one that finds keys comes before those that need them."""
+        return tuple(
+            part for part in self.ready.priced.measurements if self.ready.keys[part.identity] not in self.stored
+        )
+
+    @property
+    def releases(self) -> Releases:
+        """Return the releases, when nothing is left."""
+        return {identity: Release.from_bytes(self.stored[key]) for identity, key in self.ready.keys.items()}
+
+    def key(self, part: PricedMeasurement) -> str:
+        """Return what the release of a measurement is stored under."""
+        return self.ready.keys[part.identity]
+
+    def beside(self, part: PricedMeasurement) -> Beside | None:
+        """Return the release that found the keys of a measurement, None if they are declared."""
+        if part.finds_keys is None:
+            return None
+        finder = self.key(part.finds_keys)
+        return finder, self.stored[finder]
+
+    @contextmanager
+    def failing_alike(self, part: PricedMeasurement) -> Iterator[None]:
+        """Store it if a measurement fails: whoever asks the same again hears the same, and it is counted.
+
+        From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of whatever
+        goes wrong. What a client does, and an engine that goes away, are no row's doing: they leave nothing but the charge.
+        """
+        try:
+            yield
+        except EngineLost:
+            raise
+        except Exception as error:  # whatever it is
+            failure = _failure(error, self.ready.request.cancellation)
+            if failure is None:
+                raise
+            self.statement.fail(self.key(part), failure)
+            raise failure.how.error() from None
+
+    def keep(self, part: PricedMeasurement, release: bytes) -> None:
+        """Store a release; where another process was faster, its own takes the place of ours."""
+        key = self.key(part)
+        try:
+            self.stored[key] = self.statement.store(key, release, self.beside(part))
+        except (LedgerFull, LedgerBusy, LedgerFailed):
+            _LOG.error("a release could not be stored: it is told once, and will be charged again")
+            self.stored[key] = release
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """What the engine returned for one measurement; not to be printed, logged or sent."""
+
+    paid: PaidPlan
+    part: PricedMeasurement
+    rows: Sequence[EngineRow] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,84 +144,61 @@ class Measuring:
     timeout: float
     """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
 
-    def stored(
-        self, wanted: Iterable[PricedMeasurement], asker: Asker, cancellation: Cancellation
-    ) -> Mapping[str, Release] | None:
-        """Return a release for every part, by identity, if all are paid for and stored; else None.
+    def stored(self, priced: PricedPlan, request: Request) -> Releases | None:
+        """Return the releases if all are paid for and stored; else None.
 
         Raises:
             DpsqlError: as one of them failed, before.
         """
-        parts = {part.identity: part for part in wanted}
-        if not parts:
+        if not priced.measurements:
             return {}
-        keys, items = self._items(parts, asker, cancellation)
-        known = self.ledger.known(account(self.policy, asker), items, cancellation)
+        keys, items = self._items(priced, request)
+        known = self.ledger.known(account(self.policy, request.asker), items, request.cancellation)
         if isinstance(known, Failing):
             raise known.error()
         return None if known is None else {identity: Release.from_bytes(known[key]) for identity, key in keys.items()}
 
-    def releases(
-        self, wanted: Iterable[PricedMeasurement], text: str, asker: Asker, cancellation: Cancellation
-    ) -> Mapping[str, Release]:
-        """Return a release for every part, by identity: stored ones, or measured and stored now that they are paid."""
-        parts = {part.identity: part for part in wanted}
-        if not parts:
-            return {}
-        keys, items = self._items(parts, asker, cancellation)
-        kept: dict[str, bytes] = {}
-        with (
-            _Held(self, {keys[identity]: part for identity, part in parts.items()}, cancellation) as held,
-            self.ledger.open_statement(
-                account(self.policy, asker), text, items, held.make_ready, cancellation
-            ) as statement,
-        ):
+    @contextmanager
+    def ready(self, priced: PricedPlan, request: Request) -> Iterator[ReadyPlan]:
+        """Give what holds the engine ready: `charge` has it prepare what is not stored just before anything is paid."""
+        keys, items = self._items(priced, request)
+        with ExitStack() as held:
+            yield ReadyPlan(priced, request, keys, items, self.engine, self.timeout, held)
+
+    @contextmanager
+    def charge(self, ready: ReadyPlan) -> Iterator[PaidPlan]:
+        """Pay for all measurements together, and give the plan that may run.
+
+        Raises:
+            DpsqlError: nothing is paid, or one of them has failed before.
+        """
+        request = ready.request
+        payer = account(self.policy, request.asker)
+        with self.ledger.open_statement(
+            payer, request.question.text, ready.items, ready.prepare, request.cancellation
+        ) as statement:
             if statement.failed is not None:
                 raise statement.failed.error()
-            for identity, part in parts.items():
-                key = keys[identity]
-                finder = None if part.finds_keys is None else keys[part.finds_keys.identity]
-                beside = None if finder is None else (finder, kept[finder])
-                stored = statement.stored.get(key)
-                kept[key] = self._measured(key, part, beside, statement, held) if stored is None else stored
-        return {identity: Release.from_bytes(kept[key]) for identity, key in keys.items()}
+            yield PaidPlan(ready, statement, dict(statement.stored))
 
-    def _measured(
-        self, key: str, part: PricedMeasurement, beside: Beside | None, statement: PaidStatement, held: "_Held"
-    ) -> bytes:
-        """Measure, and store what may be shown of it, or that it failed.
+    def run(self, paid: PaidPlan, part: PricedMeasurement) -> Exact:
+        """Ask the engine for one measurement."""
+        prepared = paid.ready.prepared[paid.key(part)]
+        return Exact(paid, part, prepared.run(part.sql, paid.statement.charge))
 
-        From the moment the engine is asked nothing may depend on data but the release. So whatever goes wrong, of which a
-        row may be the cause, goes wrong in the same way for whoever asks the same again, and is counted. What a client
-        does, and an engine that goes away, are no row's doing: they leave nothing but the charge.
-        """
-        prepared = held.prepared[key]
-        try:
-            rows = prepared.run(part.sql, statement.charge)
-            finder = None if beside is None else Release.from_bytes(beside[1])
-            check(held.cancellation)
-            release = _released(part, rows, finder, interruptible(self.entropy, held.cancellation)).to_bytes()
-        except EngineLost:
-            raise
-        except Exception as error:  # whatever it is
-            failure = _failure(error, held.cancellation)
-            if failure is None:
-                raise
-            statement.fail(key, failure)
-            raise failure.how.error() from None
-        try:
-            return statement.store(key, release, beside)
-        except (LedgerFull, LedgerBusy, LedgerFailed):
-            _LOG.error("a release could not be stored: it is told once, and will be charged again")
-            return release
+    def release(self, exact: Exact) -> Release:
+        """Return what may be shown of the engine's rows."""
+        cancellation, beside = exact.paid.ready.request.cancellation, exact.paid.beside(exact.part)
+        finder = None if beside is None else Release.from_bytes(beside[1])
+        check(cancellation)
+        return _released(exact.part, exact.rows, finder, interruptible(self.entropy, cancellation))
 
-    def _items(
-        self, parts: Mapping[str, PricedMeasurement], asker: Asker, cancellation: Cancellation
-    ) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
-        """Return what each part is stored under, by its identity, and what the ledger is asked for."""
-        epoch = self.ledger.epoch(self.refresh, cancellation)  # one for all parts, which belong together
-        keys = {identity: self._key(part, asker, epoch) for identity, part in parts.items()}
-        return keys, [ChargeItem(keys[identity], part.cost, part.note) for identity, part in parts.items()]
+    def _items(self, priced: PricedPlan, request: Request) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
+        """Return what each release is stored under, by identity, and what the ledger is asked for."""
+        parts = priced.measurements
+        epoch = self.ledger.epoch(self.refresh, request.cancellation)  # one for all parts, which belong together
+        keys = {part.identity: self._key(part, request.asker, epoch) for part in parts}
+        return keys, [ChargeItem(keys[part.identity], part.cost, part.note) for part in parts]
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int) -> str:
         """Return what a release is stored under: everything that it depends on."""
@@ -134,33 +209,6 @@ class Measuring:
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-
-
-@dataclass(slots=True)
-class _Held:
-    """What the engine holds ready for one statement."""
-
-    measuring: Measuring
-    parts: Mapping[str, PricedMeasurement]
-    cancellation: Cancellation
-    prepared: dict[str, PreparedMeasurements] = field(default_factory=dict)
-    _stack: ExitStack = field(default_factory=ExitStack)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stack.__exit__(kind, error, at)
-
-    def make_ready(self, missing: AbstractSet[str]) -> None:
-        """Make ready what nothing is stored for, instead of what was made ready before."""
-        self._stack.close()
-        ready = self.measuring.engine.ready(
-            [part.sql for key, part in self.parts.items() if key in missing],
-            timeout=self.measuring.timeout,
-            cancellation=self.cancellation,
-        )
-        self.prepared = dict.fromkeys(missing, self._stack.enter_context(ready))
 
 
 def account(policy: Policy, asker: Asker) -> Account:

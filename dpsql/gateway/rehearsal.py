@@ -6,14 +6,24 @@ DECLARE c CURSOR FOR SELECT count(*) FROM trips
 Whether PostgreSQL would do it may depend on the transaction, on names that are taken, and on what stands around the query.
 """
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from dpsql.lexer.reader import Reader
-from dpsql.question import Rehearsal
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.scopes import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What the session tries before the answer: what PostgreSQL does not let it do then costs nothing."""
+
+    text: str
+    undone: str = ""
+    """What takes it back, if it leaves anything behind."""
 
 
 def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:

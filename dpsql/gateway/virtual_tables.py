@@ -1,8 +1,8 @@
 """The tables `dpsql.budget` and `dpsql.charges`: what a role may still spend and what it has spent, asked in SQL."""
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -10,6 +10,7 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import DpsqlError
+from dpsql.gateway.placeholders import placeholder
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.dialect import render
@@ -19,11 +20,10 @@ from dpsql.rewrite.syntax.scopes import Kind
 from dpsql.rewrite.syntax.writing import written
 from dpsql.shadow import splice
 
-NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
+_NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
 _MOST_CHARGES = 10_000
 _LONGEST = 2_000
 """Characters of a statement that are shown."""
-_NAME_LENGTH = 63
 _TABLES = ("budget", "charges")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
@@ -36,26 +36,41 @@ _CHARGES = {
 }  # fmt: skip
 
 
-def of_accounts(text: str) -> Statement | None:
-    """Return a statement that reads the tables of accounts; None if it is none."""
+@dataclass(frozen=True, slots=True)
+class AccountsStatement:
+    """A statement that reads the tables of accounts."""
+
+    statement: Statement
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """Return what the shadow is to describe: each query."""
+        return tuple(query.text for query in self.statement.queries)
+
+
+def accounts_statement(text: str) -> AccountsStatement | None:
+    """Return the statement if it reads the tables of accounts, else None."""
+    if _NAMED.search(text) is None:
+        return None
     try:
         statement = parse(text) or written(text, _TABLES, _kind)
     except DpsqlError:
         return None
-    return statement if statement and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries) else None
+    reads = statement is not None and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries)
+    return AccountsStatement(statement) if statement is not None and reads else None
 
 
 def _kind(tree: exp.Query) -> Kind:
     return Kind.ANSWER if any(_is_ours(table) for table in tree.find_all(exp.Table)) else Kind.PUBLIC
 
 
-def with_accounts(statement: Statement, account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
+def with_accounts(asked: AccountsStatement, account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
     """Return the statement over what the ledger says now, of the account's own role."""
     contents = {
         "budget": _budget(account, ledger, cancellation),
         "charges": _charges(account, ledger, cancellation),
     }
-    return statement.text([_with_contents(query, contents) for query in statement.queries])
+    return asked.statement.text([_with_contents(query, contents) for query in asked.statement.queries])
 
 
 def _with_contents(query: Query, contents: Mapping[str, str]) -> str:
@@ -63,17 +78,12 @@ def _with_contents(query: Query, contents: Mapping[str, str]) -> str:
     for table in [t for t in tree.find_all(exp.Table) if _is_ours(t)]:
         name = fold(table.this)
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        stand_in = exp.to_identifier(_placeholder(query, name), quoted=True)
+        stand_in = exp.to_identifier(placeholder(query, name), quoted=True)
         table.replace(exp.Table(this=stand_in, alias=alias.copy()))
     text = render(tree)
     for name, rows in contents.items():
-        text = text.replace(f'"{_placeholder(query, name)}"', rows)
+        text = text.replace(f'"{placeholder(query, name)}"', rows)
     return text
-
-
-def _placeholder(query: Query, name: str) -> str:
-    """Return a name that no literal of the query can contain: it depends on the whole of it."""
-    return f"_dpsql {name} {hashlib.sha256(query.text.encode()).hexdigest()}"[:_NAME_LENGTH]
 
 
 def _is_ours(table: exp.Table) -> bool:

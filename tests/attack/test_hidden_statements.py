@@ -7,7 +7,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.gateway.request import Question, Request
+from dpsql.question import Asker
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
@@ -54,17 +55,9 @@ class Nobody:
         _ = text, asker
         return None
 
-    def begin(
-        self,
-        question: Question,
-        described: tuple[tuple[Field, ...], ...],
-        arguments: tuple[Argument, ...],
-        settings: Settings,
-        asker: Asker,
-        cancellation: Cancellation,
-    ) -> str:
+    def answer(self, request: Request) -> str:
         """Never be asked."""
-        raise NotImplementedError(question, described, arguments, settings, asker, cancellation)
+        raise NotImplementedError(request)
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,13 @@ from dpsql.accounting.ledger import Ledger
 from dpsql.errors import InternalError
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.request import Request
 from dpsql.policy.model import Period, SqlType, Value
 from dpsql.question import Asker, Cancellation, Field, Settings
 from dpsql.rewrite.ir.spelled import Spelled
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import read_policy
+from tests.support.fix_world import answered
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
@@ -46,7 +48,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
         question = gateway.examine(f"SELECT count(*) FROM rides WHERE fare > {number / 10**6}", _ASKER)
         if question is None:
             raise InternalError
-        gateway.answer(question, ((_NUMBER,), (_NUMBER,)), (), Settings(), _ASKER, Cancellation())
+        answered(gateway, Request(question, ((_NUMBER,), (_NUMBER,)), (), Settings(), _ASKER, Cancellation()))
         if stop == "after the first answer":
             say_and_wait("answered")
         sys.stdout.write("answered\n")

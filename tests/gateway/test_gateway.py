@@ -17,11 +17,12 @@ from dpsql.accounting.ledger import ChargeItem, DataSet, Entry
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted, DpsqlError, Unsupported
+from dpsql.gateway.request import Request
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, Role
 from dpsql.question import Cancellation, Settings
 from tests.gateway.engines import Watched, shuffled
 from tests.support.fix_policy import with_epsilon
-from tests.support.fix_world import Client, NewClient, noon
+from tests.support.fix_world import Client, NewClient, answered, noon
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
@@ -289,7 +290,7 @@ def test_one_of_fifty_sessions_wins_the_last_question(rides: Memory, policy: Pol
     questions = [
         client.gateway.examine(f"SELECT count(*) FROM rides WHERE fare > {n}", client.asker) for n in range(50)
     ]
-    described = [tuple(client.describe(probe) for probe in question.probes) for question in questions if question]
+    described = [client.request(question).described for question in questions if question]
     together = Barrier(50)
 
     def ask(n: int) -> bool:
@@ -297,7 +298,7 @@ def test_one_of_fifty_sessions_wins_the_last_question(rides: Memory, policy: Pol
         assert question is not None
         together.wait()
         try:
-            client.gateway.answer(question, described[n], (), Settings(), client.asker, Cancellation())
+            answered(client.gateway, Request(question, described[n], (), Settings(), client.asker, Cancellation()))
         except BudgetExhausted:
             return False
         return True
@@ -318,7 +319,7 @@ def test_two_identical_questions_at_once_are_one_measurement(rides: Memory, new_
 
     def ask(_: int) -> str:
         together.wait()
-        return client.gateway.answer(question, described, (), Settings(), client.asker, Cancellation())
+        return answered(client.gateway, Request(question, described, (), Settings(), client.asker, Cancellation()))
 
     with ThreadPoolExecutor(20) as pool:
         texts = set(pool.map(ask, range(20)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpsql.gateway import gateway
+from dpsql.gateway import known_plans
 from dpsql.gateway.remembered import Remembered
 from dpsql.gateway.weight import weight
 from dpsql.policy.model import Policy
@@ -60,10 +60,10 @@ def test_a_plan_weighs_what_it_takes(new_client: NewClient, policy: Policy, stat
     question = client.gateway.examine(statement, client.asker)
     assert question is not None
     client.text(question)  # what is made once for all is there
-    plans, before = client.gateway._plans, _taken()
+    plans, before = client.gateway._known.plans, _taken()
     plan = next(reversed(plans._entries.values()))[0]
     plans._entries.clear()
-    client.gateway._ready._entries.clear()
+    client.gateway._known.prices._entries.clear()
     size = weight(plan)
     del plan
     freed = before - _taken()
@@ -74,10 +74,10 @@ def test_many_large_plans_take_no_more_than_they_may(
     new_client: NewClient, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of three, of which each takes nine megabytes, two are remembered in twenty."""
-    monkeypatch.setattr(gateway, "_REMEMBERED", 20 * MIB)
+    monkeypatch.setattr(known_plans, "_MOST", 20 * MIB)
     client = new_client(Memory(policy))
     for fare in range(3):
         client.ask(MINUTES.format(fare))
-    plans, ready = client.gateway._plans, client.gateway._ready
-    assert (len(plans._entries), len(ready._entries)) == (2, 2)
-    assert 15 * MIB < plans.size <= ready.size <= 20 * MIB
+    plans, prices = client.gateway._known.plans, client.gateway._known.prices
+    assert (len(plans._entries), len(prices._entries)) == (2, 2)
+    assert 15 * MIB < plans.size <= prices.size <= 20 * MIB

@@ -7,10 +7,10 @@ from threading import Barrier
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
-from dpsql.question import Cancellation, Settings
+from dpsql.question import Cancellation
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import with_epsilon
-from tests.support.fix_world import Client, NewClient, noon
+from tests.support.fix_world import Client, NewClient, answered, noon
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
@@ -39,9 +39,9 @@ def test_two_gateways_on_one_ledger_never_mix_what_they_found(
     def asked(client: Client, engine: Watched) -> str:
         question = client.gateway.examine(FOUND, client.asker)
         assert question is not None
-        described = tuple(client.describe(probe) for probe in question.probes)
+        request = client.request(question)
         engine.before = meet
-        return client.gateway.answer(question, described, (), Settings(), client.asker, Cancellation())
+        return answered(client.gateway, request)
 
     for _ in range(5):
         engines = [Watched(memory) for _ in range(2)]

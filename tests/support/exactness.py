@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import issue
 from dpsql.engines.base import Engine
-from dpsql.gateway.planner import Planner
+from dpsql.gateway.planning import Planner
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
@@ -57,7 +57,8 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     described: list[tuple[Field, ...]] = []
     for query in asked.statement.queries:
         described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in find(query.tree, policy).scopes)]
-    plan = Planner(policy, facts, world.oracle()).plan(asked, described, ())
+    planner = Planner(policy, facts, world.oracle())
+    plan = planner.measure(planner.track(planner.resolve(asked, described), ()))
     return tuple(scope.plan for scope in plan.scopes)
 
 

@@ -20,9 +20,10 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.base import Engine
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
+from dpsql.gateway.request import Question, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.question import Argument, Asker, Cancellation, Field, Settings
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
@@ -72,8 +73,14 @@ class Client:
 
     def text(self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()) -> str:
         """Return the statement that answers a question."""
+        return answered(self.gateway, self.request(question, settings, arguments))
+
+    def request(
+        self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()
+    ) -> Request:
+        """Return what the wire would ask of the gateway."""
         described = tuple(self.describe(probe) for probe in question.probes)
-        return self.gateway.answer(question, described, arguments, settings, self.asker, Cancellation())
+        return Request(question, described, arguments, settings, self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[Field, ...]:
         """Return the row description of a statement that is not run."""
@@ -100,6 +107,12 @@ class Client:
     def charges(self) -> int:
         """Return how many measurements were charged so far."""
         return len(self.ledger.entries(None, 10**6))
+
+
+def answered(gateway: Gateway, request: Request) -> str:
+    """Return the statement that answers a request, whatever it takes."""
+    begun = gateway.answer(request)
+    return begun if isinstance(begun, str) else begun()
 
 
 def fetched(connection: psycopg.Connection, text: str) -> Answer:

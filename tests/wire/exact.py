@@ -8,7 +8,10 @@ import psycopg
 from psycopg import RawCursor
 
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
-from dpsql.question import Argument, Asker, Cancellation, Field, Question, Settings, Work
+from dpsql.gateway.request import Question, Request, Work
+from dpsql.question import Argument, Asker, Cancellation, Settings
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement
+from dpsql.rewrite.syntax.scopes import Kind
 
 _PREFIX = re.compile(
     r"""\s*(?:DECLARE\s+\S+\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+|COPY\s*\(
@@ -37,34 +40,22 @@ class Exact:
             raise ValueError(text)
         if not re.search(r"\btrips\b", text, re.IGNORECASE) or not _AGGREGATE.search(text):
             return None
-        match = _PREFIX.match(text)
-        prefix = match[0] if match else ""
-        inner, suffix = text[len(prefix) :], ""
-        if prefix.upper().startswith("COPY"):
-            end = inner.rindex(")", 0, inner.lower().rindex("to stdout"))
-            inner, suffix = inner[:end], inner[end:]
+        _, inner, _ = _parts(text)
         if not inner.lstrip().lower().startswith(("select", "with", "table")):
             return None
-        return Question(text, (inner.rstrip().removesuffix(";"),), (prefix, suffix))
+        return Question(text, AnalyzedStatement(None, Kind.ANSWER, (inner.rstrip().removesuffix(";"),)))
 
-    def begin(
-        self,
-        question: Question,
-        described: tuple[tuple[Field, ...], ...],
-        arguments: tuple[Argument, ...],
-        settings: Settings,
-        asker: Asker,  # noqa: ARG002
-        cancellation: Cancellation,
-    ) -> str | Work[str]:
+    def answer(self, request: Request) -> str | Work[str]:
         """Run the select where the rows are, and spell its result."""
+        question = request.question
         self.calls[question.text] += 1
-        self.settings.append(settings)
-        self.arguments.append(arguments)
-        self._trouble(question.text, cancellation)
-        fields = described[0]
-        values = tuple(argument.text for argument in arguments)
+        self.settings.append(request.settings)
+        self.arguments.append(request.arguments)
+        self._trouble(question.text, request.cancellation)
+        fields = request.described[0]
+        values = tuple(argument.text for argument in request.arguments)
         try:
-            rows = self._rows(question.probes[0], values, settings)
+            rows = self._rows(question.probes[0], values, request.settings)
         except psycopg.errors.DivisionByZero:
             columns = (f'(1/(n-n))::{field.type} AS "{field.name}"' for field in fields)
             return f"SELECT {', '.join(columns)} FROM generate_series(1, 1) AS n"
@@ -72,7 +63,7 @@ class Exact:
         lines = [", ".join(_literal(v, f.type) for v, f in zip(row, fields, strict=True)) for row in rows]
         if "wrong columns" in question.text:
             lines = [line.replace("::bigint", "::integer") for line in lines]
-        prefix, suffix = question.plan if isinstance(question.plan, tuple) else ("", "")
+        prefix, _, suffix = _parts(question.text)
         empty = f"SELECT {', '.join(f'NULL::{field.type}' for field in fields)} WHERE false"
         body = f"VALUES {', '.join(f'({line})' for line in lines)}" if lines else empty
         return f"{prefix}SELECT * FROM ({body}) AS answer({names}){suffix}"
@@ -97,6 +88,17 @@ class Exact:
             raise AccessDenied("rows are not shown", because="some-rule")
         if "broken answer" in text:
             raise ValueError("a secret of the gateway")
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """Return what stands before a query, the query, and what stands behind it."""
+    match = _PREFIX.match(text)
+    prefix = match[0] if match else ""
+    inner, suffix = text[len(prefix) :], ""
+    if prefix.upper().startswith("COPY"):
+        end = inner.rindex(")", 0, inner.lower().rindex("to stdout"))
+        inner, suffix = inner[:end], inner[end:]
+    return prefix, inner, suffix
 
 
 def _literal(value: bytes | None, kind: str) -> str:

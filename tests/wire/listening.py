@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dpsql.question import Answers
+from dpsql.gateway.request import Answers
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits

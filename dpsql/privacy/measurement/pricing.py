@@ -60,9 +60,18 @@ class PricedMeasurement:
         return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
 
 
+@dataclass(frozen=True, slots=True)
+class PricedScope:
+    """One scope's plan with its ε in it, and its measurements."""
+
+    plan: MeasurementPlan
+    parts: tuple[PricedMeasurement, ...]
+    """One for every part of the plan."""
+
+
 def shares(
     plans: Sequence[MeasurementPlan], epsilon: Fraction, role: Role, emitter: Emitter
-) -> tuple[tuple[MeasurementPlan, tuple[PricedMeasurement, ...]], ...]:
+) -> tuple[PricedScope, ...]:
     """Return each scope's plan and its parts, with the statement's ε spread over the distinct ones.
 
     Parts are distinct if they measure different things; what two scopes ask alike is measured and paid once. δ is spread
@@ -79,7 +88,7 @@ def shares(
     if each < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, len(distinct))
     done = [_spread(priced(plan, each), finding) for plan in plans]
-    return tuple((plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
+    return tuple(PricedScope(plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
 
 
 def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:

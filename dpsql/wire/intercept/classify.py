@@ -6,10 +6,10 @@ Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (
 from dataclasses import dataclass
 
 from dpsql.errors import DpsqlError
+from dpsql.gateway.request import Question
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
-from dpsql.question import Question
 from dpsql.wire.intercept.allowed import refusal
 
 _RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"})

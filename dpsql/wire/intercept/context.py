@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable
 
 from dpsql.errors import DpsqlError, InternalError, Unsupported
-from dpsql.question import Answers, Asker
+from dpsql.gateway.request import Answers
+from dpsql.question import Asker
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.classify import (

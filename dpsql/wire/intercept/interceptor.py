@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
-from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings
+from dpsql.gateway.request import Answers, Question, Request
+from dpsql.question import Argument, Asker, Cancellation, Field, Settings
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
@@ -112,7 +113,7 @@ class Interceptor:
         if await self._is_done_already(backend, asked, replies, codec):
             return Answer(asked.text, (), b"")
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
-            text = await self._on_worker(asked.question, described, bound, settings, cancellation)
+            text = await self._on_worker(Request(asked.question, described, bound, settings, self._asker, cancellation))
         if not _writable(text, codec):
             raise Unsupported(
                 "the answer has characters that client_encoding lacks",
@@ -202,19 +203,11 @@ class Interceptor:
         names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
         return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
 
-    async def _on_worker(
-        self,
-        question: Question,
-        described: tuple[tuple[Field, ...], ...],
-        arguments: tuple[Argument, ...],
-        settings: Settings,
-        cancellation: Cancellation,
-    ) -> str:
+    async def _on_worker(self, request: Request) -> str:
         """Let the gateway answer on a thread; whatever else than a DpsqlError it raises is logged, not told."""
-        begin = partial(self._answers.begin, question, described, arguments, settings, self._asker, cancellation)
-        user = self._asker.user
+        user, cancellation = request.asker.user, request.cancellation
         try:
-            begun = await self._planning.run(user, begin, cancellation)
+            begun = await self._planning.run(user, partial(self._answers.answer, request), cancellation)
             return begun if isinstance(begun, str) else await self._measuring.run(user, begun, cancellation)
         except DpsqlError:
             raise

@@ -1,6 +1,7 @@
 """The gateway in force, as sessions hold it: one that began before the policy was read again asks the new gateway."""
 
-from dpsql.question import Answers, Argument, Asker, Cancellation, Field, Question, Settings, Work
+from dpsql.gateway.request import Answers, Question, Request, Work
+from dpsql.question import Asker
 
 
 class GatewayHandle:
@@ -14,14 +15,6 @@ class GatewayHandle:
         """Find the question in a statement; see `Answers`."""
         return self.now.examine(text, asker)
 
-    def begin(
-        self,
-        question: Question,
-        described: tuple[tuple[Field, ...], ...],
-        arguments: tuple[Argument, ...],
-        settings: Settings,
-        asker: Asker,
-        cancellation: Cancellation,
-    ) -> str | Work[str]:
-        """Begin to answer a question, which an earlier gateway may have found; see `Answers`."""
-        return self.now.begin(question, described, arguments, settings, asker, cancellation)
+    def answer(self, request: Request) -> str | Work[str]:
+        """Answer a request, whose question an earlier gateway may have found; see `Answers`."""
+        return self.now.answer(request)

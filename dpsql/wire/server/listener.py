@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from dpsql.errors import ShuttingDown, TooManyClients
-from dpsql.question import Answers
+from dpsql.gateway.request import Answers
 from dpsql.shadow.postgres import ShadowAddress
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dpsql.errors import TooManyClients
-from dpsql.question import Answers, Asker, Cancellation
+from dpsql.gateway.request import Answers
+from dpsql.question import Asker, Cancellation
 from dpsql.seldom import Seldom
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
@@ -112,8 +113,7 @@ class ConnectionRegistry:
         self.database = database
         self.shadow_secret = shadow_secret
         # On the first statements are understood, and answered from what is stored; the second wait for engines and noise.
-        self.planning = Workers(planning, _SHARE)
-        self.measuring = Workers(measuring, _SHARE)
+        self.planning, self.measuring = Workers(planning, _SHARE), Workers(measuring, _SHARE)
         self.tls = tls
         self.limits = limits
         self.kept = Kept(limits)

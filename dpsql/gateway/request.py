@@ -1,0 +1,63 @@
+"""What the wire asks of the gateway: the question in a statement, and the request for its answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from dpsql.gateway.rehearsal import Rehearsal
+from dpsql.gateway.virtual_tables import AccountsStatement
+from dpsql.question import Argument, Asker, Cancellation, Field, Settings
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement
+
+T = TypeVar("T")
+Work = Callable[[], T]
+"""What is left to do, and may keep a thread busy for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One statement that reads a protected table or a table of accounts, parsed but not yet resolved."""
+
+    text: str
+    """The statement as the client sent it."""
+    parsed: AnalyzedStatement | AccountsStatement
+    rehearsal: Rehearsal | None = None
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """Return what is to be described (Parse and Describe, never run) in the client's session before the answer.
+
+        Each query of the statement, followed by those about it. Their errors are the client's errors: they come from
+        PostgreSQL.
+        """
+        return self.parsed.probes
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that an answer depends on, but for the policy and the data."""
+
+    question: Question
+    described: tuple[tuple[Field, ...], ...]
+    """One row description for each of the question's probes."""
+    arguments: tuple[Argument, ...]
+    settings: Settings
+    asker: Asker
+    cancellation: Cancellation
+
+
+class Answers(Protocol):
+    """What a session needs of the gateway."""
+
+    def examine(self, text: str, asker: Asker) -> Question | None:
+        """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
+
+    def answer(self, request: Request) -> str | Work[str]:
+        """Return the statement to run in the shadow instead of the question's, parameters kept as `$n`.
+
+        Where something has to be measured or paid for, return what does that and then returns the statement: what is
+        stored need not wait for it. Both block; call them on a worker thread.
+
+        Raises:
+            DpsqlError: whatever the client is to be told instead of an answer.
+        """
