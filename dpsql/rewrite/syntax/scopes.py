@@ -44,7 +44,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundScopes:
     """All scopes of a query, and what the whole query is."""
 
     kind: Kind
@@ -64,7 +64,7 @@ def declared(table: exp.Table, policy: Policy) -> Table | None:
     return policy.tables.get(fold(table.this))
 
 
-def find(tree: exp.Query, policy: Policy) -> Found:
+def find(tree: exp.Query, policy: Policy) -> FoundScopes:
     """Return the scopes of the query.
 
     Raises:
@@ -72,7 +72,7 @@ def find(tree: exp.Query, policy: Policy) -> Found:
     """
     scopes: list[Scope] = []
     kind = _Finder(policy, scopes, tree).query(tree, {})
-    return Found(kind, tuple(scopes))
+    return FoundScopes(kind, tuple(scopes))
 
 
 @dataclass(frozen=True, slots=True)
