@@ -20,6 +20,7 @@ from dpsql.shadow.account import SystemAccount
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 from tests.support import clusters
+from tests.support.forked import Forked, Running
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
 _DEMO = Path(__file__).resolve().parent.parent.parent
@@ -64,7 +65,7 @@ class Site:
     """Where a server listens, and who logs in."""
 
     port: int
-    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    process: Running | None = field(default=None, repr=False)
     """The process of `dpsql serve`."""
     host: str = "127.0.0.1"
     user: str = "ana"
@@ -113,16 +114,12 @@ def serving(
     """
     if uid is None and at_once is None:
         clusters.prepare(config.parent / "shadow")
-    served = subprocess.Popen(  # noqa: S603
-        [python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", "serve", "--config", str(config)],
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        user=uid,
-        group=uid,
-        extra_groups=None if uid is None else [],
-    )
+    arguments = ["serve", "--config", str(config)]
+    served: Running
+    if python == sys.executable and uid is None and at_once is None and not before:
+        served = Forked(arguments, log)
+    else:
+        served = _executed([python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", *arguments], uid, log)
     assert served.stdout is not None
     try:
         if at_once is not None:
@@ -133,8 +130,22 @@ def serving(
         assert said, "the server did not start"
         yield Site(int(said[1]), served, pages=said[2] or "")
     finally:
-        served.terminate()
-        served.communicate(timeout=30)
+        served.send_signal(signal.SIGTERM)
+        served.wait(30)
+        served.stdout.close()
+
+
+def _executed(command: list[str], uid: int | None, log: IO[str] | None) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603
+        command,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        user=uid,
+        group=uid,
+        extra_groups=None if uid is None else [],
+    )
 
 
 @contextmanager

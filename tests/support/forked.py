@@ -1,0 +1,179 @@
+"""Processes that run the command `dpsql`, forked from one that has imported it: importing is most of what a start takes.
+
+They differ from those that a user starts in nothing else. They are children of the process that forks them, which sends
+the code that each has ended with.
+"""
+
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from functools import cache
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, Protocol
+
+_MAIN = "import sys; from tests.support.forked import main; main(int(sys.argv[1]))"
+_MESSAGE = 2**20
+
+
+class Running(Protocol):
+    """What tests do with a server's process, however it was started."""
+
+    pid: int
+    stdout: IO[str] | None
+
+    def poll(self) -> int | None:
+        """Return the code that it has ended with; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ends, and return its code."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal."""
+
+    def kill(self) -> None:
+        """Kill it."""
+
+
+class Forked:
+    """A process that runs `dpsql` with some arguments; what it writes can be read, or goes to `log` where it is an error."""
+
+    def __init__(self, arguments: list[str], log: IO[str] | None) -> None:
+        """Start it, as if it were executed here and now."""
+        self._mother = _mother()
+        read, write = os.pipe()
+        asked = json.dumps([arguments, str(Path.cwd()), {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}])
+        errors = 2 if log is None else log.fileno()
+        socket.send_fds(self._mother.talk, [asked.encode()], [write, errors])
+        os.close(write)
+        self.pid = self._mother.begun()
+        self.stdout: IO[str] | None = TextIOWrapper(os.fdopen(read, "rb"), encoding="utf-8")
+
+    def poll(self) -> int | None:
+        """Return the code that it has ended with; None while it runs."""
+        return self._mother.ended(self.pid, 0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ends, and return its code.
+
+        Raises:
+            TimeoutExpired: it still runs after so many seconds.
+        """
+        code = self._mother.ended(self.pid, timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("dpsql", timeout or 0)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+
+class _Mother:
+    """The process that has imported everything."""
+
+    def __init__(self) -> None:
+        self.talk, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", _MAIN, str(other.fileno())]
+        self._process = subprocess.Popen(command, pass_fds=[other.fileno()], env=environment)  # noqa: S603
+        other.close()
+        self._codes: dict[int, int] = {}
+        self._pids: list[int] = []
+
+    def begun(self) -> int:
+        """Return the number of the process that was asked for last."""
+        while not self._pids:
+            self._take()
+        return self._pids.pop()
+
+    def ended(self, pid: int, timeout: float | None) -> int | None:
+        """Return the code that a process has ended with, if it does in so many seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while pid not in self._codes:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            if not select.select([self.talk], [], [], left)[0]:
+                return None
+            self._take()
+        return self._codes[pid]
+
+    def end(self) -> None:
+        """End it, and with it those of its children that still run."""
+        self.talk.close()
+        self._process.wait()
+
+    def _take(self) -> None:
+        said = self.talk.recv(_MESSAGE)
+        assert said, "the process that forks servers has ended"
+        kind, pid, code = json.loads(said)
+        if kind == "pid":
+            self._pids.append(pid)
+        else:
+            self._codes[pid] = code
+
+
+@cache
+def _mother() -> _Mother:
+    made = _Mother()
+    atexit.register(made.end)
+    return made
+
+
+def main(number: int) -> None:
+    """Import `dpsql`, then run it in a child whenever somebody asks for one."""
+    from dpsql.cli.main import app  # noqa: PLC0415  (nobody else needs it)
+
+    arguments = _children(socket.socket(fileno=number))
+    if arguments is not None:
+        sys.argv = ["dpsql", *arguments]
+        app()
+
+
+def _children(talk: socket.socket) -> list[str] | None:
+    """Fork until nobody asks any more; return in each child with its arguments, and at last here with None."""
+    running: dict[int, int] = {}
+    while True:
+        for ready in select.select([talk.fileno(), *running], [], [])[0]:
+            if ready in running:
+                pid = running.pop(ready)
+                os.close(ready)
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                talk.send(json.dumps(["code", pid, code]).encode())
+                continue
+            asked, files, _, _ = socket.recv_fds(talk, _MESSAGE, 2)
+            if not asked:
+                for pid in running.values():
+                    os.kill(pid, signal.SIGKILL)
+                return None
+            pid = os.fork()
+            if not pid:
+                for inherited in (talk.detach(), *running):
+                    os.close(inherited)
+                return _begin(json.loads(asked), files)
+            for file in files:
+                os.close(file)
+            running[os.pidfd_open(pid)] = pid
+            talk.send(json.dumps(["pid", pid, 0]).encode())
+
+
+def _begin(asked: tuple[list[str], str, dict[str, str]], files: list[int]) -> list[str]:
+    """Become what was asked for; return its arguments."""
+    arguments, directory, environment = asked
+    for file, place in zip(files, (1, 2), strict=True):
+        os.dup2(file, place)
+        os.close(file)
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    return arguments
