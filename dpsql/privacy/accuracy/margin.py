@@ -16,13 +16,15 @@ from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 def half_width(measurement: Sums, readout: Readout, found: Estimates, level: float = LEVEL) -> float | None:
     """Return half the width of the interval in which the statistic lies with `level`; None where nothing can be said.
 
-    It covers the clamped, bounded relation, not the bias of clamping.
+    It covers the clamped, bounded relation, not the bias of clamping, and what is rounded away of whole numbers.
     """
+    known = statistic(readout.moment.name)
 
     def reached(weighted: Weights) -> float:
         return _pieces_reach(measurement, combined(weighted, readable_features(measurement.features)), level)
 
-    return statistic(readout.moment.name).half_width(readout, found, reached)
+    width = known.half_width(readout, found, reached)
+    return None if width is None else width + known.rounding(readout)
 
 
 def first_width(measurement: Sums) -> float:

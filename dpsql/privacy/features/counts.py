@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dpsql.policy.model import SqlType
 from dpsql.privacy.features.estimate import row_count, scale
 from dpsql.privacy.features.feature import Scaled, Shape
 from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, added, count_weights, times
 from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
+ROUNDING = 0.5
+"""How far a number may be from the whole number that it is shown as."""
 _ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
 
 
@@ -36,6 +39,11 @@ class RowCount(Statistic):
         """Return how far the count's noise reaches."""
         _ = found
         return reach(count_weights(readout))
+
+    def rounding(self, readout: Readout) -> float:
+        """Return a half: counts are shown as whole numbers."""
+        _ = readout
+        return ROUNDING
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return the rows."""
@@ -79,6 +87,10 @@ class Sum(Statistic):
         """Return how far the sum's noise reaches."""
         _ = found
         return reach(self.gradient(readout, _ANYWHERE))
+
+    def rounding(self, readout: Readout) -> float:
+        """Return a half where PostgreSQL's sum is a bigint."""
+        return ROUNDING if readout.moment.args[0].type in {SqlType.SMALLINT, SqlType.INTEGER} else 0.0
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return the sum of so many values in the middle of their interval."""

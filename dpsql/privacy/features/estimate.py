@@ -35,13 +35,22 @@ def row_count(readout: Readout, found: Estimates) -> float:
 
 def mean(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the mean of u, clamped to what is possible."""
-    return _clamped(found[readout.at(argument.value)] / n, -1.0)
+    return _clamped(unclamped_mean(readout, found, n, argument), -1.0)
+
+
+def unclamped_mean(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
+    """Return the mean of u as the noisy sums have it."""
+    return found[readout.at(argument.value)] / n
 
 
 def variance(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
     """Return the variance of u in the population, clamped to what is possible."""
-    unclamped = found[readout.at(argument.value)] / n
-    return _clamped((found[readout.at(argument.square)] / n + 1) / 2 - unclamped**2, 0.0)
+    return _clamped(unclamped_variance(readout, found, n, argument), 0.0)
+
+
+def unclamped_variance(readout: Readout, found: Estimates, n: float, argument: ArgumentSums = FIRST) -> float:
+    """Return the variance of u in the population as the noisy sums have it."""
+    return (found[readout.at(argument.square)] / n + 1) / 2 - unclamped_mean(readout, found, n, argument) ** 2
 
 
 def covariance(readout: Readout, found: Estimates, n: float) -> float:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from dpsql.privacy.features.counts import typical_value
-from dpsql.privacy.features.estimate import mean, row_count, scale
+from dpsql.privacy.features.estimate import mean, row_count, scale, unclamped_mean
 from dpsql.privacy.features.gradient import Values, Weights, mean_weights
+from dpsql.privacy.features.inversion import half_width
 from dpsql.privacy.features.readout import ArgumentSums, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
@@ -30,12 +31,15 @@ class Mean(Statistic):
         return mean_weights(readout, at.of(self.of).mean, self.of)
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
-        """Return the half-width by Fieller: off U − θ·N at the reported θ."""
+        """Return the half-width by inversion: for which means θ noise could have made U − θ·N what it is."""
         n, by = row_count(readout, found), scale(readout, self.of)
         if n < 1:
             return by.half
-        width = reach(mean_weights(readout, mean(readout, found, n, self.of), self.of)) / n
-        return min(width, 2.0) * by.half
+
+        def reached(mean: float) -> float:
+            return reach(mean_weights(readout, mean, self.of)) / n
+
+        return half_width(unclamped_mean(readout, found, n, self.of), reached, (-1.0, 1.0)) * by.half
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return a value in the middle of the interval."""

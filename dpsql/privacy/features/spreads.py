@@ -3,13 +3,16 @@
 import math
 from dataclasses import dataclass
 
-from dpsql.privacy.features.estimate import mean, row_count, scale, variance
+from dpsql.privacy.features.estimate import mean, row_count, scale, unclamped_variance, variance
 from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, mean_weights, variance_weights
+from dpsql.privacy.features.inversion import half_width
 from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
 _PAIR = 1.5
 """Noisy rows from which on there are two, which a sample's variance needs."""
+_SQUARE = 0.25
+"""What the square of a mean's error comes to in the end, as a share of the square of how far it reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +41,23 @@ class Variance(Statistic):
         return variance_weights(readout, at.of(FIRST))
 
     def half_width(self, readout: Readout, found: Estimates, reach: Reach) -> float:
-        """Return the half-width off Σ (u − μ)² − s·N at the reported μ and s."""
+        """Return the half-width by inversion: for which variances s noise could have made Σ (u − μ)² − s·N what it is.
+
+        The error of the mean μ counts by its square, which makes variances of small groups too small.
+        """
         n, whole = row_count(readout, found), scale(readout).half ** (1 if self.root else 2)
         if n < 1:
             return whole
-        at = MeanAndVariance(mean(readout, found, n), variance(readout, found, n))
-        width = reach(variance_weights(readout, at)) / n
-        # The error of the mean counts by its square, which matters in small groups.
-        width += (reach(mean_weights(readout, at.mean)) / n) ** 2
-        return self._of_result(float(at.variance), min(width, 1.0), n) * whole
+        mu, factor = mean(readout, found, n), n / max(n - 1, 0.5) if self.sample else 1.0
+        less = _SQUARE * (reach(mean_weights(readout, mu)) / n) ** 2
 
-    def _of_result(self, variance: float, width: float, n: float) -> float:
-        """Return the half-width for a variance or its root, of a population or a sample, from the population's."""
-        factor = n / max(n - 1, 0.5) if self.sample else 1.0
-        if not self.root:
-            return width * factor
-        low, high = math.sqrt(max(variance - width, 0.0)), math.sqrt(variance + width)
-        return max(math.sqrt(variance) - low, high - math.sqrt(variance)) * math.sqrt(factor)
+        def reached(s: float) -> float:
+            return reach(variance_weights(readout, MeanAndVariance(mu, s))) / n + less
+
+        def shown(s: float) -> float:
+            return whole * (math.sqrt(s * factor) if self.root else s * factor)
+
+        return half_width(unclamped_variance(readout, found, n), reached, (0.0, 1.0), shown)
 
 
 def least_rows(*, sample: bool) -> float:

@@ -46,6 +46,11 @@ class Statistic(ABC):
         It covers the clamped, bounded relation, not the bias of clamping.
         """
 
+    def rounding(self, readout: Readout) -> float:
+        """Return how far it is off at most by the type that it is shown in; 0 for all but whole numbers."""
+        _ = readout
+        return 0.0
+
     def typical(self, readout: Readout, rows: float) -> float | None:
         """Return the size that it would have for values in the middle of their interval; None where none can be said."""
         _ = readout, rows
