@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpsql.privacy.accuracy.margin import half_width
+from dpsql.privacy.accuracy.margin import shown_half_width
 from dpsql.privacy.features.feature import ONE, Shape
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
@@ -39,7 +39,7 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
                 return None
-            margin = half_width(sums, Readout(_COUNT, ONE), {ONE: 0.0})
+            margin = shown_half_width(sums, Readout(_COUNT, ONE), {ONE: 0.0})
             return Expected(f"distinct {sums.distinct.value}", margin or 0.0, None)
     return None
 
@@ -47,7 +47,7 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
 def _statistic(sums: Sums, readout: Readout) -> Expected | None:
     rows = _rows(sums, readout)
     found = dict.fromkeys(readout.features, 0.0) | {f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE}
-    margin = half_width(sums, readout, found)
+    margin = shown_half_width(sums, readout, found)
     if margin is None:
         return None
     name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"

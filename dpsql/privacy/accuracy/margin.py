@@ -16,15 +16,19 @@ from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 def half_width(measurement: Sums, readout: Readout, found: Estimates, level: float = LEVEL) -> float | None:
     """Return half the width of the interval in which the statistic lies with `level`; None where nothing can be said.
 
-    It covers the clamped, bounded relation, not the bias of clamping, and what is rounded away of whole numbers.
+    It covers the clamped, bounded relation, not the bias of clamping.
     """
-    known = statistic(readout.moment.name)
 
     def reached(weighted: Weights) -> float:
         return _pieces_reach(measurement, combined(weighted, readable_features(measurement.features)), level)
 
-    width = known.half_width(readout, found, reached)
-    return None if width is None else width + known.rounding(readout)
+    return statistic(readout.moment.name).half_width(readout, found, reached)
+
+
+def shown_half_width(measurement: Sums, readout: Readout, found: Estimates) -> float | None:
+    """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded."""
+    width = half_width(measurement, readout, found)
+    return None if width is None else width + statistic(readout.moment.name).rounding(readout)
 
 
 def first_width(measurement: Sums) -> float:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.privacy.accuracy.emptiness import emptiness
-from dpsql.privacy.accuracy.margin import half_width
+from dpsql.privacy.accuracy.margin import shown_half_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
@@ -120,7 +120,7 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             if part is None or not plan.parts:
                 return _of_no_rows(output)
             if output.margin:
-                return format_number(half_width(_sums(plan, part), readout, found[part]), type_)
+                return format_number(shown_half_width(_sums(plan, part), readout, found[part]), type_)
             return format_number(_estimate(readout, found[part], clamp=clamp), type_)
         case VoteOutput():
             return _voted(plan, output, found, type_)

@@ -5,7 +5,6 @@ that writes answers. 2,000 answers of which each is covered with 95 % are covere
 the noise is the same in every run.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ from dpsql.privacy.features.lattice import EngineSum
 from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
+from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import ExactSums
 from dpsql.privacy.release.release import Release, estimates, release_sums
 from tests.support.exactness import plans
@@ -63,8 +63,10 @@ def _column(sums: Sums, column: EngineSum, cell: Cell) -> int:
     interval, size = column.factors[0].interval, sums.lattice
     steps = size if column.upwards else 2 * size
     shares = (np.array(cell.values) - float(interval.low)) / float(interval.width)
-    points = [round(share * steps) - (size if column.centred else 0) for share in np.clip(shares, 0, 1).tolist()]
-    return weight * cell.rows // len(points) * sum(math.prod([p] * len(column.factors)) for p in points)
+    points: list[int] = [
+        round(share * steps) - (size if column.centred else 0) for share in np.clip(shares, 0, 1).tolist()
+    ]
+    return weight * cell.rows // len(points) * sum(p * (p if len(column.factors) > 1 else 1) for p in points)
 
 
 def covered(cell: Cell, policy: Policy, world: World, answers: int) -> float:
@@ -81,7 +83,7 @@ def covered(cell: Cell, policy: Policy, world: World, answers: int) -> float:
     true = statistic(output.readout.moment.name).estimate(output.readout, _read(sums, exact))
     assert true is not None
     shown = "bigint" if cell.select.startswith("count") else "double precision"
-    found = [_shown(plan, numbers, shown) for numbers in release.numbers]
+    found = [_shown(plan, Draws(((sums, Release([numbers])),)), shown) for numbers in release.numbers]
     answered = [(float(value), float(margin)) for value, margin in found if value is not None and margin is not None]
     return sum(abs(value - true) <= margin + 1e-9 for value, margin in answered) / len(answered)
 
@@ -90,8 +92,8 @@ def _read(sums: Sums, exact: Sequence[int]) -> dict[Feature, float]:
     return dict(estimates(sums)(exact))
 
 
-def _shown(plan: MeasurementPlan, numbers: Sequence[int], type_: str) -> list[str | None]:
-    ((value, margin),) = postprocess.rows(plan, [Release([numbers])], [type_, "double precision"], clamp=False)
+def _shown(plan: MeasurementPlan, drawn: Draws, type_: str) -> list[str | None]:
+    ((value, margin),) = postprocess.rows(plan, [drawn], [type_, "double precision"], clamp=False)
     return [value, margin]
 
 

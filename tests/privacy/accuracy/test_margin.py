@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy
-from dpsql.privacy.accuracy.margin import half_width as margin
+from dpsql.privacy.accuracy.margin import shown_half_width as margin
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.plan import StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
