@@ -88,4 +88,21 @@ test-superset: $(VENV)/ok
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
 
-.PHONY: demo check attack test test-all test-browser test-clients test-superset bench
+# SmartNoise SQL and Qrlew, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
+PEERS = $(VENV)/peers
+$(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/peers/requirements/qrlew.txt
+	$(PIP) uv
+	@for peer in smartnoise qrlew; do \
+	  test -x $(PEERS)/$$peer/bin/python || \
+	    $(VENV)/bin/uv venv --quiet --no-python-downloads --python '>=3.11,<3.13' $(PEERS)/$$peer || \
+	    { echo "Python 3.11 or 3.12 is needed for $$peer" >&2; exit 1; }; \
+	  $(VENV)/bin/uv pip install --quiet --no-deps --python $(PEERS)/$$peer/bin/python \
+	    -r benchmarks/peers/requirements/$$peer.txt || \
+	    { echo "$$peer can't be installed, and without it nothing is compared" >&2; exit 1; }; \
+	done
+	touch $@
+
+bench-peers: $(PEERS)/ok
+	$(PY) -m benchmarks.peers --peers $(PEERS)
+
+.PHONY: demo check attack test test-all test-browser test-clients test-superset bench bench-peers

@@ -1,4 +1,4 @@
-"""All benchmarks, or those that are named: `python -m benchmarks [name …]`."""
+"""All benchmarks but that of the peers, or those that are named: `python -m benchmarks [name …]`."""
 
 import importlib
 import pkgutil
@@ -11,7 +11,8 @@ import typer
 
 def run(names: Annotated[list[str] | None, typer.Argument()] = None) -> None:
     """Run the named benchmarks, or all of them, one after the other; end with 1 if a claim of one does not hold."""
-    known = sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if m.name != "__main__")
+    modules = pkgutil.iter_modules([str(Path(__file__).parent)])
+    known = sorted(m.name for m in modules if not m.ispkg and m.name != "__main__")
     unknown = sorted(set(names or []) - set(known))
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(known)}")

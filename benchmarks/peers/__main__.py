@@ -1,0 +1,127 @@
+"""`python -m benchmarks.peers`: ask all systems all questions, print how it goes, and write the page.
+
+A peer's environment is a directory below `--peers`; `make bench-peers` makes them.
+"""
+
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.peers.asked import Exact, Ours, Peer, System, Task
+from benchmarks.peers.declared import DELTA, EPSILON, PLENTY, configure, declared
+from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Part, check, load, measure
+from benchmarks.peers.page import Found, page
+from benchmarks.peers.questions import Question, questions
+from benchmarks.peers.records import write_duckdb
+from benchmarks.peers.server import serving
+
+_PEERS = {"SmartNoise SQL": ("smartnoise", "smartnoise-sql"), "Qrlew": ("qrlew", "pyqrlew")}
+_CHECKED = 1000
+"""Trips that the answers without noise are about: no passenger has more rows than count."""
+_TIMES = 5
+"""Runs on DuckDB, where only the time is taken: what noise does is the same on both engines."""
+_LIMIT = 600.0
+
+
+def run(  # noqa: PLR0917 # each is an option of the command
+    rows: Annotated[list[int], typer.Option(help="numbers of trips")] = [1000, 1_000_000],  # noqa: B006 # typer's own way
+    repetitions: int = 200,
+    seconds: Annotated[float, typer.Option(help="no run of a question begins after that")] = 15.0,
+    only: Annotated[list[str] | None, typer.Option(help="names of questions")] = None,
+    peers: Path = Path(".venv/peers"),
+    to: Path = Path("docs/peers.md"),
+    kept: Annotated[Path | None, typer.Option(help="a file for what was measured, to write the page again")] = None,
+) -> None:
+    """Compare dpsql with its peers."""
+    if kept is not None and kept.exists():
+        found = pickle.loads(kept.read_bytes())  # noqa: S301 # written below
+        to.write_text(page(found), encoding="utf-8")
+        return
+    asked = tuple(question for question in questions() if not only or question.name in only)
+    versions = {OURS: version(OURS), **{name: _version(peers, *how) for name, how in _PEERS.items()}}
+    task = Task(EPSILON, DELTA, repetitions, seconds, _LIMIT)
+    parts: list[Part] = []
+    with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as directory:
+        Path(directory).chmod(0o711)  # PostgreSQL's account passes through
+        with _systems(Path(directory) / "check", _CHECKED, peers) as engines:
+            wrong = check(*engines[POSTGRES], asked, Task(PLENTY, DELTA, 3, seconds, _LIMIT), _told)
+        for number in rows:
+            with _systems(Path(directory) / str(number), number, peers) as engines:
+                for engine, (systems, truth) in engines.items():
+                    parts.append(_part(number, engine, (systems, truth), asked, task, wrong))
+    found = Found(asked, parts, versions)
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(found))
+    to.write_text(page(found), encoding="utf-8")
+    _told(f"written to {to}")
+
+
+def _part(
+    rows: int,
+    engine: str,
+    asked_of: tuple[Mapping[str, System], System],
+    asked: tuple[Question, ...],
+    task: Task,
+    wrong: Mapping[tuple[str, str], str],
+) -> Part:
+    before, begin = load(), time.monotonic()
+    _told(f"{rows:,} trips, {engine}")
+    often = task if engine == POSTGRES else replace(task, repetitions=min(task.repetitions, _TIMES))
+    exact, columns, cells = measure(*asked_of, asked, often, wrong, _told)
+    _told(f"{rows:,} trips, {engine}: {time.monotonic() - begin:.0f} s")
+    return Part(rows, engine, exact, columns, cells, (before, load()))
+
+
+@contextmanager
+def _systems(directory: Path, rows: int, peers: Path) -> Iterator[dict[str, tuple[dict[str, System], System]]]:
+    """Make the records and yield by engine those that are asked about them, and the exact answers' source."""
+    directory.mkdir(mode=0o711)
+    file, tables = directory / "records.duckdb", declared(rows)
+    write_duckdb(file, rows)
+    with ExitStack() as stack:
+        dsn = stack.enter_context(serving(directory / "postgres", file))
+        engines = {POSTGRES: {"kind": "postgres", "dsn": dsn}, DUCKDB: {"kind": "duckdb", "database": str(file)}}
+        opening = {POSTGRES: {"dsn": dsn}, DUCKDB: {"dsn": dsn, "duckdb": str(file)}}
+        units = sorted({table["unit"] for table in tables.values()})
+        found: dict[str, tuple[dict[str, System], System]] = {}
+        for engine, settings in engines.items():
+            systems: dict[str, System] = {OURS: Ours(configure(directory / engine, settings, tables), units)}
+            for name, (short, _) in _PEERS.items():
+                if engine == POSTGRES or short == "qrlew":
+                    python = peers / short / "bin" / "python"
+                    systems[name] = Peer(python, f"ask_{short}.py", {**opening[engine], "tables": tables})
+            exact = Exact(dsn, file if engine == DUCKDB else None)
+            for system in (*systems.values(), exact):
+                stack.callback(system.close)
+            found[engine] = (systems, exact)
+        yield found
+
+
+def _version(peers: Path, short: str, package: str) -> str:
+    """Return what version of a peer is installed; end where there is none."""
+    python = peers / short / "bin" / "python"
+    question = f"from importlib.metadata import version; print(version('{package}'))"
+    try:
+        return subprocess.run([python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        sys.exit(
+            f"{package} is not installed in {peers / short}: make bench-peers installs it, with Python 3.11 or 3.12"
+        )
+
+
+def _told(what: str) -> None:
+    typer.echo(f"{time.strftime('%H:%M:%S')} {what}", err=True)
+
+
+if __name__ == "__main__":
+    typer.run(run)
