@@ -143,6 +143,14 @@ SELECT payment_type, fare, count(*) FROM trips GROUP BY payment_type;
 --> answered, 1 measurement
 SELECT concat(paid, '!'), count(*) FROM rides GROUP BY 1;
 
+-- a text of two columns, one of which may be NULL
+--> answered, 1 measurement
+SELECT concat_ws(' ', paid, stars), count(*) FROM rides GROUP BY 1;
+
+-- a text of two columns that is NULL where one is
+--> answered, 1 measurement
+SELECT shared || ', ' || paid AS k, count(*), sum(length(concat(paid, stars))) FROM rides GROUP BY k;
+
 -- texts of whole numbers
 --> answered, 1 measurement
 --> empty 2 groups

@@ -153,6 +153,10 @@ class Dialect(ABC):
     def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
         """Return the result that belongs to the key which a text is, NULL if it is none; there is at least one."""
 
+    @abstractmethod
+    def entry(self, number: str, first: int, results: Sequence[str]) -> str:
+        """Return the result whose number it is, NULL if it is none; they are numbered from `first` on."""
+
     # Measurements
 
     @abstractmethod

@@ -147,6 +147,10 @@ class DuckDbDialect(Dialect):
             return place
         return f"list_extract([{', '.join(results)}], {place})"
 
+    def entry(self, number: str, first: int, results: Sequence[str]) -> str:
+        """Return the entry of a list, far faster than a CASE of thousands; a place below 0 would be one from its end."""
+        return f"list_extract([{', '.join(results)}], greatest({number}, {first - 1}) - ({first - 1}))"
+
     def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
         """Return the quotient in 32 bits where they suffice."""
         return f"CAST({mass} // {rows} AS {'INTEGER' if heaviest < 2**31 else 'BIGINT'})"

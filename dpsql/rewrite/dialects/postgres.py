@@ -128,6 +128,11 @@ class PostgresDialect(Dialect):
         pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))
         return f"(CASE {text} {pairs} END)"
 
+    def entry(self, number: str, first: int, results: Sequence[str]) -> str:
+        """Return the entry of an array, whose places are 32 bits wide; there is none at 0, nor after the last."""
+        place = f"least(greatest({number}, {first - 1}), {first + len(results)}) - ({first - 1})"
+        return f"(ARRAY[{', '.join(results)}])[CAST({place} AS INTEGER)]"
+
     def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
         """Return the quotient; a longer number is taken for a decimal, whose plain quotient is not whole."""
         del heaviest

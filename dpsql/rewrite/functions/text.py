@@ -26,8 +26,23 @@ def _looked_up(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
         return dialect.literal(None, apply.type)
     if apply.args[0].type is SqlType.TEXT:
         return dialect.looked_up(args[0], args[1:], texts)
+    first = _first_of_consecutive(apply)
+    if first is not None:
+        return dialect.entry(args[0], first, texts)
     pairs = " ".join(f"WHEN {key} THEN {text}" for key, text in zip(args[1:], texts, strict=True))
     return f"(CASE {args[0]} {pairs} END)"
+
+
+def _first_of_consecutive(apply: Apply) -> int | None:
+    """Return the first key of something computed whose keys are whole numbers without gaps; None of anything else.
+
+    Not of a column, which may be stored with any value, so that no difference to it is safe.
+    """
+    argument, *keys = apply.args
+    if not isinstance(argument, Apply) or not argument.type.is_integer:
+        return None
+    numbers = [int(key.value) for key in keys if isinstance(key, Const) and isinstance(key.value, int)]
+    return numbers[0] if numbers == list(range(numbers[0], numbers[0] + len(keys))) else None
 
 
 def _result(args: Sequence[Value | None], apply: Apply) -> Value | None:

@@ -1,12 +1,12 @@
-"""Functions of one expression with few possible values: the shadow evaluates them value by value.
+"""Functions of expressions with few possible values: the shadow evaluates them value by value.
 
     upper(paid)  →  CASE paid WHEN 'card' THEN 'CARD' WHEN 'cash' THEN 'CASH' END
 
 The engine sees only the resulting map, so that every engine has PostgreSQL's own semantics.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -16,7 +16,7 @@ from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Results, refs
-from dpsql.rewrite.ir.literal import parse_value
+from dpsql.rewrite.ir.literal import format_value, parse_value
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.context import Handler, Translator, refused
 
@@ -24,28 +24,108 @@ MAX_VALUES = 10_000
 _ZONED = frozenset({"timestamp with time zone", "timestamptz"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A part of a function's arguments that has few values."""
+
+    part: exp.Expr
+    expr: Expr
+    values: Sequence[Value]
+
+
 def through_shadow(t: Translator, node: exp.Expr) -> Expr:
-    """Evaluate a function of one thing with few values on the shadow, value by value; the engine sees the result."""
-    columns = list(node.find_all(exp.Column))
-    inner = {t.names.find(column) for column in columns}
-    if len(inner) != 1 or not t.by_value or not _speakable(t, node):
+    """Evaluate a function of things with few values on the shadow, value by value; the engine sees the result."""
+    if not t.by_value or node.find(exp.Column) is None or not _speakable(t, node):
         raise refused(node, because="function-not-known")
-    (column,) = inner
-    values = _few(t, column)
-    if values is not None:
-        return mapped(t, column, values, _in_terms_of_x(node, columns))
-    # A part that only the shadow could evaluate is not asked about: what is in it is evaluated together with the rest.
-    plain, part = replace(t, by_value=False), _only_branch(node)
-    while part is not None and not isinstance(part, exp.Column):
-        argument = _understood(plain, part)
+    inputs = tuple(_inputs(t, node, node))
+    if len({one.expr for one in inputs}) > 1:
+        return _of_combinations(t, inputs, node)
+    return mapped(
+        t, inputs[0].expr, inputs[0].values, _in_terms_of(node, {one.part: exp.column("x") for one in inputs})
+    )
+
+
+def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
+    """Yield what a function is of: its columns if each has few values, else the largest parts that have.
+
+    A part that only the shadow could evaluate is looked into: what is in it is evaluated together with the rest.
+    """
+    columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
+    few = {column: _few(t, expr) for column, expr in columns.items()}
+    if None not in few.values():
+        yield from (_Input(column, columns[column], values) for column, values in few.items() if values is not None)
+        return
+    if isinstance(node, exp.Column):
+        raise _needs_domain(whole)
+    for part in node.iter_expressions():
+        if part.find(exp.Column) is None:
+            continue
+        argument = _understood(replace(t, by_value=False), part)
         values = _few(t, argument) if argument is not None else None
         if argument is not None and values is not None:
-            return mapped(t, argument, values, _in_terms_of_x(node, [part]))
-        part = _only_branch(part)
-    raise Unsupported(
+            yield _Input(part, argument, values)
+        else:
+            yield from _inputs(t, part, whole)
+
+
+def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) -> Expr:
+    """Return the map from the numbers of all combinations of values.
+
+    paid || stars  →  CASE place of paid + 3 * place of stars WHEN 0 THEN 'card1' WHEN 1 THEN 'cash1' … END
+    """
+    number: Expr = Const(0, SqlType.BIGINT)
+    combinations = 1
+    shown: dict[Expr, exp.Expr] = {}
+    for expr, values in {one.expr: one.values for one in inputs}.items():
+        cells = (*values, None) if t.known(expr).nullable else tuple(values)
+        shown[expr] = _value_at(combinations, cells, expr.type)
+        place = _place(expr, values, times=combinations, nullable=len(cells) > len(values))
+        number = Apply("add", (number, place), SqlType.BIGINT) if combinations > 1 else place
+        combinations *= len(cells)
+    if combinations > MAX_VALUES:
+        raise _too_many(node, f"{combinations:,} possible combinations of values")
+    return mapped(t, number, range(combinations), _in_terms_of(node, {one.part: shown[one.expr] for one in inputs}))
+
+
+def _place(expr: Expr, values: Sequence[Value], *, times: int, nullable: bool) -> Expr:
+    """Return how many of its values come before the one that an expression has; all of them before NULL."""
+    keys = (Const(value, expr.type) for value in values)
+    places = Apply("map", (expr, *keys), SqlType.BIGINT, Results(tuple(n * times for n in range(len(values)))))
+    after = Const(len(values) * times, SqlType.BIGINT)
+    return Apply("coalesce", (places, after), SqlType.BIGINT) if nullable else places
+
+
+def _value_at(times: int, cells: Sequence[Value | None], type_: SqlType) -> exp.Expr:
+    """Return for the shadow which value it is whose place is in a combination's number `x`."""
+    place = exp.Mod(
+        this=exp.Paren(this=exp.Div(this=exp.column("x"), expression=_count(times))), expression=_count(len(cells))
+    )
+    values = [None if cell is None else exp.Literal.string(format_value(cell, type_)) for cell in cells]
+    ifs = [
+        exp.If(this=_count(n), true=exp.cast(exp.null() if value is None else value, type_.value, dialect="postgres"))
+        for n, value in enumerate(values)
+    ]
+    return exp.Case(this=exp.Paren(this=place), ifs=ifs)
+
+
+def _count(number: int) -> exp.Expr:
+    return exp.Literal.number(number)
+
+
+def _needs_domain(node: exp.Expr) -> Unsupported:
+    return Unsupported(
         f"{node.sql('postgres')[:80]} needs a column whose possible values are declared",
         because="function-needs-domain",
         hint="The owner of the data can declare `values: […]` (or, for whole numbers, `bounds`) for the column.",
+        position=position(node),
+    )
+
+
+def _too_many(node: exp.Expr, what: str) -> Unsupported:
+    return Unsupported(
+        f"{node.sql('postgres')[:80]} is over {what}, the limit is {MAX_VALUES:,}",
+        because="map-too-large",
+        hint="WHERE can leave fewer of them.",
         position=position(node),
     )
 
@@ -56,11 +136,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     NULL is one of the values where the argument can be NULL.
     """
     if len(values) > MAX_VALUES:
-        raise Unsupported(
-            f"{node.sql('postgres')[:80]} is over {len(values):,} possible values, the limit is {MAX_VALUES:,}",
-            because="map-too-large",
-            hint="WHERE can leave fewer of them.",
-        )
+        raise _too_many(node, f"{len(values):,} possible values")
     nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
     texts, type_name = t.constants.evaluator.over(t.constants.spelled(node), (*values, *nulls), argument.type)
     type_ = TYPES.get(type_name)
@@ -110,15 +186,9 @@ def _understood(t: Translator, node: exp.Expr) -> Expr | None:
         return None
 
 
-def _only_branch(node: exp.Expr) -> exp.Expr | None:
-    """Return the child that has all the columns, if only one has any."""
-    found = [child for child in node.iter_expressions() if child.find(exp.Column) is not None]
-    return found[0] if len(found) == 1 else None
-
-
-def _in_terms_of_x(node: exp.Expr, parts: Sequence[exp.Expr]) -> exp.Expr:
-    """Return `node` with a column `x` in the places of `parts`."""
-    return exp.Paren(this=node.transform(lambda one: exp.column("x") if one in parts else one))
+def _in_terms_of(node: exp.Expr, places: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
+    """Return `node` with other expressions in the places of its parts."""
+    return exp.Paren(this=node.transform(lambda one: places[one].copy() if one in places else one))
 
 
 MAPPED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(

@@ -7,11 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import TINY, Dialect
+from dpsql.shadow.role import ORACLE
 from tests.support.dialects import DUCKDB, POSTGRES
+from tests.support.fix_world import World
 
 ROOM = Path(__file__).parents[3] / "dpsql"
 NAMED_BY = {"engines/duckdb/engine.py", "engines/postgres/engine.py"}
@@ -114,6 +117,21 @@ def test_texts_may_be_looked_up_by_their_places(numbers: list[int]) -> None:
     text = DUCKDB.looked_up("'b'", ["'a'", "'b'", "'c'"][: len(numbers)], results)
     assert "list_extract" not in text
     assert duckdb.execute(f"SELECT {text}").fetchone() == ((2,) if len(numbers) > 1 else (None,))
+
+
+@pytest.mark.parametrize("number", [None, -(2**62), -4, -3, 1, 2, 3, 2**62])
+@pytest.mark.parametrize("first", [-3, 0, 1, 10**9])
+def test_an_entry_is_found_by_its_number(first: int, number: int | None, world: World) -> None:
+    """What no entry has is NULL and no error, whichever number it is."""
+    if number is not None and first > 0 and number > 0:
+        number += first
+    given = "CAST(NULL AS BIGINT)" if number is None else f"CAST({number} AS BIGINT)"
+    names = [f"'{n}'" for n in range(first, first + 4)]
+    expected = str(number) if number is not None and first <= number < first + 4 else None
+    assert duckdb.execute(f"SELECT {DUCKDB.entry(given, first, names)}").fetchone() == (expected,)
+    with psycopg.connect(world.server.dsn("taxi", ORACLE)) as postgres:
+        found = postgres.execute(f"SELECT {POSTGRES.entry(given, first, names)}".encode()).fetchone()
+    assert found == (expected,)
 
 
 @pytest.mark.parametrize("others", [0, 1000])

@@ -5,6 +5,7 @@ import pytest
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluate
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Const, Results
 from tests.rewrite.refs import BIGINT, BOOL, ENV, PAID, SEATS, TEXT, apply, number
@@ -37,6 +38,15 @@ def test_a_map_is_a_case_or_what_is_faster() -> None:
     assert emit(args, UPPER, DUCKDB) == "list_extract(['CARD', CAST(NULL AS TEXT)], list_position(['card', 'cash'], p))"
     one = apply("map", SEATS, number(1), type_=BOOL, option=Results((True,)))
     assert emit(["s", "1"], one, DUCKDB) == "(CASE s WHEN 1 THEN TRUE END)"
+
+
+@pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES])
+def test_a_map_of_consecutive_numbers_is_an_array(dialect: Dialect) -> None:
+    """If they are computed: a column, or numbers with gaps, may be anything, and are compared."""
+    places = apply("add", SEATS, number(0), type_=BIGINT)
+    for first, second, of, array in ((3, 4, places, True), (3, 5, places, False), (3, 4, SEATS, False)):
+        text = apply("map", of, number(first), number(second), type_=TEXT, option=Results(("a", "b")))
+        assert ("CASE" not in function_of(text).emit(["n", str(first), str(second)], text, dialect)) == array
 
 
 def test_a_map_of_nothing_is_null() -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
+from dpsql.rewrite.emit.emitter import Emitter
 from tests.rewrite.translate.test_context import DEEP, nested
+from tests.support.dialects import DUCKDB
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -22,3 +24,27 @@ def test_an_expression_of_few_values_is_found_inside(policy: Policy, world: Worl
     """A timestamp has too many values, its hour has not."""
     sql = "SELECT count(*) FROM rides WHERE lower(lpad(extract(hour FROM picked)::text, 2, '0')) = '07'"
     assert measurements(sql, policy, world, Memory(policy))
+
+
+def test_functions_of_several_columns_are_evaluated_for_all_combinations(policy: Policy, world: World) -> None:
+    """Once each, NULL among the values; the engine looks the result up by the combination's number."""
+    (measurement,) = measurements(
+        "SELECT concat(paid, stars), count(*) FROM rides GROUP BY 1", policy, world, Memory(policy)
+    )
+    paid, stars = ("card", "cash", "it's free", ""), (1, 2, 5)
+    shown = {f"{a}{b}" for a in paid for b in stars}
+    text = measurement.sql(Emitter(DUCKDB, world.public.declared))
+    assert all(text.count("'" + one.replace("'", "''") + "'") == 1 for one in shown)
+
+
+def test_too_many_combinations_are_refused(policy: Policy, world: World) -> None:
+    """Three small domains can be a large one together."""
+    sql = "SELECT concat(age, ' ', extract(day FROM picked), ' ', seats, stars, shared), count(*) FROM rides GROUP BY 1"
+    with pytest.raises(Unsupported, match=r"over 30,\d+ possible combinations of values, the limit is 10,000"):
+        measurements(sql, policy, world, Memory(policy))
+
+
+def test_one_column_without_values_is_too_many(policy: Policy, world: World) -> None:
+    """The others' values do not help."""
+    with pytest.raises(Unsupported, match="needs a column whose possible values are declared"):
+        measurements("SELECT concat(paid, note), count(*) FROM rides GROUP BY 1", policy, world, Memory(policy))
