@@ -83,6 +83,10 @@ SELECT sum(fare / tip) FROM trips;
 --> refused 0A000: needs a column whose possible values are declared
 SELECT upper(note), count(*) FROM rides GROUP BY 1;
 
+-- a function of an extension
+--> postgres 42883: function levenshtein(text, unknown) does not exist
+SELECT levenshtein(paid, 'cash'), count(*) FROM rides GROUP BY 1;
+
 -- JSON
 --> refused 0A000
 SELECT jsonb_agg(fare) FROM trips;
