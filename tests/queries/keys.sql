@@ -151,6 +151,12 @@ SELECT concat_ws(' ', paid, stars), count(*) FROM rides GROUP BY 1;
 --> answered, 1 measurement
 SELECT shared || ', ' || paid AS k, count(*), sum(length(concat(paid, stars))) FROM rides GROUP BY k;
 
+-- lengths and places of texts
+--> answered, 1 measurement
+--> empty 2 groups
+SELECT bit_length(paid) AS b, character_length(paid || stars) AS c, regexp_instr(paid, '[sr]') AS r, count(*) FROM rides
+WHERE regexp_like(paid, '^C', 'i') GROUP BY 1, 2, 3;
+
 -- texts of whole numbers
 --> answered, 1 measurement
 --> empty 2 groups
