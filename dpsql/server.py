@@ -18,13 +18,13 @@ import psycopg
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import entries_of, roles_of, rows_of, start_shadow
-from dpsql.books import open_ledger
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.readiness import Readiness
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Settings
@@ -41,7 +41,7 @@ from dpsql.web.client import Address
 from dpsql.web.serving import Pages
 from dpsql.web.site import Site
 from dpsql.wire.protocol.messages import Limits
-from dpsql.wire.server import farewell
+from dpsql.wire.server import session_ends
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.tls import certificate_of
 
@@ -67,9 +67,9 @@ class Server:
         self._way = ledger
         self._stack = AsyncExitStack()
         self._pages: Pages | None = None
-        self._keeper = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
-        self._whole = True
-        self._moving = asyncio.Lock()
+        self._shadow_thread = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
+        self._complete = True
+        self._rebuilding = asyncio.Lock()
         """Held by whoever makes the shadow's database."""
         self._public: Public
         self._contents: str
@@ -132,7 +132,7 @@ class Server:
         if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
             engine = await asyncio.to_thread(open_engine, new)
         try:
-            await self._move(new, engine)
+            await self._serve_config(new, engine)
         except BaseException:
             if engine is not self._engine:
                 engine.close()
@@ -140,20 +140,20 @@ class Server:
         if old_engine is not engine:
             # What runs on it may end.
             old_engine.close()
-        await self._listener.dismiss()
-        await self._apart(self._drop_roles)
+        await self._listener.drain_outdated()
+        await self._on_shadow_thread(self._drop_roles)
         if self._pages is not None:
             await self._pages.change(self._site())
 
-    async def _move(self, new: Config, engine: Engine) -> None:
+    async def _serve_config(self, new: Config, engine: Engine) -> None:
         """Serve what the new configuration says; where that fails, the shadow is made again as the old one says."""
         # Whatever may have to be waited for comes first: the shadow can be started again meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine)
         contents = await asyncio.to_thread(self._contents_of, new, public)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                async with self._moving:
-                    await self._furnish(new, engine, public, contents)
+                async with self._rebuilding:
+                    await self._rebuild(new, engine, public, contents)
                 break
             except psycopg.OperationalError as failed:
                 if attempt == _ATTEMPTS or self._shadow.alive:
@@ -161,15 +161,15 @@ class Server:
                 _LOG.warning("the shadow died while the configuration was read, which is tried again: %s", failed)
                 await asyncio.sleep(_PAUSE)
 
-    async def _furnish(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
-        needed = await self._apart(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
+    async def _rebuild(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
+        needed = await self._on_shadow_thread(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
         if needed is build.Change.ANEW:
-            self._whole = False
-            await self._listener.begin_move(farewell.reconfigured())
-        gateway = await self._apart(self._furnished, new, public, engine, contents)
+            self._complete = False
+            await self._listener.suspend(session_ends.reconfigured())
+        gateway = await self._on_shadow_thread(self._build_gateway, new, public, engine, contents)
         self._config, self._public, self._engine, self._contents = new, public, engine, contents
-        self._listener.end_move(gateway, entries_of(new))
-        self._whole = True
+        self._listener.resume(gateway, entries_of(new))
+        self._complete = True
 
     async def _start(self) -> None:
         check_memory()
@@ -179,17 +179,17 @@ class Server:
         self._public = read_public(config.policy, self._engine)
         self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)
-        self._stack.callback(self._keeper.shutdown)
-        self._shadow = await self._apart(start_shadow, config)
+        self._stack.callback(self._shadow_thread.shutdown)
+        self._shadow = await self._on_shadow_thread(start_shadow, config)
         self._stack.callback(self._shadow.stop)
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
         self._stack.callback(self._oracle.close)
         self._contents = self._contents_of(config, self._public)
         parts = (config, self._public, self._engine, self._contents)
-        self._listener = await self._listen(await self._apart(self._furnished, *parts))
-        tending = asyncio.get_running_loop().create_task(self._tend_shadow())
-        self._stack.callback(tending.cancel)
+        self._listener = await self._listen(await self._on_shadow_thread(self._build_gateway, *parts))
+        watching = asyncio.get_running_loop().create_task(self._watch_shadow())
+        self._stack.callback(watching.cancel)
         self._stack.push_async_callback(self._close_pages)
         await self._open_pages()
 
@@ -205,7 +205,7 @@ class Server:
         rows = hashlib.sha256(repr(public.rows).encode()).hexdigest()
         return f"{self._ledger.epoch(config.refresh)} {rows}"
 
-    def _furnished(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
+    def _build_gateway(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and a gateway beside it."""
         policy, session = config.policy, self._oracle
         build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
@@ -227,43 +227,43 @@ class Server:
             config.listen.port,
             secret=kept_secret(secret_file(config.shadow, config.file.parent)),
             tls=certificate_of(config.listen.tls),
-            limits=Limits(strangers=self._shares.strangers, seats=self._shares.seats),
+            limits=Limits(unauthenticated=self._shares.unauthenticated, connections=self._shares.connections),
         )
         await listener.start()
         self._stack.push_async_callback(listener.stop)
         return listener
 
-    async def _tend_shadow(self) -> None:
+    async def _watch_shadow(self) -> None:
         """Start the shadow again whenever it dies; sessions that were in it are gone, the others wait."""
         while True:
             await asyncio.sleep(_LOOK)
-            if self._whole and self._shadow.alive:
+            if self._complete and self._shadow.alive:
                 continue
             try:
-                async with self._moving:
+                async with self._rebuilding:
                     await self._restore_shadow()
             except Exception:  # noqa: BLE001 # it is logged, and tried again
                 _LOG.exception("the shadow could not be started; it is tried again in %g seconds", _PAUSE)
                 await asyncio.sleep(_PAUSE)
 
     async def _restore_shadow(self) -> None:
-        if self._whole and self._shadow.alive:  # after a reload that we waited for
+        if self._complete and self._shadow.alive:  # after a reload that we waited for
             return
         _LOG.error("the shadow died or was left half made, and is made again")
-        self._whole = False
-        await self._listener.begin_move(farewell.shadow_ended(), 0)
+        self._complete = False
+        await self._listener.suspend(session_ends.shadow_ended(), 0)
         if not self._shadow.alive:
-            await self._apart(self._shadow.revive)
+            await self._on_shadow_thread(self._shadow.restart)
         # Of the public rows and the epoch as they were read: the engine may be away, and the ledger locked.
         parts = (self._config, self._public, self._engine, self._contents)
-        gateway = await self._apart(self._furnished, *parts)
-        self._listener.end_move(gateway, entries_of(self._config))
-        self._whole = True
+        gateway = await self._on_shadow_thread(self._build_gateway, *parts)
+        self._listener.resume(gateway, entries_of(self._config))
+        self._complete = True
         _LOG.warning("the shadow serves again")
 
-    async def _apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _on_shadow_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do what takes long on a thread that lives as long as we do: the kernel ends the shadow with its thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._keeper, partial(work, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._shadow_thread, partial(work, *args, **kwargs))
 
     async def _open_pages(self) -> None:
         web = self._config.web

@@ -1,4 +1,4 @@
-"""What the system gives us: descriptors, shared out so that strangers can't use up those of users, and memory."""
+"""What the system gives us: descriptors, shared out so that whoever has not logged in leaves enough for users, and memory."""
 
 import resource
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _OWN = 128
 """For the ledger, the engine's files and connections, and what Python opens for a moment."""
 _SHADOW = 300
 """Sessions in the shadow, at the most: each is one more descriptor of a client who asks."""
-_MOST_STRANGERS = 512
+_MOST_UNAUTHENTICATED = 512
 _MOST_PAGES = 256
 
 
@@ -20,11 +20,11 @@ _MOST_PAGES = 256
 class Shares:
     """How many connections of each kind there may be."""
 
-    strangers: int
+    unauthenticated: int
     """Of SQL clients that have not logged in."""
     pages: int
     """Of browsers."""
-    seats: int
+    connections: int
     """Of SQL clients that have logged in."""
 
     @classmethod
@@ -39,9 +39,9 @@ class Shares:
                 f"this process may have {descriptors} files and connections open, and needs {_LEAST}",
                 hint="Raise the limit: ulimit -n, or LimitNOFILE= in the unit of systemd.",
             )
-        strangers, pages = min(descriptors // 8, _MOST_STRANGERS), min(descriptors // 8, _MOST_PAGES)
-        left = descriptors - _OWN - strangers - pages
-        return cls(strangers, pages, max(left - _SHADOW, left // 2))
+        unauthenticated, pages = min(descriptors // 8, _MOST_UNAUTHENTICATED), min(descriptors // 8, _MOST_PAGES)
+        left = descriptors - _OWN - unauthenticated - pages
+        return cls(unauthenticated, pages, max(left - _SHADOW, left // 2))
 
 
 def most() -> int:

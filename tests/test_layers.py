@@ -25,13 +25,13 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
-    frozenset({"books", "secret", "system_limits"}),
+    frozenset({"open_ledger", "secret", "system_limits"}),
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),
     frozenset({"epsilon", "lexer"}),
     frozenset({"interrupt", "policy"}),
-    frozenset({"errors", "question", "scratch", "seldom"}),
+    frozenset({"errors", "question", "scratch", "rate_limited_log"}),
 )
 """From the top down: a room imports itself and what is below it, and none beside it."""
 

@@ -10,8 +10,8 @@ from dpsql.system_limits import Shares
 def test_shares_are_within_what_there_is(descriptors: int) -> None:
     """Also when everybody has a session in the shadow, of which there are 300 at the most."""
     shares = Shares.of(descriptors)
-    assert shares.strangers + shares.pages + shares.seats + min(shares.seats, 300) + 64 <= descriptors
-    assert min(shares.strangers, shares.pages, shares.seats) >= 32
+    assert shares.unauthenticated + shares.pages + shares.connections + min(shares.connections, 300) + 64 <= descriptors
+    assert min(shares.unauthenticated, shares.pages, shares.connections) >= 32
 
 
 def test_too_few_are_refused() -> None:

@@ -21,15 +21,15 @@ def weight(value: object) -> int:
 
     What several values share is counted for each.
     """
-    total, seen, waiting = 0, set[int](), [(value, 1)]
-    while waiting:
-        one, times = waiting.pop()
+    total, seen, pending = 0, set[int](), [(value, 1)]
+    while pending:
+        one, times = pending.pop()
         if id(one) in seen or one is None or isinstance(one, _SHARED):
             continue
         seen.add(id(one))
         total += times * sys.getsizeof(one)
         parts, more = _parts(one)
-        waiting += [(part, times * more) for part in parts]
+        pending += [(part, times * more) for part in parts]
     return total
 
 

@@ -13,7 +13,7 @@ from typing import IO, Self
 
 from dpsql.errors import ConfigError
 from dpsql.shadow import binaries as programs
-from dpsql.shadow import child, cluster, place, stale
+from dpsql.shadow import child, cluster, orphan, place
 from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.binaries import Binaries
 from dpsql.shadow.cluster import OWNER
@@ -68,7 +68,7 @@ class Postgres:
         try:
             installed = programs.executable_for(who, programs.find_binaries(), home)
             where = Place.prepare(home, who)
-            _end_stale(where)
+            _end_orphan(where)
             server = cls(
                 where, installed, sandbox or Sandbox.of_kernel(), lock, cluster.ensure_cluster(where, installed)
             )
@@ -90,13 +90,13 @@ class Postgres:
         """Return whether the server still runs."""
         return self._child.poll() is None
 
-    def revive(self) -> None:
+    def restart(self) -> None:
         """Start a server that died again, at the same address.
 
         Raises:
             ConfigError: when it does not start.
         """
-        _end_stale(self._place)
+        _end_orphan(self._place)
         self._child = self._launch()
         if not self._is_ready_in_time():
             raise self._failure()
@@ -116,7 +116,7 @@ class Postgres:
                 self._child.wait(patience)
             except subprocess.TimeoutExpired:
                 _LOG.warning("the shadow does not stop at %s", kind.name)
-        _end_stale(self._place)
+        _end_orphan(self._place)
         self._place.clear()
         self._lock.close()
 
@@ -137,12 +137,12 @@ class Postgres:
         return ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
 
 
-def _end_stale(where: Place) -> None:
+def _end_orphan(where: Place) -> None:
     who = where.account
     if who is None:
-        stale.stop(where.data)
+        orphan.stop(where.data)
     else:
-        stale.stop(where.data, who.uid, who.gid)
+        orphan.stop(where.data, who.uid, who.gid)
 
 
 def _is_ready(pid_file: Path, pid: int) -> bool:

@@ -94,7 +94,7 @@ def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[Aske
     ]
     bars = [_role_bar(balance, lines[balance.account.role.name]) for balance in balances]
     every = [line for role in roles for line in lines[role.name]]
-    return bars, whole, _dearest(every), len(every)
+    return bars, whole, _most_expensive(every), len(every)
 
 
 def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
@@ -133,7 +133,7 @@ def _risk(epsilon: Fraction) -> str:
     return f"membership {percent(belief.membership)}, a member's value {percent(belief.value)}"
 
 
-def _dearest(lines: Iterable[Entry]) -> list[Asked]:
+def _most_expensive(lines: Iterable[Entry]) -> list[Asked]:
     """Return the statements that cost most, the dearest first."""
     together: dict[str, list[Entry]] = {}
     for line in lines:

@@ -16,7 +16,7 @@ from dpsql.web.page_context import PageContext
 from dpsql.web.site import Site
 from dpsql.web.visit import Visit
 from dpsql.wire.server.acceptor import Acceptor, Silence
-from dpsql.wire.server.lobby import Lobby
+from dpsql.wire.server.pending_connections import PendingConnections
 
 _GRACE = 5
 _SILENCE = Silence(unread=60)
@@ -27,14 +27,14 @@ class Pages:
     """Serves a site until it is stopped."""
 
     def __init__(
-        self, listen: Listen, site: Site, *, most: int, tls: ssl.SSLContext | None, patience: float = 20.0
+        self, listen: Listen, site: Site, *, most: int, tls: ssl.SSLContext | None, request_timeout: float = 20.0
     ) -> None:
-        """Serve at most `most` connections at a time, and wait `patience` seconds for a request."""
-        self._patience = patience
+        """Serve at most `most` connections at a time, and wait `request_timeout` seconds for a request."""
+        self._request_timeout = request_timeout
         self._listen = listen
         self._site = site
-        self._lobby: Lobby[Visit] = Lobby(most, time.monotonic)
-        self._acceptor = Acceptor(self._lobby, self._visit, silence=_SILENCE, refusal=b"" if tls else _FULL, tls=tls)
+        self._pending: PendingConnections[Visit] = PendingConnections(most, time.monotonic)
+        self._acceptor = Acceptor(self._pending, self._visit, silence=_SILENCE, refusal=b"" if tls else _FULL, tls=tls)
         self._port = 0
         self._context: PageContext
         self._server: _Inside
@@ -90,7 +90,7 @@ class Pages:
         await self._context.sessions.change(self._site)
 
     def _visit(self) -> Visit:
-        return Visit(self._server.config, self._server.server_state, self._lobby, self._patience)
+        return Visit(self._server.config, self._server.server_state, self._pending, self._request_timeout)
 
 
 class _Inside(uvicorn.Server):

@@ -8,18 +8,20 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from dpsql.wire.protocol.transport import Comer
-from dpsql.wire.server.lobby import Lobby
+from dpsql.wire.protocol.transport import AcceptedConnection
+from dpsql.wire.server.pending_connections import PendingConnections
 
 
-class Visit(H11Protocol, Comer):
+class Visit(H11Protocol, AcceptedConnection):
     """uvicorn's own connection, which waits for ever for the rest of a request."""
 
-    def __init__(self, config: Config, state: ServerState, lobby: "Lobby[Visit]", patience: float) -> None:
-        """Wait `patience` seconds for a request: from the connection, or its first byte, to the last of its body."""
+    def __init__(
+        self, config: Config, state: ServerState, pending: "PendingConnections[Visit]", request_timeout: float
+    ) -> None:
+        """Wait `request_timeout` seconds for a request: from the connection, or its first byte, to the last of its body."""
         super().__init__(config, state, {})
-        self._patience = patience
-        self._lobby = lobby
+        self._request_timeout = request_timeout
+        self._pending = pending
         self._due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -38,7 +40,7 @@ class Visit(H11Protocol, Comer):
     def connection_lost(self, exc: Exception | None) -> None:
         """Be there no more."""
         self._stop_waiting()
-        self._lobby.leave(self)
+        self._pending.remove(self)
         super().connection_lost(exc)
 
     @property
@@ -59,7 +61,7 @@ class Visit(H11Protocol, Comer):
         return self.cycle is not None and not self.cycle.response_complete and not waiting
 
     def _expect(self) -> None:
-        self._due = self.loop.call_later(self._patience, self.abort)
+        self._due = self.loop.call_later(self._request_timeout, self.abort)
 
     def _stop_waiting(self) -> None:
         if self._due is not None:

@@ -11,8 +11,8 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.privacy_loss import renewal
-from dpsql.books import open_ledger
 from dpsql.cli.main import app
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
 from dpsql.policy.model import Period, Privacy
 from tests.policy.fix_config import write_files

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.sqlite.file import Way
-from dpsql.books import open_ledger
 from dpsql.cli.main import app
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy

@@ -5,7 +5,7 @@ import pytest
 import typer
 from psycopg import pq
 
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.errors import AccessDenied, DpsqlError, EngineFailed
 
 
@@ -29,7 +29,7 @@ def test_an_error_is_told_in_lines(
 ) -> None:
     """SQLSTATE and message, then the rule and the hint; exit code 1; never a traceback."""
 
-    @told
+    @with_exit_code
     def fail() -> None:
         raise error
 
@@ -42,7 +42,7 @@ def test_an_error_is_told_in_lines(
 def test_our_own_mistakes_are_not_hidden() -> None:
     """What is no error for people goes on."""
 
-    @told
+    @with_exit_code
     def fail() -> None:
         raise ZeroDivisionError
 
@@ -58,7 +58,7 @@ def test_a_servers_detail_is_told_only_if_it_is_a_rule(
 ) -> None:
     """Errors of dpsql come through a connection too; another server's detail may have a row in it."""
 
-    @told
+    @with_exit_code
     def fail() -> None:
         raise psycopg.Error("no", info={pq.DiagnosticField.MESSAGE_DETAIL: detail.encode()})
 

@@ -28,11 +28,11 @@ WIRE = Path(__file__).parent.parent / "wire"
 
 @contextmanager
 def served(
-    server: Server, patience: float = PATIENCE, tls: ssl.SSLContext | None = None, most: int = MOST
+    server: Server, request_timeout: float = PATIENCE, tls: ssl.SSLContext | None = None, most: int = MOST
 ) -> Iterator[int]:
     """Serve the pages on a loop of their own; gives the port."""
     site = Site(POLICY, USERS, server.connect, server, os.urandom, time.monotonic, slow)
-    pages = Pages(Listen("127.0.0.1", 0), site, most=most, tls=tls, patience=patience)
+    pages = Pages(Listen("127.0.0.1", 0), site, most=most, tls=tls, request_timeout=request_timeout)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -134,7 +134,7 @@ def _answered(port: int) -> bytes:
 
 def test_those_who_wait_make_room(server: Server) -> None:
     """After a moment the oldest of them goes; whoever is answered stays."""
-    with served(server, patience=30.0) as port, connected(port) as answered:
+    with served(server, request_timeout=30.0) as port, connected(port) as answered:
         answered.sendall(b"GET /ready HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
         idle = [connected(port) for _ in range(MOST)]
         assert read(idle[-1]).startswith(b"HTTP/1.1 503")
@@ -149,7 +149,7 @@ def test_those_who_wait_make_room(server: Server) -> None:
 
 def test_those_who_ask_whether_it_is_ready_keep_nobody_waiting(server: Server) -> None:
     """However many there are, and however long the engine takes to say so."""
-    with served(server, patience=30.0, most=200) as port:
+    with served(server, request_timeout=30.0, most=200) as port:
         asking = [connected(port) for _ in range(60)]
         for browser in asking:
             browser.sendall(b"GET /ready HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")

@@ -43,7 +43,7 @@ def answers(plain: str) -> Exact:
 @pytest.fixture(scope="session")
 def listener(shadow: Postgres, answers: Exact) -> Iterator[Listener]:  # noqa: F811
     """Give a listener for well-behaved and other clients."""
-    limits = Limits(connections_per_user=400, patience=5.0, failures_per_user=1_000, failures_per_address=1_000)
+    limits = Limits(connections_per_user=400, login_timeout=5.0, failures_per_user=1_000, failures_per_address=1_000)
     with listening(answers, shadow, limits) as (served, _):
         yield served
 

@@ -22,7 +22,7 @@ from tests.wire.listening import dsn, listening
 from tests.wire.raw import Raw, bind, close, describe, execute, parse, query
 
 SECONDS = 60.0
-LIMITS = Limits(connections_per_user=400, patience=5.0, failures_per_user=10**6, failures_per_address=10**6)
+LIMITS = Limits(connections_per_user=400, login_timeout=5.0, failures_per_user=10**6, failures_per_address=10**6)
 
 _names = st.sampled_from([b"", b"a", b"b"])
 _statements = st.sampled_from(

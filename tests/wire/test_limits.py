@@ -102,11 +102,11 @@ def test_client_that_does_not_read_does_not_fill_the_memory(shadow: Postgres, an
     with listening(answers, shadow) as (served, loop), closing(_open(served)) as connection:
         connection.pgconn.send_query(b"select repeat('x', 1000), generate_series(1, 1000000)")
         connection.pgconn.flush()
-        (guest,) = served._open.values()
+        (served_one,) = served._open.values()
 
         def held() -> int:
             """Return the bytes that wait for the client, once nothing moves any more."""
-            transport = guest._transport._transport
+            transport = served_one._transport._transport
             assert transport is not None
             return transport.get_write_buffer_size()
 
@@ -132,8 +132,8 @@ def test_running_statement_may_end_before_the_server_stops(shadow: Postgres, ans
             )
         )
         asking.start()
-        (guest,) = served._open.values()
-        while not (guest._backend is not None and guest._backend.replies.is_working):
+        (served_one,) = served._open.values()
+        while not (served_one._backend is not None and served_one._backend.replies.is_working):
             pass
         asyncio.run_coroutine_threadsafe(served.stop(10.0), loop).result(20)
         asking.join()

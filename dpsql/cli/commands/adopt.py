@@ -3,14 +3,14 @@
 import typer
 
 from dpsql.accounting.sqlite.file import Way
-from dpsql.books import open_ledger
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.errors import Unsupported
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
 
 
-@told
+@with_exit_code
 def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Let the ledger belong to the data set and the engine that the configuration names; what was charged stays charged."""
     loaded = load(config)

@@ -6,14 +6,14 @@ from rich.text import Text
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.books import open_ledger
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
 
 
-@told
+@with_exit_code
 def budget(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
     loaded = load(config)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.report import show_report
 from dpsql.engines.open import connect_engine
@@ -29,7 +29,7 @@ _FilesOnly = Annotated[bool, typer.Option("--files-only", help="Check the files 
 _Groups = Annotated[int, typer.Option("--groups", help="With --data: how many groups a typical answer has.", min=1)]
 
 
-@told
+@with_exit_code
 def check(
     config: ConfigFile = DEFAULT_CONFIG,
     json_schema: _Schemas = None,

@@ -10,7 +10,7 @@ import psycopg
 import typer
 from rich.console import Console
 
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
 from dpsql.cli.support.signals import Signals
 from dpsql.demo.setting import USERS, demo_config, new_passwords
@@ -23,7 +23,7 @@ _FIRST_USER = "olga"
 _TRIES = 20
 
 
-@told
+@with_exit_code
 def demo(
     port: Annotated[
         int,

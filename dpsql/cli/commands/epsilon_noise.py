@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 import typer
 
 from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table, show
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.numbers import read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.epsilon.levels import level_epsilon, rows_per_group
@@ -31,7 +31,7 @@ class Planner(Protocol):
 def noise_command(planner: Planner | None) -> Callable[..., None]:
     """Return the command; without a planner it answers for imagined statements only."""
 
-    @told
+    @with_exit_code
     def noise(
         *,
         statement: Annotated[str | None, typer.Argument(help="A statement, as the role would ask it.")] = None,

@@ -3,11 +3,11 @@
 import typer
 
 import dpsql
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql, statement
 
 
-@told
+@with_exit_code
 def explain(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print how a statement would be answered; free."""
     with dpsql.connect(config, role=role) as connection, connection.cursor() as cursor:

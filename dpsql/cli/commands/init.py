@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.quoting import quoted
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
@@ -25,7 +25,7 @@ columns:
 """
 
 
-@told
+@with_exit_code
 def init(
     database: Annotated[str, typer.Argument(help="A DuckDB, Parquet or CSV file, or a PostgreSQL DSN.")],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),

@@ -9,7 +9,7 @@ import psycopg
 import typer
 
 import dpsql
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.numbers import read_list
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, Sql, statement
 from dpsql.cli.support.plot_output import need_plots
@@ -44,7 +44,7 @@ class _Wanted:
     title: str
 
 
-@told
+@with_exit_code
 def plot(
     sql: Sql,
     *,

@@ -6,12 +6,12 @@ import psycopg
 from rich.console import Console
 
 import dpsql
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql, statement
 from dpsql.cli.support.show import show_answer
 
 
-@told
+@with_exit_code
 def query(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Ask a statement as a role; the role's budget pays."""
     with dpsql.connect(config, role=role) as connection:

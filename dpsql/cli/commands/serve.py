@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsql.accounting.sqlite.file import Way
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.signals import Signals
 from dpsql.errors import DpsqlError
@@ -19,7 +19,7 @@ from dpsql.server import Server
 _LOG = logging.getLogger("dpsql.server")
 
 
-@told
+@with_exit_code
 def serve(
     config: ConfigFile = DEFAULT_CONFIG,
     *,

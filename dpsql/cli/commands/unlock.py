@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from dpsql.accounting.failures import Event
-from dpsql.books import open_ledger
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.errors import ConfigError, Unsupported
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
 
 _MEANING = {
@@ -19,7 +19,7 @@ _MEANING = {
 }
 
 
-@told
+@with_exit_code
 def unlock(
     role: Annotated[str, typer.Argument(help="The role whose account is closed.")],
     config: ConfigFile = DEFAULT_CONFIG,

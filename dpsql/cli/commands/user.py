@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.support.exit_codes import told
+from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import RoleName
 from dpsql.cli.support.quoting import quoted
 from dpsql.errors import ConfigError
@@ -13,7 +13,7 @@ from dpsql.policy.load.scalars import identifier
 from dpsql.wire.protocol.scram import Verifier
 
 
-@told
+@with_exit_code
 def user(name: Annotated[str, typer.Argument(help="The name to log in with.")], role: RoleName) -> None:
     """Ask for a password and print the user's line for config.yaml; the password itself is kept nowhere."""
     for given in (name, role):

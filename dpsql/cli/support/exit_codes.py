@@ -18,11 +18,11 @@ REFUSED = 1
 """The exit code when dpsql said no; a wrong use of the command line is 2."""
 
 
-def told(command: Callable[P, None]) -> Callable[P, None]:
+def with_exit_code(command: Callable[P, None]) -> Callable[P, None]:
     """Let a command end with `ERROR SQLSTATE: message`, the rule and the hint on stderr."""
 
     @functools.wraps(command)
-    def telling(*args: P.args, **options: P.kwargs) -> None:
+    def wrapped(*args: P.args, **options: P.kwargs) -> None:
         try:
             command(*args, **options)
         except DpsqlError as error:
@@ -33,7 +33,7 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
         except OSError as error:
             _tell("58030", f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, None)
 
-    return telling
+    return wrapped
 
 
 def _rule(detail: str | None) -> str | None:

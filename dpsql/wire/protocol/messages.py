@@ -31,20 +31,20 @@ class Limits:
     kept_by_user: int = 256 << 20
     kept_by_all: int = 512 << 20
     """Bytes of prepared statements, bound parameters and long messages that are kept between messages."""
-    strangers: int = 512
+    unauthenticated: int = 512
     """Connections that have not logged in; half of them from one place."""
-    seats: int = 10_000
+    connections: int = 10_000
     """Connections that have, of all users."""
     connections_per_user: int = 100
     failures_per_user: int = 10
     failures_per_address: int = 100
-    """How often a log-in may fail within `memory` seconds, before nothing more is tried."""
-    memory: float = 60.0
+    """How often a log-in may fail within `failure_window` seconds, before nothing more is tried."""
+    failure_window: float = 60.0
     sessions: int = 290
     """Sessions in the shadow: of PostgreSQL's 300, those that dpsql does not need itself."""
     unasked: int = 100
     """Sessions in the shadow, above which a client that logs in has none before it asks."""
-    patience: float = 30.0
+    login_timeout: float = 30.0
     """Seconds until a client must have logged in, or the shadow must have come back."""
     statement_time: float = 330.0
     """Seconds that the shadow may work for one message, whatever statement_timeout says."""

@@ -64,7 +64,7 @@ async def open_with(
                 if not (incoming.is_empty and transport.is_empty):
                     raise ProtocolError("unencrypted data after the request for TLS")
                 transport.write(b"S")
-                await transport.encrypt(tls.context, limits.patience)
+                await transport.encrypt(tls.context, limits.login_timeout)
             case Request.TLS | Request.GSS:
                 transport.write(b"N")
             case Request.CANCEL:

@@ -14,10 +14,10 @@ _LAST_WORDS = 30.0  # seconds for a client to take them
 sslproto.SSLProtocol.max_size = 64 * 1024
 
 
-class Comer(asyncio.Protocol):
+class AcceptedConnection(asyncio.Protocol):
     """A connection that is let in."""
 
-    coming: "asyncio.Task[None] | None" = None
+    accepting: "asyncio.Task[None] | None" = None
     """What makes the connection, until it is made."""
 
     @property
@@ -27,11 +27,11 @@ class Comer(asyncio.Protocol):
 
     def abort(self) -> None:
         """Hang up at once."""
-        if self.coming is not None:
-            self.coming.cancel()
+        if self.accepting is not None:
+            self.accepting.cancel()
 
 
-class ClientTransport(Comer):
+class ClientTransport(AcceptedConnection):
     """Bytes from and to one client."""
 
     def __init__(self, accepted: "Callable[[ClientTransport], None]") -> None:
@@ -131,7 +131,7 @@ class ClientTransport(Comer):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
-    async def encrypt(self, context: ssl.SSLContext, patience: float) -> None:
+    async def encrypt(self, context: ssl.SSLContext, seconds: float) -> None:
         """Speak TLS from now on.
 
         Raises:
@@ -141,7 +141,7 @@ class ClientTransport(Comer):
             raise ConnectionResetError
         loop = asyncio.get_running_loop()
         self._transport = await loop.start_tls(
-            self._transport, self, context, server_side=True, ssl_handshake_timeout=patience
+            self._transport, self, context, server_side=True, ssl_handshake_timeout=seconds
         )
         if self._transport is None:
             raise ConnectionResetError

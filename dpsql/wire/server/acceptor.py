@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dpsql.seldom import Seldom
-from dpsql.wire.protocol.transport import Comer
-from dpsql.wire.server.lobby import Lobby
+from dpsql.rate_limited_log import RateLimitedLog
+from dpsql.wire.protocol.transport import AcceptedConnection
+from dpsql.wire.server.pending_connections import PendingConnections
 
-_SELDOM = Seldom(logging.getLogger("dpsql.wire"))
+_RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _BACKLOG = 1024
 _AT_ONCE = 64  # connections, before others have their turn
 _PAUSE = 1.0  # seconds until it is tried again where the system had nothing left
@@ -50,7 +50,7 @@ class Silence:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-C = TypeVar("C", bound=Comer)
+C = TypeVar("C", bound=AcceptedConnection)
 
 
 class Acceptor(Generic[C]):
@@ -58,21 +58,21 @@ class Acceptor(Generic[C]):
 
     def __init__(
         self,
-        lobby: Lobby[C],
+        pending: PendingConnections[C],
         make: Callable[[], C],
         *,
         silence: Silence,
         refusal: bytes,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`make` makes what speaks with a connection, which is in the lobby; `refusal` is told where there is no room."""
-        self._lobby = lobby
+        """`make` makes what speaks with a connection, which is among `pending`; `refusal` is sent where there is no room."""
+        self._pending = pending
         self._make = make
         self._silence = silence
         self._refusal = refusal
         self._tls = tls
         self._sockets: list[socket.socket] = []
-        self._coming: set[C] = set()
+        self._accepting: set[C] = set()
         self._pause: asyncio.TimerHandle | None = None
 
     def open(self, host: str, port: int) -> int:
@@ -93,8 +93,8 @@ class Acceptor(Generic[C]):
         for listening in self._sockets:
             listening.close()
         self._sockets = []
-        for comer in self._coming:
-            comer.abort()
+        for accepted in self._accepting:
+            accepted.abort()
 
     def _resume(self) -> None:
         self._pause = None
@@ -112,7 +112,7 @@ class Acceptor(Generic[C]):
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as failed:  # most often: no descriptor is left
-                _SELDOM.warning("nobody can be let in for a moment: %s", failed.strerror)
+                _RATE_LIMITED.warning("nobody can be let in for a moment: %s", failed.strerror)
                 self._remove_readers()
                 self._pause = asyncio.get_running_loop().call_later(_PAUSE, self._resume)
                 return
@@ -120,29 +120,31 @@ class Acceptor(Generic[C]):
             self._admit(connection, str(address[0]))
 
     def _admit(self, connection: socket.socket, address: str) -> None:
-        comer = self._make()
-        if not self._lobby.enter(comer, address):
-            _SELDOM.warning("a connection from %s was turned away: too many there have not logged in", address)
+        accepted = self._make()
+        if not self._pending.admit(accepted, address):
+            _RATE_LIMITED.warning("a connection from %s was turned away: too many there have not logged in", address)
             with contextlib.suppress(OSError):
                 connection.send(self._refusal)
             connection.close()
             return
-        self._coming.add(comer)
-        comer.coming = asyncio.get_running_loop().create_task(self._connect(connection, comer))
+        self._accepting.add(accepted)
+        accepted.accepting = asyncio.get_running_loop().create_task(self._connect(connection, accepted))
 
-    async def _connect(self, connection: socket.socket, comer: C) -> None:
+    async def _connect(self, connection: socket.socket, accepted: C) -> None:
         loop = asyncio.get_running_loop()
-        patience = None if self._tls is None else _HANDSHAKE
+        timeout = None if self._tls is None else _HANDSHAKE
         try:
             self._silence.set_on(connection)
-            await loop.connect_accepted_socket(lambda: comer, connection, ssl=self._tls, ssl_handshake_timeout=patience)
+            await loop.connect_accepted_socket(
+                lambda: accepted, connection, ssl=self._tls, ssl_handshake_timeout=timeout
+            )
         except (OSError, asyncio.CancelledError):
             # It went, or does not speak TLS, or we close.
-            self._lobby.leave(comer)
+            self._pending.remove(accepted)
             connection.close()
         finally:
-            self._coming.discard(comer)
-            comer.coming = None
+            self._accepting.discard(accepted)
+            accepted.accepting = None
 
 
 def _listening(host: str, port: int) -> list[socket.socket]:

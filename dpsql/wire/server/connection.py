@@ -17,7 +17,7 @@ from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.startup import Cancel
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server import farewell
+from dpsql.wire.server import session_ends
 from dpsql.wire.server.half_closed import try_client
 from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.opening import open_backend
@@ -39,10 +39,10 @@ class Connection:
         self._allowance: Allowance | None = None
         self._user: str | None = None
         self._entry: UserEntry | None = None
-        self._greeted: Mapping[str, str] = {}
-        self.is_in = False
+        self._announced: Mapping[str, str] = {}
+        self.has_asked = False
         """Whether the client has asked anything; until then its session in the shadow may be replaced."""
-        self._leaving: ShuttingDown | None = None
+        self._ending: ShuttingDown | None = None
         self._over = self._gone = False
         self._stopped_at = 0.0
         self._trying: asyncio.Task[None] | None = None
@@ -110,14 +110,14 @@ class Connection:
         """Return whether the user who logged in is no more, or has another role or password now."""
         return self._user is not None and self._registry.users.get(self._user) != self._entry
 
-    def leave(self, reason: ShuttingDown) -> None:
+    def end_when_idle(self, reason: ShuttingDown) -> None:
         """End the connection as soon as nothing runs in it."""
-        self._leaving = reason
-        self._leave_if_idle()
+        self._ending = reason
+        self._end_if_idle()
 
     def end(self) -> None:
         """End the connection at once, and tell the client why."""
-        self._tell(farewell.by_a_user())
+        self._tell(session_ends.by_a_user())
         self._transport.close()
 
     def abort(self) -> None:
@@ -127,26 +127,26 @@ class Connection:
     @property
     def is_unasked(self) -> bool:
         """Return whether there is a session in the shadow that was asked nothing yet."""
-        return not self.is_in and self._backend is not None
+        return not self.has_asked and self._backend is not None
 
-    def let_go(self) -> None:
+    def release_session(self) -> None:
         """Give up the session in the shadow of a client that has asked nothing."""
         if self.is_unasked and self._backend is not None:
             backend, self._backend = self._backend, None
             backend.close()
 
     async def _serve(self) -> None:
-        async with asyncio.timeout(self._registry.limits.patience):
+        async with asyncio.timeout(self._registry.limits.login_timeout):
             opened = await startup.open_with(self._transport, self._incoming, self._registry.tls, self._registry.limits)
             if isinstance(opened, Cancel):
                 await self._registry.cancel(opened.process, opened.key)
                 return
             self._user, self._entry = await log_in(self._registry, self._transport, self._incoming, opened)
         user = self._user
-        self._registry.lobby.leave(self._transport)
+        self._registry.pending.remove(self._transport)
         with self._registry.register(user, self) as registered:
             options = session_options(opened, user, self._registry.database)
-            await self._greet(registered, options)
+            await self._confirm_login(registered, options)
             if await self._incoming.first() == b"X":
                 return
             session = await self._enter(user, options)
@@ -155,17 +155,17 @@ class Connection:
             if self._backend is not None:
                 await self._backend.settle()
 
-    async def _greet(self, registered: RegisteredConnection, options: Mapping[str, str]) -> None:
+    async def _confirm_login(self, registered: RegisteredConnection, options: Mapping[str, str]) -> None:
         """Tell the client that it is in, and the number of its session, if there is room for one that asks nothing yet."""
         registry = self._registry
         known: Key = (registered.user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
-        parameters = registry.greeting(known)
+        parameters = registry.startup_parameters(known)
         if parameters is None or registry.has_room:
             parameters = await self._prepare(registered.user, options)
-            registry.remember_greeting(known, parameters)
+            registry.keep_startup_parameters(known, parameters)
         registered.process = _number(self.shadow_key) if self.shadow_key else registry.free_number()
-        self._greeted = parameters | {"application_name": options.get("application_name", "")}
-        statuses = b"".join(_status(name, value) for name, value in self._greeted.items())
+        self._announced = parameters | {"application_name": options.get("application_name", "")}
+        statuses = b"".join(_status(name, value) for name, value in self._announced.items())
         self._transport.write(
             statuses + message(b"K", uint32(registered.process), registered.key) + message(b"Z", b"I")
         )
@@ -180,7 +180,7 @@ class Connection:
         with registry.beginning():
             self._backend = backend = await open_backend(registry, make, options)
         if self.is_outdated:
-            raise farewell.user_changed()
+            raise session_ends.user_changed()
         self._allowance = self._allowance or Allowance(registry.kept, user)
         asker = registry.asker(user)
         interceptor = Interceptor(registry.answers, asker, registry.planning, registry.measuring, registry.types)
@@ -197,26 +197,26 @@ class Connection:
         backend, context = self._backend, self._context
         if backend is None or context is None:
             raise ShadowLostError("the session in the shadow ended when it began")
-        self.is_in = True
+        self.has_asked = True
         if self.is_outdated:
-            raise farewell.user_changed()
+            raise session_ends.user_changed()
         self._transport.on_full, self._transport.on_free = backend.pause, backend.resume
-        changed = {k: v for k, v in backend.replies.parameters.items() if self._greeted.get(k) != v}
+        changed = {k: v for k, v in backend.replies.parameters.items() if self._announced.get(k) != v}
         self._transport.write(b"".join(_status(name, value) for name, value in changed.items()))
         session = self._session = Session(context, self._registry.limits)
         return session
 
     def _deliver(self, data: bytes) -> None:
         """Pass on what the shadow says, once the client has asked something."""
-        if self.is_in:
+        if self.has_asked:
             self._transport.write(data)
 
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
             self._session.ready(in_transaction)
-        if self._leaving is not None:
+        if self._ending is not None:
             # The client gets this ReadyForQuery first.
-            asyncio.get_running_loop().call_soon(self._leave_if_idle)
+            asyncio.get_running_loop().call_soon(self._end_if_idle)
 
     def _signal(self, number: int, end: bool) -> None:
         """Stop a session of the same user, as a statement has asked the shadow to."""
@@ -234,7 +234,7 @@ class Connection:
 
     def _harmless(self) -> bytes:
         """Return a message that changes nothing for a client; nothing, where another is being sent."""
-        if not self.is_in or self._backend is None or not self._backend.replies.is_between:
+        if not self.has_asked or self._backend is None or not self._backend.replies.is_between:
             return b""
         return _status("server_version", self._backend.replies.parameters.get("server_version", ""))
 
@@ -243,7 +243,7 @@ class Connection:
         self._gone = True
         if self._trying is not None:
             self._trying.cancel()
-        self._registry.lobby.leave(self._transport)
+        self._registry.pending.remove(self._transport)
         if not self._over and (self.working is not None or self.in_shadow):
             self._send_signal(self._registry.interrupt(self))
         if self._backend is not None:
@@ -252,17 +252,17 @@ class Connection:
     def _shadow_lost(self) -> None:
         if self._backend is None or self._over or self._gone:
             return
-        if not self.is_in:
+        if not self.has_asked:
             self._backend = None
             return
         if not self._backend.replies.ended:
             _LOG.warning("a session in the shadow was lost")
-            self._tell(farewell.shadow_ended())
+            self._tell(session_ends.shadow_ended())
         self._transport.close()
 
-    def _leave_if_idle(self) -> None:
-        if self._leaving is not None and self.working is None and not self.in_shadow:
-            self._tell(self._leaving)
+    def _end_if_idle(self) -> None:
+        if self._ending is not None and self.working is None and not self.in_shadow:
+            self._tell(self._ending)
             self._transport.close()
 
     def _tell(self, failed: DpsqlError) -> None:

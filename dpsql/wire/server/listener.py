@@ -12,7 +12,7 @@ from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.transport import ClientTransport
-from dpsql.wire.server import farewell
+from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
@@ -59,7 +59,7 @@ class Listener:
             limits=limits,
         )
         self._acceptor = Acceptor(
-            self._registry.lobby,
+            self._registry.pending,
             lambda: ClientTransport(self._accept),
             silence=silence,
             refusal=messages.error(TooManyClients("too many connections are logging in"), "FATAL"),
@@ -80,21 +80,21 @@ class Listener:
     async def stop(self, grace: float = 10.0) -> None:
         """Accept nobody more, let running statements end within `grace` seconds, then cancel them and hang up."""
         self._acceptor.close()
-        await self._see_off(tuple(self._open.values()), farewell.stopping(), grace)
+        await self._drain(tuple(self._open.values()), session_ends.stopping(), grace)
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.sleep(_LAST_TURNS)  # in which what was hung up on is closed
         for threads in (self._planning, self._measuring):
             threads.shutdown(wait=False, cancel_futures=True)
 
-    async def begin_move(self, reason: ShuttingDown, grace: float = 10.0) -> None:
+    async def suspend(self, reason: ShuttingDown, grace: float = 10.0) -> None:
         """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
         self._registry.close_shadow()
         for connection in self._open.values():
-            connection.let_go()
-        await self._see_off([connection for connection in self._open.values() if connection.is_in], reason, grace)
+            connection.release_session()
+        await self._drain([connection for connection in self._open.values() if connection.has_asked], reason, grace)
 
-    def end_move(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
+    def resume(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
         """Let sessions begin again, with this gateway and these users.
 
         Raises:
@@ -102,14 +102,14 @@ class Listener:
         """
         self._registry.replace_gateway(answers, users)
 
-    async def dismiss(self, grace: float = 10.0) -> None:
+    async def drain_outdated(self, grace: float = 10.0) -> None:
         """Let the sessions of those end as `stop` does who are no users any more, or have another role or password."""
         gone = [connection for connection in self._open.values() if connection.is_outdated]
-        await self._see_off(gone, farewell.user_changed(), grace)
+        await self._drain(gone, session_ends.user_changed(), grace)
 
-    async def _see_off(self, connections: Collection[Connection], reason: ShuttingDown, grace: float) -> None:
+    async def _drain(self, connections: Collection[Connection], reason: ShuttingDown, grace: float) -> None:
         for connection in connections:
-            connection.leave(reason)
+            connection.end_when_idle(reason)
         await self._wait(connections, grace)
         # All at once: an engine that does not hear keeps each for seconds.
         await asyncio.gather(*map(self._registry.interrupt, self._still(connections)))

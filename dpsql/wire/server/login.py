@@ -4,14 +4,14 @@ import logging
 from functools import partial
 
 from dpsql.errors import AuthFailed, ProtocolError, UnknownDatabase
-from dpsql.seldom import Seldom
+from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.wire.protocol import startup
 from dpsql.wire.protocol.messages import Frames
 from dpsql.wire.protocol.startup import Start
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
 
-_SELDOM = Seldom(logging.getLogger("dpsql.wire"))
+_RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 _OURS = ("user", "database", "replication")  # start options that the shadow gets from us, or not at all
 _NO = ("", "false", "off", "no", "0")
 
@@ -46,7 +46,7 @@ async def _check_password(
     barred = partial(registry.attempts.barred, user, transport.address)
     entry = registry.users.get(user)
     if barred():
-        _SELDOM.warning("too many failed log-ins as %r from %s", user, transport.address)
+        _RATE_LIMITED.warning("too many failed log-ins as %r from %s", user, transport.address)
         raise AuthFailed
     try:
         end_point = registry.tls.end_point if registry.tls is not None and transport.is_encrypted else None

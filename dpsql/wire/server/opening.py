@@ -21,7 +21,7 @@ async def open_backend(
         ShadowLostError: when it does not come back.
     """
     try:
-        async with asyncio.timeout(registry.limits.patience):
+        async with asyncio.timeout(registry.limits.login_timeout):
             while True:
                 backend = make()
                 await registry.open_shadow(backend)

@@ -16,7 +16,7 @@ from typing import Protocol
 from dpsql.errors import TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.question import Asker, Cancellation
-from dpsql.seldom import Seldom
+from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
@@ -26,14 +26,14 @@ from dpsql.wire.protocol.scram import Verifier
 from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server.canceller import Canceller
 from dpsql.wire.server.gateway_handle import GatewayHandle
-from dpsql.wire.server.lobby import Lobby
 from dpsql.wire.server.login_throttle import LoginThrottle
+from dpsql.wire.server.pending_connections import PendingConnections
 
-_SELDOM = Seldom(logging.getLogger("dpsql.wire"))
+_RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A user and the start options on which the shadow's greeting depends."""
 
-_MOST_GREETINGS = 1_000  # clients choose the options, so they must not fill the memory
+_MOST_STARTUP_PARAMETERS = 1_000  # clients choose the options, so they must not fill the memory
 _SHARE = 4  # statements of one user that the gateway works on at a time
 _NO_PROCESS = 2**22  # Linux numbers processes below this
 _KEY = 4  # bytes of a cancel key in protocol 3.0
@@ -68,7 +68,7 @@ class CancelTarget(Protocol):
     def is_unasked(self) -> bool:
         """Return whether there is a session in the shadow that was asked nothing yet."""
 
-    def let_go(self) -> None:
+    def release_session(self) -> None:
         """Give that session up."""
 
     def end(self) -> None:
@@ -117,8 +117,8 @@ class ConnectionRegistry:
         self.tls = tls
         self.limits = limits
         self.kept = Kept(limits)
-        self.lobby: Lobby[ClientTransport] = Lobby(limits.strangers, time.monotonic)
-        failures = (limits.failures_per_user, limits.failures_per_address, limits.memory)
+        self.pending: PendingConnections[ClientTransport] = PendingConnections(limits.unauthenticated, time.monotonic)
+        failures = (limits.failures_per_user, limits.failures_per_address, limits.failure_window)
         self.attempts = LoginThrottle(*failures, time.monotonic)
         self._open_shadow = open_shadow
         self._shadow_is_there = asyncio.Event()
@@ -139,7 +139,7 @@ class ConnectionRegistry:
         self.answers.now = answers
         self.users = users
         self.types = TypeNames()
-        self._greetings: dict[Key, dict[str, str]] = {}
+        self._startup_parameters: dict[Key, dict[str, str]] = {}
         self._shadow_is_there.set()
 
     def close_shadow(self) -> None:
@@ -166,9 +166,9 @@ class ConnectionRegistry:
         if len(held) + self._beginning >= self.limits.sessions:
             unasked = next((target for target in held if target.is_unasked), None)
             if unasked is None:
-                _SELDOM.warning("all %d sessions of the shadow are in use", self.limits.sessions)
+                _RATE_LIMITED.warning("all %d sessions of the shadow are in use", self.limits.sessions)
                 raise TooManyClients("too many sessions are in use", hint="Close some, or try again later.")
-            unasked.let_go()
+            unasked.release_session()
         self._beginning += 1
         try:
             yield
@@ -190,7 +190,7 @@ class ConnectionRegistry:
         Raises:
             TooManyClients: when the user has too many, or all have.
         """
-        if len(self._registered) >= self.limits.seats:
+        if len(self._registered) >= self.limits.connections:
             raise TooManyClients("sorry, too many clients already")
         if self._present[user] >= self.limits.connections_per_user:
             raise TooManyClients(f'too many connections for user "{user}"')
@@ -204,15 +204,15 @@ class ConnectionRegistry:
             self._present[user] -= 1
             self._present += Counter()  # forget who has left
 
-    def greeting(self, key: Key) -> dict[str, str] | None:
+    def startup_parameters(self, key: Key) -> dict[str, str] | None:
         """Return the parameters that the shadow told a client like this before."""
-        return self._greetings.get(key)
+        return self._startup_parameters.get(key)
 
-    def remember_greeting(self, key: Key, parameters: Mapping[str, str]) -> None:
+    def keep_startup_parameters(self, key: Key, parameters: Mapping[str, str]) -> None:
         """Keep what the shadow told."""
-        if len(self._greetings) >= _MOST_GREETINGS:
-            self._greetings.clear()
-        self._greetings[key] = dict(parameters)
+        if len(self._startup_parameters) >= _MOST_STARTUP_PARAMETERS:
+            self._startup_parameters.clear()
+        self._startup_parameters[key] = dict(parameters)
 
     @property
     def has_room(self) -> bool:
@@ -256,7 +256,7 @@ class ConnectionRegistry:
             await asyncio.get_running_loop().run_in_executor(None, working.cancel)
         if key is not None and (in_shadow or working is None):
             with contextlib.suppress(OSError):  # where there is no shadow nothing runs
-                async with asyncio.timeout(self.limits.patience):
+                async with asyncio.timeout(self.limits.login_timeout):
                     canceller = Canceller(key)
                     await self._open_shadow(canceller)
                     await canceller.over()

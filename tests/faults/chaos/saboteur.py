@@ -101,7 +101,7 @@ class Saboteur:
         while engine.alive:  # until the system has told
             time.sleep(0.01)
         self._wait()
-        engine.revive()
+        engine.restart()
 
     def end_engine_sessions(self) -> None:
         """End dpsql's sessions with the engine."""

@@ -8,23 +8,23 @@ from collections.abc import Callable
 _EVERY = 60.0  # seconds
 
 
-class Seldom:
+class RateLimitedLog:
     """Warns, and of what comes again within a minute counts only how often."""
 
     def __init__(self, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
         self._log = log
         self._clock = clock
         self._lock = threading.Lock()
-        self._told: dict[str, float] = {}
-        self._untold: dict[str, int] = {}
+        self._last: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
 
     def warning(self, message: str, *args: object) -> None:
         """Log `message` with its `args`, which only the code may choose; `args` may be anybody's."""
         with self._lock:
             now = self._clock()
-            if now - self._told.get(message, -_EVERY) < _EVERY:
-                self._untold[message] = self._untold.get(message, 0) + 1
+            if now - self._last.get(message, -_EVERY) < _EVERY:
+                self._left_out[message] = self._left_out.get(message, 0) + 1
                 return
-            self._told[message] = now
-            more = self._untold.pop(message, 0)
+            self._last[message] = now
+            more = self._left_out.pop(message, 0)
         self._log.warning(message + (f" (and {more} times more since the last line like this)" if more else ""), *args)

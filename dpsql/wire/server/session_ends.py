@@ -1,4 +1,4 @@
-"""Why a session ends that did not want to: what its client is told."""
+"""Why dpsql ends a session: what its client is told."""
 
 from dpsql.errors import ShuttingDown
 

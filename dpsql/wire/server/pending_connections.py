@@ -12,7 +12,7 @@ from dpsql.wire.server.login_throttle import place_of
 _GRACE = 1.0  # seconds in which nobody is turned away for others
 
 
-class Guest(Protocol):
+class PendingConnection(Protocol):
     """A connection."""
 
     @property
@@ -23,10 +23,10 @@ class Guest(Protocol):
         """Hang up at once."""
 
 
-G = TypeVar("G", bound=Guest)
+C = TypeVar("C", bound=PendingConnection)
 
 
-class Lobby(Generic[G]):
+class PendingConnections(Generic[C]):
     """Who is in it, by place, in the order in which they came."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
@@ -34,14 +34,14 @@ class Lobby(Generic[G]):
         self._most = most
         self._of_place = max(most // 2, 1)
         self._clock = clock
-        self._places: dict[str, dict[G, float]] = {}
-        self._of: dict[G, str] = {}
+        self._places: dict[str, dict[C, float]] = {}
+        self._of: dict[C, str] = {}
 
     def __len__(self) -> int:
         """Return how many are there."""
         return len(self._of)
 
-    def enter(self, guest: G, address: str) -> bool:
+    def admit(self, connection: C, address: str) -> bool:
         """Let a connection in, in the place of another if need be; return False where there is no room."""
         place = place_of(address)
         theirs = self._places.get(place, {})
@@ -53,23 +53,23 @@ class Lobby(Generic[G]):
             full = None
         if full is not None and not self._make_room(full):
             return False
-        self._places.setdefault(place, {})[guest] = self._clock()
-        self._of[guest] = place
+        self._places.setdefault(place, {})[connection] = self._clock()
+        self._of[connection] = place
         return True
 
-    def leave(self, guest: G) -> None:
+    def remove(self, connection: C) -> None:
         """Count a connection no more; it may have left before."""
-        place = self._of.pop(guest, None)
+        place = self._of.pop(connection, None)
         if place is not None:
-            del self._places[place][guest]
+            del self._places[place][connection]
             if not self._places[place]:
                 del self._places[place]
 
-    def _make_room(self, among: dict[G, float]) -> bool:
+    def _make_room(self, among: dict[C, float]) -> bool:
         late = self._clock() - _GRACE
-        oldest = next((guest for guest, since in among.items() if since <= late and guest.may_go), None)
+        oldest = next((connection for connection, since in among.items() if since <= late and connection.may_go), None)
         if oldest is None:
             return False
-        self.leave(oldest)
+        self.remove(oldest)
         oldest.abort()
         return True

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dpsql.accounting.sqlite.file import Way
-from dpsql.books import open_ledger
 from dpsql.errors import ConfigError
+from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config, SqliteLedgerConfig
 from dpsql.policy.load import load
 from tests.accounting.sqlite.test_file import as_of_version_one
