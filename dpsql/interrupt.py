@@ -7,12 +7,12 @@ from typing import TypeVar
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Bytes = Callable[[int], bytes]
 """A source of so many random bytes."""
 
 
-def check(cancellation: Cancellation | None) -> None:
+def stop_if_cancelled(cancellation: Cancellation | None) -> None:
     """Return if nobody has cancelled.
 
     Raises:
@@ -29,20 +29,20 @@ def interruptible(entropy: Bytes, cancellation: Cancellation) -> Bytes:
     """
 
     def drawn(count: int) -> bytes:
-        check(cancellation)
+        stop_if_cancelled(cancellation)
         return entropy(count)
 
     return drawn
 
 
-def checked(items: Iterable[T], cancellation: Cancellation) -> Iterator[T]:
+def until_cancelled(items: Iterable[_T], cancellation: Cancellation) -> Iterator[_T]:
     """Yield the same items, until somebody cancels.
 
     Raises:
         QueryCanceled: somebody has.
     """
     for item in items:
-        check(cancellation)
+        stop_if_cancelled(cancellation)
         yield item
 
 
@@ -56,7 +56,7 @@ def pause(seconds: float, cancellation: Cancellation | None) -> None:
         threading.Event().wait(seconds)
     else:
         cancellation.wait(seconds)
-    check(cancellation)
+    stop_if_cancelled(cancellation)
 
 
 def wait_for(changed: threading.Condition, holds: Callable[[], bool], cancellation: Cancellation | None) -> None:
@@ -73,4 +73,4 @@ def wait_for(changed: threading.Condition, holds: Callable[[], bool], cancellati
     if cancellation is not None:
         cancellation.on_cancel(wake)
     changed.wait_for(lambda: holds() or (cancellation is not None and cancellation.requested))
-    check(cancellation)
+    stop_if_cancelled(cancellation)

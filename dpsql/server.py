@@ -54,8 +54,8 @@ _ATTEMPTS = 3
 """How often a new configuration is tried where the shadow dies meanwhile."""
 _PAUSE = 5.0
 """Seconds until it is tried again to start it."""
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Server:
@@ -261,7 +261,7 @@ class Server:
         self._complete = True
         _LOG.warning("the shadow serves again")
 
-    async def _on_shadow_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _on_shadow_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Do what takes long on a thread that lives as long as we do: the kernel ends the shadow with its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._shadow_thread, partial(work, *args, **kwargs))
 

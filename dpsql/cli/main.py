@@ -49,8 +49,8 @@ for _command in (
     demo.demo,
     serve.serve,
     query.query,
-    explain.explain,
-    check.check,
+    explain.explain_statement,
+    check.check_config,
     init.init,
     user.user,
     budget.budget,
@@ -59,5 +59,5 @@ for _command in (
     adopt.adopt,
     plot.plot,
 ):
-    app.command()(_command)
-app.add_typer(epsilon.make_app(planned), name="epsilon")
+    app.command(_command.__module__.rpartition(".")[2])(_command)
+app.add_typer(epsilon.make_epsilon_app(planned), name="epsilon")

@@ -24,7 +24,7 @@ from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.request import Question, Request, Work
 from dpsql.gateway.session_settings import hides_empty_groups
 from dpsql.gateway.virtual_tables import AccountsStatement, accounts_statement, with_accounts
-from dpsql.interrupt import checked
+from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.mechanisms.entropy import Entropy
@@ -162,5 +162,5 @@ def splice(priced: PricedPlan, releases: Releases, cancellation: Cancellation, *
     for scope, measured in zip(priced.plan.scopes, priced.scopes, strict=True):
         draws = [Draws(((part.measurement, releases[part.identity]),)) for part in measured.parts]
         rows = postprocess.rows(measured.plan, draws, scope.types, clamp=clamp)
-        tables.append(table(scope.columns, scope.types, list(checked(rows, cancellation))))
+        tables.append(table(scope.columns, scope.types, list(until_cancelled(rows, cancellation))))
     return priced.plan.text(tables)

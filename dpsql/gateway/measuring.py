@@ -20,7 +20,7 @@ from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
-from dpsql.interrupt import check, interruptible
+from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
@@ -190,7 +190,7 @@ class Measuring:
         """Return what may be shown of the engine's rows."""
         cancellation, beside = exact.paid.ready.request.cancellation, exact.paid.beside(exact.part)
         finder = None if beside is None else Release.from_bytes(beside[1])
-        check(cancellation)
+        stop_if_cancelled(cancellation)
         return _released(exact.part, exact.rows, finder, interruptible(self.entropy, cancellation))
 
     def _items(self, priced: PricedPlan, request: Request) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:

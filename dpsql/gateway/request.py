@@ -9,8 +9,8 @@ from dpsql.gateway.virtual_tables import AccountsStatement
 from dpsql.question import Argument, Asker, Cancellation, Field, Settings
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 
-T = TypeVar("T")
-Work = Callable[[], T]
+_T = TypeVar("_T")
+Work = Callable[[], _T]
 """What is left to do, and may keep a thread busy for long."""
 
 

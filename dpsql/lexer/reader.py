@@ -4,20 +4,20 @@ from dpsql.errors import Unsupported
 from dpsql.lexer import literals
 from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
 
-MOST = 32_000
+MOST_TOKENS = 32_000
 """Tokens that are looked at to tell what a statement does."""
 
 
 class Reader:
     """Takes tokens one after the other; behind the last one there are more, of no word.
 
-    Every method raises SyntaxFailed where PostgreSQL's lexer would stop, and Unsupported behind `MOST` tokens.
+    Every method raises SyntaxFailed where PostgreSQL's lexer would stop, and Unsupported behind `MOST_TOKENS` tokens.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = tokens(text)
-        self._left = MOST
+        self._left = MOST_TOKENS
         self._held: list[Token] = []
 
     @property

@@ -10,7 +10,7 @@ from dpsql.errors import Unsupported
 from dpsql.lexer import pieces
 from dpsql.lexer.tokens import MANY, comment_end, dollars_end, skipped, stuck, too_odd
 
-MOST = 10_000
+MOST_STATEMENTS = 10_000
 """Statements in one text."""
 
 _PLENTY = r"[ \t\n\r\f,()\[\]]++"
@@ -30,7 +30,7 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
 
     Raises:
         SyntaxFailed: where PostgreSQL's lexer would stop.
-        Unsupported: when there are more than `MOST`, or it takes too long to tell.
+        Unsupported: when there are more than `MOST_STATEMENTS`, or it takes too long to tell.
     """
     if "/*" in text and any("/*" in run[0] for run in _SIGNS.finditer(text)):
         raise too_odd()
@@ -39,9 +39,9 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
     while at < len(text):
         end = _end(text, at)
         spans.append((at, end))
-        if len(spans) > MOST:
+        if len(spans) > MOST_STATEMENTS:
             raise Unsupported(
-                f"more than {MOST} statements in one message",
+                f"more than {MOST_STATEMENTS} statements in one message",
                 because="statements-in-a-message",
                 hint="Send them in several.",
             )

@@ -20,13 +20,13 @@ from dpsql.web.attempts import Attempts
 from dpsql.web.headers import SafeHeaders
 from dpsql.web.inputs import BadField
 from dpsql.web.page_context import HERE, PageContext
-from dpsql.web.sessions import LONGEST, Sessions, Visitor
+from dpsql.web.sessions import LONGEST_VISIT, Sessions, Visitor
 from dpsql.web.site import Gone, Refused, Site
 
 Open = Callable[[Request, PageContext], Awaitable[Response]]
 Closed = Callable[[Request, PageContext, Visitor], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
-Handler = Callable[[Request, Exception], Awaitable[Response]]
+ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 _NOT_FOUND = 404
 
 
@@ -38,7 +38,7 @@ def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
         SessionMiddleware,
         secret_key=sessions.secret,
         session_cookie=site.cookie,
-        max_age=LONGEST,
+        max_age=LONGEST_VISIT,
         same_site="strict",
         https_only=site.secure,
     )
@@ -55,17 +55,17 @@ def _routes(context: PageContext) -> list[Route | Mount]:
     return [
         Route("/", _home),
         Route("/ready", _ready(context)),
-        Route("/login", _open(context, login.show)),
+        Route("/login", _open(context, login.login_page)),
         Route("/login", _open(context, login.enter), methods=["POST"]),
         Route("/logout", _open(context, login.leave), methods=["POST"]),
-        Route("/explore", _page(context, explore.page)),
+        Route("/explore", _page(context, explore.explore_page)),
         Route("/explore/sample", _data(context, explore.sample)),
-        Route("/explore/price", _data(context, explore.price)),
+        Route("/explore/price", _data(context, explore.explore_price)),
         Route("/explore/ask", _data(context, explore.ask), methods=["POST"]),
-        Route("/choose", _page(context, choose.page)),
+        Route("/choose", _page(context, choose.choose_page)),
         Route("/choose/rule", _data(context, choose.rule)),
         Route("/choose/study", _data(context, choose.study)),
-        Route("/budget", _page(context, budget.page)),
+        Route("/budget", _page(context, budget.budget_page)),
         Route("/budget/charges", _data(context, budget.charges)),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
@@ -140,7 +140,7 @@ def _error(status: int, message: str, hint: str | None = None, field: str | None
     return JSONResponse({"error": message, "hint": hint, "field": field}, status)
 
 
-def _unhappy(context: PageContext) -> Handler:
+def _unhappy(context: PageContext) -> ErrorHandler:
     """Tell what is wrong with a request: a page to who follows an address, JSON to a page's script."""
 
     async def handler(request: Request, error: Exception) -> Response:
@@ -162,7 +162,7 @@ async def _unheard(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-def _broken(context: PageContext) -> Handler:
+def _broken(context: PageContext) -> ErrorHandler:
     """Say nothing about the cause, which stands in the operator's log."""
 
     async def handler(request: Request, _: Exception) -> Response:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.policy.model import Policy
-from dpsql.web.site import Cells, Client
+from dpsql.web.site import Cells, VisitorClient
 
 _BUCKETS = 100
 _WHOLE = frozenset({"smallint", "integer", "bigint"})
@@ -52,7 +52,7 @@ class Bounded:
         return counts
 
 
-async def bounded_columns(client: Client, policy: Policy) -> tuple[Bounded, ...]:
+async def bounded_columns(client: VisitorClient, policy: Policy) -> tuple[Bounded, ...]:
     """Return the columns that the visitor may ask about, read from `dpsql.columns` over their own connection."""
     rows = [tuple(map(str, row)) for row in await client.rows(_DECLARED)]
     return tuple(_bounded(row) for row in rows if _NUMBERS.match(row[4]) and not policy.tables[row[0]].public)

@@ -1,6 +1,6 @@
 """The page Budget: what was spent, by whom the visitor may see: their own role, or every role if theirs is an owner.
 
-The lines are read from the ledger's narrow side (`Books`). `visible` decides whose.
+The lines are read from the ledger's narrow side (`LedgerReader`). `visible` decides whose.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExpensiveStatement:
     """One question, however often it was paid for."""
 
     statement: str
@@ -63,7 +63,7 @@ class Asked:
     last: datetime
 
 
-async def page(request: Request, context: PageContext, visitor: Visitor) -> Response:
+async def budget_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
     bars, whole, asked, count = await asyncio.to_thread(_read, context.site, visitor)
     return context.page(request, "budget.html", visitor, bars=bars, whole=whole, asked=asked, count=count)
@@ -76,10 +76,10 @@ async def charges(_: Request, context: PageContext, visitor: Visitor) -> Respons
     return JSONResponse({"roles": [series for series in found if series["times"]]})
 
 
-def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[Asked], int]:
+def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[ExpensiveStatement], int]:
     roles = visible(site.policy, visitor.role)
     balances = [_balance(site, visitor, role) for role in roles]
-    lines = {role.name: site.books.entries(role.name, _RECENT) for role in roles}
+    lines = {role.name: site.ledger.entries(role.name, _RECENT) for role in roles}
     kinds = {balance.account.role.protects: balance for balance in balances} if visitor.role.owner else {}
     whole = [
         _bar(
@@ -98,7 +98,7 @@ def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[Aske
 
 
 def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
-    return site.books.balance(Account(visitor.user, role, site.policy.budgets[role.protects]))
+    return site.ledger.balance(Account(visitor.user, role, site.policy.budgets[role.protects]))
 
 
 def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
@@ -133,14 +133,14 @@ def _risk(epsilon: Fraction) -> str:
     return f"membership {percent(belief.membership)}, a member's value {percent(belief.value)}"
 
 
-def _most_expensive(lines: Iterable[Entry]) -> list[Asked]:
+def _most_expensive(lines: Iterable[Entry]) -> list[ExpensiveStatement]:
     """Return the statements that cost most, the dearest first."""
     together: dict[str, list[Entry]] = {}
     for line in lines:
         together.setdefault(line.statement, []).append(line)
     ranked = sorted(together.items(), key=lambda pair: _cost(pair[1]), reverse=True)[:_DEAREST]
     return [
-        Asked(
+        ExpensiveStatement(
             statement,
             ", ".join(sorted({line.role for line in same})),
             len({line.time for line in same}),
@@ -161,7 +161,7 @@ def _cost(lines: Iterable[Entry]) -> Fraction:
 
 
 def _series(site: Site, role: Role) -> Json:
-    lines = site.books.entries(role.name, _RECENT)[::-1]
+    lines = site.ledger.entries(role.name, _RECENT)[::-1]
     costs = accumulate(float(line.cost.epsilon) for line in lines)
     return {
         "name": role.name,

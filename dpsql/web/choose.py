@@ -16,9 +16,9 @@ from dpsql.epsilon.statistic import StudiedStatistic
 from dpsql.epsilon.universe import Universe
 from dpsql.policy.model import NoiseLevel, Period
 from dpsql.web.curves import Json, short
-from dpsql.web.inputs import number, numbers, one_of, share
+from dpsql.web.inputs import fraction, numbers, one_of, share
 from dpsql.web.page_context import PageContext
-from dpsql.web.policies import LEAST, MOST, POINTS, STAYS, rule_of
+from dpsql.web.policies import LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON, POINTS, STAYS, rule_of
 from dpsql.web.sessions import Visitor
 
 QUERIES = ("mean", "median", "variance", "std", "sum", "p90")
@@ -26,7 +26,7 @@ _PEOPLE = 10_000
 """How many people the page begins with, unless the table has rows for more."""
 
 
-async def page(request: Request, context: PageContext, visitor: Visitor) -> Response:
+async def choose_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page, with the visitor's own role as the example."""
     policy, role = context.site.policy, visitor.role
     tables = [t for t in policy.tables.values() if role.protects in t.units]
@@ -67,7 +67,7 @@ def _study(given: Mapping[str, str]) -> Json:
     universe = Universe.of(numbers(given.get("values", "")))
     found = studies.study_risk(universe, StudiedStatistic.named(one_of(given, "query", QUERIES)), requirement)
     marks = [epsilon for epsilon in (found.epsilon_upper, found.epsilon_tight) if math.isfinite(epsilon)]
-    chosen = number(given, "study_epsilon", Fraction(LEAST), Fraction(MOST))
+    chosen = fraction(given, "study_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
     end = max(1.5 * max(marks, default=1.0), 1.2 * float(chosen))
     drawn = studies.risk_curve(found, [float(epsilon) for epsilon in np.linspace(0, end, POINTS)])
     upper, tight = studies.risks_at(found, float(chosen))

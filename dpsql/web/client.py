@@ -7,7 +7,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.sql import SQL, Literal
 
-from dpsql.web.site import Cells, Denied, Gone, Refused
+from dpsql.web.site import Cells, Gone, LoginRefused, Refused
 
 _ANY = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 # compared with, not listened on
 _PATIENCE = 10  # seconds for the log-in
@@ -25,7 +25,7 @@ class Address:
     async def connect(self, user: str, password: str) -> "SqlClient":
         """Log in; see `Connect`."""
         if not user or not password:
-            raise Denied
+            raise LoginRefused
         # The way never leaves this machine, so a certificate is not asked for what it could say about it.
         mode = "require" if self.tls else "disable"
         try:
@@ -43,19 +43,19 @@ class Address:
         except (psycopg.Error, ValueError) as error:
             if "too many connections" in str(error):
                 raise Refused("there are too many open connections with this name; log out elsewhere first") from None
-            raise Denied from None
+            raise LoginRefused from None
         return SqlClient(connection)
 
 
 class SqlClient:
-    """A `Client`; one statement at a time."""
+    """A `VisitorClient`; one statement at a time."""
 
     def __init__(self, connection: AsyncConnection[Cells]) -> None:
         self._connection = connection
         self._turn = asyncio.Lock()
 
     async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
-        """Ask; see `Client.rows`."""
+        """Ask; see `VisitorClient.rows`."""
         async with self._turn:
             try:
                 if epsilon is None:
@@ -71,5 +71,5 @@ class SqlClient:
                 raise Refused(message, error.diag.message_hint) from None
 
     async def close(self) -> None:
-        """Hang up; see `Client.close`."""
+        """Hang up; see `VisitorClient.close`."""
         await self._connection.close()

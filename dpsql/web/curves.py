@@ -25,7 +25,7 @@ def drawn(lines: Mapping[str, Density]) -> Json:
     return {name: {"x": short(line.x), "y": short(line.y), "step": not line.bandwidth} for name, line in lines.items()}
 
 
-def facts(contribution: int, epsilon: Fraction) -> Json:
+def noise_facts(contribution: int, epsilon: Fraction) -> Json:
     """Return what is known before any noise is drawn: its scale, the typical error of a bucket, the limits of guesses.
 
     The mean of |z| for P(z) ∝ exp(−|z|/s) on the integers is 1/sinh(1/s).

@@ -13,17 +13,17 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Privacy
 from dpsql.web.ask import Bounded, bounded_columns
-from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, facts
-from dpsql.web.inputs import number, one_of
+from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, noise_facts
+from dpsql.web.inputs import fraction, one_of
 from dpsql.web.page_context import PageContext
-from dpsql.web.samples import LEAST, MOST, UNITS, noisy_sample
+from dpsql.web.samples import LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON, SAMPLE_UNITS, noisy_sample
 from dpsql.web.sessions import Visitor
 from dpsql.web.site import Site
 
 _RECENT = 1_000
 
 
-async def page(request: Request, context: PageContext, visitor: Visitor) -> Response:
+async def explore_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
     policy, role = context.site.policy, visitor.role
     columns = await bounded_columns(visitor.client, policy)
@@ -32,11 +32,11 @@ async def page(request: Request, context: PageContext, visitor: Visitor) -> Resp
         "explore.html",
         visitor,
         samples=samples().values(),
-        units=UNITS.values(),
+        units=SAMPLE_UNITS.values(),
         smoothings=SMOOTHINGS,
         columns=columns,
         protects=role.protects,
-        cap=min(role.per_query.epsilon, MOST),
+        cap=min(role.per_query.epsilon, MOST_SAMPLE_EPSILON),
     )
 
 
@@ -45,7 +45,7 @@ async def sample(request: Request, context: PageContext, _: Visitor) -> Response
     return JSONResponse(await asyncio.to_thread(noisy_sample, request.query_params, context.site.entropy))
 
 
-async def price(request: Request, context: PageContext, visitor: Visitor) -> Response:
+async def explore_price(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return what asking about a real column would cost; nothing is asked."""
     column, epsilon = await _chosen(request, context, visitor)
     left = await asyncio.to_thread(_left, context.site, visitor)
@@ -78,8 +78,10 @@ async def _chosen(request: Request, context: PageContext, visitor: Visitor) -> t
     columns = {column.name: column for column in await bounded_columns(visitor.client, context.site.policy)}
     if not columns:
         raise BadInput("your role has no table with a bounded number column")
-    cap = min(visitor.role.per_query.epsilon, MOST)
-    return columns[one_of(given, "column", tuple(columns))], number(given, "epsilon", min(LEAST, cap), cap)
+    cap = min(visitor.role.per_query.epsilon, MOST_SAMPLE_EPSILON)
+    return columns[one_of(given, "column", tuple(columns))], fraction(
+        given, "epsilon", min(LEAST_SAMPLE_EPSILON, cap), cap
+    )
 
 
 def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> Json:
@@ -91,17 +93,17 @@ def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> 
         "high": float(column.high),
         "statement": column.statement,
         "role": visitor.role.name,
-        **facts(bound.max_rows, epsilon),
+        **noise_facts(bound.max_rows, epsilon),
     }
 
 
 def _paid(site: Site, visitor: Visitor, statement: str) -> Privacy:
     """Return what this visitor has paid for a statement lately."""
-    lines = site.books.entries(visitor.role.name, _RECENT)
+    lines = site.ledger.entries(visitor.role.name, _RECENT)
     return compose(line.cost for line in lines if (line.user, line.statement) == (visitor.user, statement))
 
 
 def _left(site: Site, visitor: Visitor) -> Privacy:
     account = Account(visitor.user, visitor.role, site.policy.budgets[visitor.role.protects])
-    balance = site.books.balance(account)
+    balance = site.ledger.balance(account)
     return min(balance.role_left, balance.dataset_left, key=lambda left: left.epsilon)

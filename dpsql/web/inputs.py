@@ -18,7 +18,7 @@ class BadField(BadInput):
         self.field = field
 
 
-def number(given: Mapping[str, str], name: str, low: Fraction | int, high: Fraction | int) -> Fraction:
+def fraction(given: Mapping[str, str], name: str, low: Fraction | int, high: Fraction | int) -> Fraction:
     """Return a number exactly as it was typed, `0.333` or `1/3`.
 
     Raises:
@@ -31,8 +31,8 @@ def number(given: Mapping[str, str], name: str, low: Fraction | int, high: Fract
 
 
 def whole(given: Mapping[str, str], name: str, low: int, high: int) -> int:
-    """Return a whole number; see `number`."""
-    value = number(given, name, low, high)
+    """Return a whole number; see `fraction`."""
+    value = fraction(given, name, low, high)
     if value.denominator != 1:
         raise BadField(name, f"{_words(name)} must be a whole number")
     return value.numerator
@@ -66,7 +66,7 @@ def numbers(text: str) -> list[float]:
     parts = text.replace(",", " ").split()
     if not 0 < len(parts) <= _MOST_VALUES:
         raise BadField("values", f"values must be 1 to {_MOST_VALUES} numbers")
-    return [float(number({"each value": part}, "each value", -(10**9), 10**9)) for part in parts]
+    return [float(fraction({"each value": part}, "each value", -(10**9), 10**9)) for part in parts]
 
 
 def _read(text: str) -> Fraction | None:

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from dpsql.web.page_context import PageContext
-from dpsql.web.site import Denied, Refused
+from dpsql.web.site import LoginRefused, Refused
 
 _WRONG = "That name and password do not belong together."
 
 
-async def show(request: Request, context: PageContext) -> Response:
+async def login_page(request: Request, context: PageContext) -> Response:
     """Return the form."""
     if await context.sessions.visitor(request):
         return RedirectResponse("/explore", 303)
@@ -32,7 +32,7 @@ async def enter(request: Request, context: PageContext) -> Response:
         return refused
     try:
         client = await context.site.connect(user, password)
-    except Denied:
+    except LoginRefused:
         return context.page(request, "login.html", status=401, error=_WRONG, user=user)
     except Refused as refusal:
         return context.page(request, "login.html", status=503, error=refusal.message, user=user)

@@ -17,10 +17,10 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.standing import standing
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
 from dpsql.web.curves import Json, short
-from dpsql.web.inputs import BadField, number, one_of, share, whole
+from dpsql.web.inputs import BadField, fraction, one_of, share, whole
 from dpsql.web.visible import visible
 
-LEAST, MOST = Fraction(1, 10_000), Fraction(100)
+LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON = Fraction(1, 10_000), Fraction(100)
 """The ε that may be chosen."""
 POINTS = 160
 STAYS = {"days": 1, "weeks": 7, "months": 31, "years": 366, "good": None}
@@ -80,7 +80,7 @@ def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
     }
 
 
-def written(given: Mapping[str, str], policy: Policy) -> str | None:
+def policy_text(given: Mapping[str, str], policy: Policy) -> str | None:
     """Return the lines to be copied; None where the chosen ε breaks a promise. Errors are those of `rule_of`."""
     return _policy(given, policy)[2]
 
@@ -104,7 +104,10 @@ def _plan(given: Mapping[str, str]) -> EpsilonPlan:
             "period", f"who stays for good is there every {period}: let the budget never renew, or say how long"
         )
     return EpsilonPlan.of(
-        promises, period, days, number(given, "epsilon", LEAST, MOST) if given.get("epsilon") else None
+        promises,
+        period,
+        days,
+        fraction(given, "epsilon", LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON) if given.get("epsilon") else None,
     )
 
 

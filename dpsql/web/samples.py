@@ -8,15 +8,15 @@ from dpsql.plots.density import distance
 from dpsql.plots.samples import samples
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, facts
-from dpsql.web.inputs import number, one_of
+from dpsql.web.curves import SMOOTHINGS, Json, curves, drawn, noise_facts
+from dpsql.web.inputs import fraction, one_of
 
-LEAST, MOST = Fraction(1, 100), Fraction(10)
+LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON = Fraction(1, 100), Fraction(10)
 """The ends of the slider."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SampleUnit:
     """Whose rows the made-up rows are thought to be, and how many of one count at the most."""
 
     name: str
@@ -28,7 +28,9 @@ class Unit:
         return "1 row" if self.rows == 1 else f"{self.rows} rows"
 
 
-UNITS = {unit.name: unit for unit in (Unit("row", 1), Unit("passenger", 5), Unit("driver", 40))}
+SAMPLE_UNITS = {
+    unit.name: unit for unit in (SampleUnit("row", 1), SampleUnit("passenger", 5), SampleUnit("driver", 40))
+}
 
 
 def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:
@@ -38,8 +40,8 @@ def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:
         BadInput: an unknown sample or unit, or an ε beyond the slider.
     """
     sample = samples()[one_of(given, "sample", tuple(samples()))]
-    unit = UNITS[one_of(given, "unit", tuple(UNITS))]
-    epsilon = number(given, "epsilon", LEAST, MOST)
+    unit = SAMPLE_UNITS[one_of(given, "unit", tuple(SAMPLE_UNITS))]
+    epsilon = fraction(given, "epsilon", LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON)
     noise = discrete_laplace(entropy, unit.rows / epsilon, len(sample.counts))
     noisy = [count + z for count, z in zip(sample.counts, noise, strict=True)]
     raw, private = (curves(counts, sample.low, sample.high) for counts in (sample.counts, noisy))
@@ -51,5 +53,5 @@ def noisy_sample(given: Mapping[str, str], entropy: Entropy) -> Json:
         "raw": drawn(raw),
         "private": drawn(private),
         "distance": {name: distance(raw[name], private[name]) for name in SMOOTHINGS},
-        **facts(unit.rows, epsilon),
+        **noise_facts(unit.rows, epsilon),
     }

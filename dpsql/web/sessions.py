@@ -12,13 +12,13 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.requests import Request
 
 from dpsql.policy.model import Role
-from dpsql.web.site import Client, Site
+from dpsql.web.site import Site, VisitorClient
 
 IDLE = 30 * 60.0
 """Seconds after which a visitor who did nothing is logged out."""
-LONGEST = 12 * 60 * 60
+LONGEST_VISIT = 12 * 60 * 60
 """Seconds after which every visitor has to log in again."""
-MOST = 8
+MOST_VISITS = 8
 """How many visits of one user there can be; with one more, the one that was idle longest ends."""
 _KEY = "visit"
 
@@ -29,7 +29,7 @@ class Visitor:
 
     user: str
     role: Role
-    client: Client
+    client: VisitorClient
     began: float
     seen: float
 
@@ -42,7 +42,7 @@ class Sessions:
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     _visitors: dict[str, Visitor] = field(default_factory=dict, repr=False)
 
-    async def enter(self, request: Request, site: Site, user: str, client: Client) -> None:
+    async def enter(self, request: Request, site: Site, user: str, client: VisitorClient) -> None:
         """Log in under a new key, so that one that was known before is worth nothing."""
         await self.leave(request)
         await self._make_room(user)
@@ -72,7 +72,7 @@ class Sessions:
     def genuine(self, request: Request, token: str) -> bool:
         """Say whether a token was made for the very cookie that comes with it."""
         try:
-            key = self._signer().loads(token, max_age=LONGEST)
+            key = self._signer().loads(token, max_age=LONGEST_VISIT)
         except BadSignature:
             return False
         return bool(key) and secrets.compare_digest(str(key), str(request.session.get(_KEY, "")))
@@ -94,12 +94,12 @@ class Sessions:
     async def _make_room(self, user: str) -> None:
         """Each visit holds a connection, and the server allows a user only so many."""
         theirs = sorted((v.seen, key) for key, v in self._visitors.items() if v.user == user)
-        for _, key in theirs[: max(len(theirs) - MOST + 1, 0)]:
+        for _, key in theirs[: max(len(theirs) - MOST_VISITS + 1, 0)]:
             await self._end(key)
 
     async def _sweep(self) -> None:
         now = self.clock()
-        late = [key for key, v in self._visitors.items() if v.seen + IDLE < now or v.began + LONGEST < now]
+        late = [key for key, v in self._visitors.items() if v.seen + IDLE < now or v.began + LONGEST_VISIT < now]
         for key in late:
             await self._end(key)
 

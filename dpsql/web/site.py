@@ -12,7 +12,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 Cells = tuple[object, ...]
 
 
-class Client(Protocol):
+class VisitorClient(Protocol):
     """A visitor's own connection to the server."""
 
     async def rows(self, statement: str, epsilon: str | None = None) -> list[Cells]:
@@ -40,15 +40,15 @@ class Gone(Exception):
     """The connection to the server is lost."""
 
 
-class Denied(Exception):
+class LoginRefused(Exception):
     """The name and the password do not belong together."""
 
 
-Connect = Callable[[str, str], Awaitable[Client]]
-"""Logs in at the server with a name and a password; raises `Denied`, or `Refused` with the reason."""
+Connect = Callable[[str, str], Awaitable[VisitorClient]]
+"""Logs in at the server with a name and a password; raises `LoginRefused`, or `Refused` with the reason."""
 
 
-class Books(Protocol):
+class LedgerReader(Protocol):
     """The ledger, to be read only."""
 
     def balance(self, account: Account) -> Balance:
@@ -66,7 +66,7 @@ class Site:
     roles: Mapping[str, str]
     """By user."""
     connect: Connect
-    books: Books
+    ledger: LedgerReader
     entropy: Entropy
     clock: Callable[[], float]
     """Seconds that never go back."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.epsilon import app, make_app
+from dpsql.cli.commands.epsilon import epsilon_app, make_epsilon_app
 from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
 from dpsql.errors import Unsupported
 from dpsql.policy.model import NoiseLevel
@@ -27,14 +27,14 @@ def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*words: str) -> str:
     """Return what a command prints."""
-    result = CliRunner().invoke(app, list(words))
+    result = CliRunner().invoke(epsilon_app, list(words))
     assert result.exit_code == 0, result.output
     return result.output
 
 
 def refused(*words: str) -> str:
     """Return the message of a command that must fail with 2."""
-    result = CliRunner().invoke(app, list(words))
+    result = CliRunner().invoke(epsilon_app, list(words))
     assert result.exit_code == 2, result.output
     return re.sub(r"\s+", " ", result.stderr)
 
@@ -190,7 +190,7 @@ def planned(config: Path, role: str, statement: str) -> StatementNoise:
 def test_noise_of_a_statement_is_asked_of_the_planner() -> None:
     """The gateway's part is handed in; what it finds is printed."""
     words = ["noise", "SELECT count(*) AS n FROM t", "--role", "third_party", "--config", "c.yaml"]
-    result = CliRunner().invoke(make_app(planned), words)
+    result = CliRunner().invoke(make_epsilon_app(planned), words)
     assert result.exit_code == 0, result.output
     assert "ε = 0.125, high noise" in result.output
     assert "15 %" in result.output
@@ -198,7 +198,7 @@ def test_noise_of_a_statement_is_asked_of_the_planner() -> None:
 
 def test_refusals_of_the_planner_are_told() -> None:
     """An error of the tree is shown with its hint and ends with 1, as everywhere."""
-    result = CliRunner().invoke(make_app(planned), ["noise", "SELECT secret", "--role", "third_party"])
+    result = CliRunner().invoke(make_epsilon_app(planned), ["noise", "SELECT secret", "--role", "third_party"])
     assert result.exit_code == 1
     assert "not allowed" in result.stderr
     assert "ask something else" in result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.epsilon import app
+from dpsql.cli.commands.epsilon import epsilon_app
 
 PAGE = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
 EXAMPLES = re.findall(r"```console\n\$ dpsql epsilon (.*)\n((?:.*\n)*?)```", PAGE.read_text(encoding="utf-8"))
@@ -22,7 +22,7 @@ def squeezed(line: str) -> str:
 def test_examples_print_what_the_page_shows(command: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each line that is shown is among those that are printed."""
     monkeypatch.setenv("COLUMNS", "120")
-    result = CliRunner().invoke(app, shlex.split(command))
+    result = CliRunner().invoke(epsilon_app, shlex.split(command))
     assert result.exit_code == 0, result.output
     printed = {squeezed(line) for line in result.output.splitlines()}
     assert {squeezed(line) for line in shown.splitlines()} <= printed

@@ -39,7 +39,7 @@ def _expected(name_type: str) -> str:
 
 
 def test_from_duckdb(duckdb_file: Path, tmp_path: Path) -> None:
-    """Names and types, quoted where YAML needs it; what has no type here is named."""
+    """Names and types, yaml_name where YAML needs it; what has no type here is named."""
     done = RUN.invoke(app, ["init", str(duckdb_file), "--directory", str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
     text = (tmp_path / "new" / "people.yaml").read_text()

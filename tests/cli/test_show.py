@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from dpsql.cli.support.quoting import quoted
+from dpsql.cli.support.quoting import yaml_name
 from dpsql.cli.support.show import table_of
 
 
@@ -39,4 +39,4 @@ def test_a_table() -> None:
 )
 def test_names_are_quoted_where_yaml_needs_it(name: str, written: str) -> None:
     """A plain name can only be read as itself."""
-    assert quoted(name) == written
+    assert yaml_name(name) == written

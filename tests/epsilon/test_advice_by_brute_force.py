@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.epsilon import app
+from dpsql.cli.commands.epsilon import epsilon_app
 from dpsql.epsilon.refusal import BadInput
-from dpsql.web.policies import rule_of, written
+from dpsql.web.policies import policy_text, rule_of
 from tests.web.conftest import POLICY
 
 UNITS = {"days": 1, "weeks": 7, "months": 31, "years": 366}
@@ -141,7 +141,7 @@ def test_what_choose_gives_keeps_every_promise() -> None:
     refused = 0
     for fields in given:
         try:
-            text = written(fields, POLICY)
+            text = policy_text(fields, POLICY)
         except BadInput:
             refused += 1
             continue
@@ -190,7 +190,7 @@ def test_what_advise_prints_keeps_every_promise(seed: int, monkeypatch: pytest.M
             *(("--days", "90") if fields["period"] == "never" else ("--period", fields["period"])),
             *(() if days is None else ("--stay", str(days))),
         ]
-        result = runner.invoke(app, words)
+        result = runner.invoke(epsilon_app, words)
         if result.exit_code:
             assert "blind guess" in " ".join(result.stderr.split()) or "four decimals" in result.stderr
             continue

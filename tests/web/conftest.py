@@ -15,7 +15,7 @@ from dpsql.accounting.ledger import Entry
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Period, Policy, Privacy, Role, RoleBudget, SqlType, Table, UnitBound
 from dpsql.web.app import make_app
-from dpsql.web.site import Cells, Denied, Gone, Refused, Site
+from dpsql.web.site import Cells, Gone, LoginRefused, Refused, Site
 from tests.support.fix_pages import running  # noqa: F401
 from tests.web.browsing import Browser
 
@@ -69,7 +69,7 @@ class Server:
         if self.refusal is not None:
             raise self.refusal
         if password != f"pw-{user}":
-            raise Denied
+            raise LoginRefused
         self.open += 1
         return Connection(self, user)
 

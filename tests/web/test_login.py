@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from dpsql.web.attempts import PER_NAME, PER_PLACE, WINDOW, Attempts
-from dpsql.web.sessions import IDLE, LONGEST, MOST
+from dpsql.web.sessions import IDLE, LONGEST_VISIT, MOST_VISITS
 from dpsql.web.site import Refused
 from tests.web.browsing import Browser
 from tests.web.conftest import Clock, Server
@@ -82,7 +82,7 @@ def test_idle_visitors_are_logged_out(visit: Visit, clock: Clock, server: Server
 def test_every_visit_ends(visit: Visit, clock: Clock) -> None:
     """Also that of somebody who is always there."""
     browser, begun = visit("ana"), clock.now
-    while clock.now < begun + LONGEST - IDLE:
+    while clock.now < begun + LONGEST_VISIT - IDLE:
         clock.now += IDLE / 2
         assert browser.get("/budget").status_code == 200
     clock.now += 2 * IDLE
@@ -92,11 +92,11 @@ def test_every_visit_ends(visit: Visit, clock: Clock) -> None:
 def test_a_user_has_only_so_many_visits(visit: Visit, server: Server, clock: Clock) -> None:
     """The oldest one ends, so that browsers that were never logged out don't use up the server's connections."""
     browsers = []
-    for _ in range(MOST + 1):
+    for _ in range(MOST_VISITS + 1):
         clock.now += 1
         browsers.append(visit("ana"))
-    assert server.open == MOST
-    assert [browser.get("/budget").status_code for browser in browsers] == [303] + [200] * MOST
+    assert server.open == MOST_VISITS
+    assert [browser.get("/budget").status_code for browser in browsers] == [303] + [200] * MOST_VISITS
 
 
 @pytest.mark.parametrize("path", ["/login", "/logout", "/explore/ask"])

@@ -7,7 +7,11 @@ from typing import Self
 
 import psycopg
 
-from dpsql.wire.protocol.messages import FLUSH, SYNC, bind_texts, close, describe, execute, message, parse, text
+from dpsql.wire.protocol.messages import FLUSH, SYNC, bind_texts, message, text
+from dpsql.wire.protocol.messages import close_message as close
+from dpsql.wire.protocol.messages import describe_message as describe
+from dpsql.wire.protocol.messages import execute_message as execute
+from dpsql.wire.protocol.messages import parse_message as parse
 
 __all__ = ["FLUSH", "SYNC", "Raw", "bind", "close", "describe", "execute", "parse", "query"]
 

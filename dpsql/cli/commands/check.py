@@ -30,7 +30,7 @@ _Groups = Annotated[int, typer.Option("--groups", help="With --data: how many gr
 
 
 @with_exit_code
-def check(
+def check_config(
     config: ConfigFile = DEFAULT_CONFIG,
     json_schema: _Schemas = None,
     files_only: _FilesOnly = False,

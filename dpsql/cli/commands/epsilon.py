@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dpsql.cli.commands.epsilon_advise import advise_command
-from dpsql.cli.commands.epsilon_noise import Planner, noise_command
+from dpsql.cli.commands.epsilon_noise import NoisePlanner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
 from dpsql.cli.support.numbers import read_column, read_fraction, read_list
@@ -26,7 +26,7 @@ _SHOWN = (0.1, 0.5, 1.0, 2.0)
 """The ε whose risks are shown beside those that were found."""
 
 
-def make_app(planner: Planner | None = None) -> typer.Typer:
+def make_epsilon_app(planner: NoisePlanner | None = None) -> typer.Typer:
     """Return the commands; `planner` is what `noise` asks about a statement."""
     made = typer.Typer(name="epsilon", help="Choose ε, and see what it does.", no_args_is_help=True)
     made.command()(risk)
@@ -82,7 +82,7 @@ def _study(
 ) -> None:
     result = study_risk(universe, statistic, limit)
     shown = [*map(float, epsilons)] if epsilons else sorted({result.epsilon_upper, result.epsilon_tight, *_SHOWN})
-    tables.show(*tables.study_tables(result, shown), OWNER_ONLY)
+    tables.print_blocks(*tables.study_tables(result, shown), OWNER_ONLY)
     if plot is not None:
         draw_study(result, plot)
 
@@ -92,7 +92,7 @@ def _rule(promises: Promises, plot: Path | None) -> None:
     total = promises.largest()
     rows: list[tuple[object, Belief]] = [(promise, belief_after(limit, people)) for promise, limit in limits.items()]
     rows.append(("all three", belief_after(total, people)))
-    tables.show(
+    tables.print_blocks(
         tables.belief_table(f"Largest total ε for {people:,} people", "limited by", rows),
         tables.binding_line(promises),
         "Of one role, or of all roles together that may collude, for as long as a person stays in the data.",
@@ -102,4 +102,4 @@ def _rule(promises: Promises, plot: Path | None) -> None:
         draw_rule(promises, plot)
 
 
-app = make_app()
+epsilon_app = make_epsilon_app()

@@ -50,7 +50,7 @@ def advise_command(
         written = policy_lines(advice.plan, Holder(role, protects, advice.per_query))
     except BadInput as error:
         raise typer.BadParameter(str(error)) from None
-    tables.show(*tables.advice_tables(advice), *_notes(advice), written.rstrip())
+    tables.print_blocks(*tables.advice_tables(advice), *_notes(advice), written.rstrip())
     if plot is not None:
         draw_rule(promises, plot)
 

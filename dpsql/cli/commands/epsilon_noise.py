@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 
 import typer
 
-from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table, show
+from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table, print_blocks
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.numbers import read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
@@ -17,7 +17,7 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
 
 
-class Planner(Protocol):
+class NoisePlanner(Protocol):
     """Finds out, without reading data, what a statement would cost a role and how noisy its outputs would be."""
 
     def __call__(self, config: Path, role: str, statement: str) -> StatementNoise:
@@ -28,7 +28,7 @@ class Planner(Protocol):
         """
 
 
-def noise_command(planner: Planner | None) -> Callable[..., None]:
+def noise_command(planner: NoisePlanner | None) -> Callable[..., None]:
     """Return the command; without a planner it answers for imagined statements only."""
 
     @with_exit_code
@@ -50,9 +50,9 @@ def noise_command(planner: Planner | None) -> Callable[..., None]:
     ) -> None:
         """Show the ε of a statement and how noisy its answer would be; no data are read and nothing is paid."""
         if statement is not None and role is not None and planner is not None:
-            show(noise_table(planner(config, role, statement)))
+            print_blocks(noise_table(planner(config, role, statement)))
         elif statement is None and level is not None and rows is not None:
-            show(noise_table(_imagined(level, output or [OutputKind.COUNT], (rows, groups), max_rows, cap)))
+            print_blocks(noise_table(_imagined(level, output or [OutputKind.COUNT], (rows, groups), max_rows, cap)))
         else:
             raise typer.BadParameter("give a statement with --role, or --level and --rows")
 

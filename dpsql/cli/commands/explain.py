@@ -8,7 +8,7 @@ from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, RoleName, Sql,
 
 
 @with_exit_code
-def explain(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def explain_statement(sql: Sql, role: RoleName, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print how a statement would be answered; free."""
     with dpsql.connect(config, role=role) as connection, connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {statement(sql)}".encode())

@@ -9,7 +9,7 @@ import typer
 
 from dpsql.cli.support.catalogue import Catalogue, RecordsFile, read_catalogue
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.quoting import quoted
+from dpsql.cli.support.quoting import yaml_name
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
@@ -53,15 +53,15 @@ def init(
 
 def schema_text(table: str, columns: Mapping[str, str]) -> str:
     """Return the beginnings of a schema file."""
-    return _HEAD.format(table=quoted(table)) + "".join(_line(name, kind) for name, kind in columns.items())
+    return _HEAD.format(table=yaml_name(table)) + "".join(_line(name, kind) for name, kind in columns.items())
 
 
 def _line(column: str, kind: str) -> str:
     try:
-        return f"  {quoted(column)}: {{type: {_flow(column_type(kind)[1])}}}\n"
+        return f"  {yaml_name(column)}: {{type: {_flow(column_type(kind)[1])}}}\n"
     except ValueError:
         # Without its parameters: an enumeration's labels may be values.
-        return f"  # {quoted(column)} is left out: dpsql has no type for {quoted(kind.partition('(')[0])}\n"
+        return f"  # {yaml_name(column)} is left out: dpsql has no type for {yaml_name(kind.partition('(')[0])}\n"
 
 
 def _flow(declared: str) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import RoleName
-from dpsql.cli.support.quoting import quoted
+from dpsql.cli.support.quoting import yaml_name
 from dpsql.errors import ConfigError
 from dpsql.policy.load.scalars import identifier
 from dpsql.wire.protocol.scram import Verifier
@@ -22,7 +22,7 @@ def user(name: Annotated[str, typer.Argument(help="The name to log in with.")], 
         except ValueError as failure:
             raise ConfigError(f'"{given}" {failure}') from None
     verifier = Verifier.of(_password())
-    typer.echo(f'  {quoted(name)}: {{role: {quoted(role)}, password: "{verifier}"}}')
+    typer.echo(f'  {yaml_name(name)}: {{role: {yaml_name(role)}, password: "{verifier}"}}')
 
 
 def _password() -> str:

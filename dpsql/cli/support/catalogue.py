@@ -12,15 +12,15 @@ import psycopg
 from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 
-Columns = Mapping[str, str]
-"""Columns in their order, with the type as the engine writes it."""
+CatalogueColumns = Mapping[str, str]
+"""CatalogueColumns in their order, with the type as the engine writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """The tables that dpsql can serve, and the schemas whose tables it would not find."""
 
-    tables: Mapping[str, Columns]
+    tables: Mapping[str, CatalogueColumns]
     elsewhere: Sequence[str] = ()
 
 
@@ -88,13 +88,13 @@ def _duckdb_rows(path: Path) -> list[_Row]:
     return [(found, schema, table, column, _name(kind)) for found, schema, table, column, kind in rows]
 
 
-def _columns_of(path: Path) -> Columns:
+def _columns_of(path: Path) -> CatalogueColumns:
     """Return a file's columns; those of a CSV file are texts, because only its records could tell more."""
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
-    quoted = "'" + str(path).replace("'", "''") + "'"
+    yaml_name = "'" + str(path).replace("'", "''") + "'"
     parquet = path.name.lower().endswith((".parquet", ".pq"))
-    source = f"read_parquet({quoted})" if parquet else f"read_csv({quoted}, header = true, all_varchar = true)"
+    source = f"read_parquet({yaml_name})" if parquet else f"read_csv({yaml_name}, header = true, all_varchar = true)"
     try:
         with closing(duckdb.connect()) as connection:
             rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608

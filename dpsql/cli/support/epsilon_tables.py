@@ -42,7 +42,7 @@ class StatementNoise:
     outputs: tuple[OutputNoise, ...]
 
 
-def show(*blocks: RenderableType) -> None:
+def print_blocks(*blocks: RenderableType) -> None:
     """Write blocks to the standard output."""
     console = Console(highlight=False)
     for block in blocks:

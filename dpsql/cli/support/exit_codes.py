@@ -11,18 +11,18 @@ import typer
 
 from dpsql.errors import DpsqlError
 
-P = ParamSpec("P")
+_P = ParamSpec("_P")
 
 _RULE = re.compile("rule: [a-z-]+")
-REFUSED = 1
+EXIT_REFUSED = 1
 """The exit code when dpsql said no; a wrong use of the command line is 2."""
 
 
-def with_exit_code(command: Callable[P, None]) -> Callable[P, None]:
+def with_exit_code(command: Callable[_P, None]) -> Callable[_P, None]:
     """Let a command end with `ERROR SQLSTATE: message`, the rule and the hint on stderr."""
 
     @functools.wraps(command)
-    def wrapped(*args: P.args, **options: P.kwargs) -> None:
+    def wrapped(*args: _P.args, **options: _P.kwargs) -> None:
         try:
             command(*args, **options)
         except DpsqlError as error:
@@ -49,4 +49,4 @@ def _tell(sqlstate: str, message: str, detail: str | None, hint: str | None) -> 
         sys.stderr.write(f"DETAIL: {detail}\n")
     if hint:
         sys.stderr.write(f"HINT: {hint}\n")
-    raise typer.Exit(REFUSED)
+    raise typer.Exit(EXIT_REFUSED)

@@ -6,7 +6,7 @@ from typing import cast
 
 from dpsql.shadow import signals
 from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
-from dpsql.wire.protocol.replies import Kind, Message, PendingReply, Replies
+from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
 
 _PROTOCOL = 0x30000
 _STOP, _END = signals.CODE.encode(), signals.END.encode()
@@ -91,7 +91,7 @@ class Backend(asyncio.Protocol):
             ShadowLostError: when it goes.
         """
         collected: list[Message] = []
-        self.replies.owe(PendingReply(Kind.STARTUP, collected))
+        self.replies.owe(PendingReply(MessageKind.STARTUP, collected))
         body = b"".join(text(part) for pair in options.items() for part in pair) + b"\0"
         self._write(uint32(len(body) + 8) + uint32(_PROTOCOL) + body + message(b"p", text(secret)))
         await self._wait()
@@ -115,7 +115,7 @@ class Backend(asyncio.Protocol):
         self._write(FLUSH)  # replies may otherwise stay in the shadow's buffer for ever
         await self._wait()
 
-    async def ask(self, *messages: tuple[Kind, bytes]) -> tuple[Message, ...]:
+    async def ask(self, *messages: tuple[MessageKind, bytes]) -> tuple[Message, ...]:
         """Send messages of our own and return their replies; the client sees nothing of it. No reply may be owed.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from dpsql.wire.backend.backend import Backend
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.replies import Kind
+from dpsql.wire.protocol.replies import MessageKind
 
 _NAME = b"_dpsql_types"
 _MOST = 10_000  # names that are remembered
@@ -34,12 +34,12 @@ class TypeNames:
 async def _ask(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
     calls = (f"dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
     replies = await backend.ask(
-        (Kind.CLOSE, messages.close(b"S", _NAME)),
-        (Kind.PARSE, messages.parse(_NAME, f"SELECT {', '.join(calls)}".encode())),
-        (Kind.BIND, messages.bind(_NAME, _NAME, bytes(6))),
-        (Kind.EXECUTE, messages.execute(_NAME)),
-        (Kind.CLOSE, messages.close(b"P", _NAME)),
-        (Kind.CLOSE, messages.close(b"S", _NAME)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _NAME)),
+        (MessageKind.PARSE, messages.parse_message(_NAME, f"SELECT {', '.join(calls)}".encode())),
+        (MessageKind.BIND, messages.bind_message(_NAME, _NAME, bytes(6))),
+        (MessageKind.EXECUTE, messages.execute_message(_NAME)),
+        (MessageKind.CLOSE, messages.close_message(b"P", _NAME)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _NAME)),
     )
     row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
     return {pair: (name or b"text").decode() for pair, name in zip(pairs, row, strict=True)}

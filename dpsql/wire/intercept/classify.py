@@ -47,16 +47,16 @@ class Deallocate:
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
+class RefusedStatement:
     """A statement that fails when it is run."""
 
     error: DpsqlError
 
 
-Statement = Private | Prepare | ExecuteNamed | Deallocate | Denied
+ClassifiedStatement = Private | Prepare | ExecuteNamed | Deallocate | RefusedStatement
 
 
-def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Denied | None:
+def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | None:
     """Return what the words of one statement say; None if the gateway, or else the shadow, has to say more."""
     try:
         reader = _begun(text)
@@ -64,7 +64,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Denied | None:
             return None
         error = refusal(reader)
         if error is not None:
-            return Denied(error)
+            return RefusedStatement(error)
         reader = _begun(text)
         if reader.skip("prepare") and reader.word != "transaction":
             return _prepare(text, reader)
@@ -74,7 +74,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Denied | None:
             return Deallocate(None) if reader.skip("all") else None
         return _deallocate(reader) if reader.skip("deallocate") else None
     except DpsqlError as failed:
-        return Denied(failed)
+        return RefusedStatement(failed)
 
 
 def _begun(text: str) -> Reader:

@@ -9,12 +9,12 @@ from dpsql.question import Asker
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.classify import (
+    ClassifiedStatement,
     Deallocate,
-    Denied,
     ExecuteNamed,
     Prepare,
     Private,
-    Statement,
+    RefusedStatement,
     is_restoring,
     read,
 )
@@ -23,7 +23,7 @@ from dpsql.wire.intercept.interceptor import Interceptor
 from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
 from dpsql.wire.intercept.settings import not_in, unread
 from dpsql.wire.protocol.encodings import codec_of, decoded
-from dpsql.wire.protocol.replies import Kind, PendingReply
+from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -97,7 +97,7 @@ class SessionContext:
         """
         self._codec()
 
-    def inspect(self, text: str) -> Statement | None:
+    def inspect(self, text: str) -> ClassifiedStatement | None:
         """Return what `text` is to us; None if it is the shadow's alone."""
         found = read(text)
         if isinstance(found, Deallocate) and not self.names.may_have(found.name):
@@ -107,10 +107,10 @@ class SessionContext:
         try:
             question = self._answers.examine(text, self._asker)
         except DpsqlError as failed:
-            return Denied(failed)
+            return RefusedStatement(failed)
         except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
             _LOG.exception("a statement could not be examined")
-            return Denied(InternalError())
+            return RefusedStatement(InternalError())
         return None if question is None else Private(question)
 
     def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
@@ -124,13 +124,13 @@ class SessionContext:
         name = prepare.name.encode(codec)
         if prepared is not None:
             self.names.expect_statement(name, prepared.size)
-        owed = PendingReply(Kind.EXECUTE, confirmed=lambda: self.names.parsed(name, prepared))
+        owed = PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.parsed(name, prepared))
         self.backend.send(raw, owed)
 
     def run_deallocate(self, raw: bytes, deallocate: Deallocate, codec: str) -> None:
         """Send the Execute of a DEALLOCATE, and forget what it named once the shadow has."""
         name = None if deallocate.name is None else deallocate.name.encode(codec)
-        self.backend.send(raw, PendingReply(Kind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
+        self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
     def named(self, execute: ExecuteNamed, codec: str) -> tuple[Private, Prepared] | None:
         """Return the private statement that an EXECUTE means; None if it is the shadow's alone."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dpsql.errors import QueryCanceled, StatementTimeout
 from dpsql.question import Cancellation
 
-LONGEST = 300.0
+LONGEST_TIMEOUT = 300.0
 """Seconds that a measurement may take whatever a session says; what reaches that limit the gateway stores as failed."""
 _SHOWN = re.compile(r"(\d+)(ms|s|min|h|d)?")
 _UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -20,7 +20,7 @@ def seconds(shown: str) -> float | None:
     if found is None:
         return None
     limit = int(found[1]) * _UNITS[found[2]]
-    return limit if 0 < limit < LONGEST else None
+    return limit if 0 < limit < LONGEST_TIMEOUT else None
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.messages import describe, parameter_oids, row_description
-from dpsql.wire.protocol.replies import Kind, Message
+from dpsql.wire.protocol.messages import describe_message, parameter_oids, row_description
+from dpsql.wire.protocol.replies import Message, MessageKind
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -133,12 +133,12 @@ class Interceptor:
             InternalError: when the columns differ; a client that reads binary rows would misread them.
         """
         replies = await backend.ask(
-            (Kind.CLOSE, messages.close(b"S", _ANSWER)),
-            (Kind.PARSE, messages.parse(_ANSWER, answer.text.encode(codec), asked.oids)),
-            (Kind.DESCRIBE, describe(b"S", _ANSWER)),
-            (Kind.CLOSE, messages.close(b"P", portal)),
-            (Kind.BIND, messages.bind(portal, _ANSWER, rest)),
-            (Kind.CLOSE, messages.close(b"S", _ANSWER)),
+            (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
+            (MessageKind.PARSE, messages.parse_message(_ANSWER, answer.text.encode(codec), asked.oids)),
+            (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
+            (MessageKind.CLOSE, messages.close_message(b"P", portal)),
+            (MessageKind.BIND, messages.bind_message(portal, _ANSWER, rest)),
+            (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
         )
         columns = next((row_description(body, codec) for kind, body in replies if kind == b"T"), ())
         if [(c.name, c.oid) for c in columns] != [(c.name, c.oid) for c in answer.columns]:
@@ -151,7 +151,7 @@ class Interceptor:
         Raises:
             ShadowRefusedError: what PostgreSQL finds wrong with them.
         """
-        replies = await backend.ask((Kind.DESCRIBE, describe(b"S", named.name.encode(codec))))
+        replies = await backend.ask((MessageKind.DESCRIBE, describe_message(b"S", named.name.encode(codec))))
         oids = next(parameter_oids(body) for kind, body in replies if kind == b"t")
         types = await self._types.spell(backend, tuple((oid, -1) for oid in oids))
         calls = ", ".join(f"dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
@@ -174,14 +174,14 @@ class Interceptor:
 
     async def _describe(self, backend: Backend, asked: Asked, codec: str) -> tuple[Message, ...]:
         """Describe the original, then each probe, read the settings and the parameters, and rehearse, in one round trip."""
-        wanted: list[tuple[Kind, bytes]] = []
+        wanted: list[tuple[MessageKind, bytes]] = []
         if asked.portal is not None:
-            wanted.append((Kind.DESCRIBE, describe(b"P", asked.portal)))
+            wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
         elif asked.question.probes[:1] != (asked.text,):
             wanted += _described(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
             wanted += _described(probe.encode(codec), asked.oids)
-        wanted.append((Kind.CLOSE, messages.close(b"S", _PROBE)))
+        wanted.append((MessageKind.CLOSE, messages.close_message(b"S", _PROBE)))
         parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
         select = f"SELECT {', '.join((*_FACTS, *parameters))}"
         wanted += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
@@ -216,24 +216,24 @@ class Interceptor:
             raise InternalError from failed
 
 
-def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[Kind, bytes], ...]:
+def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[MessageKind, bytes], ...]:
     """Close what an error may have left, then parse and describe."""
     return (
-        (Kind.CLOSE, messages.close(b"S", _PROBE)),
-        (Kind.PARSE, messages.parse(_PROBE, text, oids)),
-        (Kind.DESCRIBE, describe(b"S", _PROBE)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _PROBE)),
+        (MessageKind.PARSE, messages.parse_message(_PROBE, text, oids)),
+        (MessageKind.DESCRIBE, describe_message(b"S", _PROBE)),
     )
 
 
-def _ran(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> tuple[tuple[Kind, bytes], ...]:
+def _ran(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> tuple[tuple[MessageKind, bytes], ...]:
     """Parse, bind and execute under a name of our own, and leave nothing behind."""
     return (
-        (Kind.CLOSE, messages.close(b"S", _OWN)),
-        (Kind.PARSE, messages.parse(_OWN, text, oids)),
-        (Kind.BIND, messages.bind(_OWN, _OWN, rest)),
-        (Kind.EXECUTE, messages.execute(_OWN)),
-        (Kind.CLOSE, messages.close(b"P", _OWN)),
-        (Kind.CLOSE, messages.close(b"S", _OWN)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _OWN)),
+        (MessageKind.PARSE, messages.parse_message(_OWN, text, oids)),
+        (MessageKind.BIND, messages.bind_message(_OWN, _OWN, rest)),
+        (MessageKind.EXECUTE, messages.execute_message(_OWN)),
+        (MessageKind.CLOSE, messages.close_message(b"P", _OWN)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _OWN)),
     )
 
 

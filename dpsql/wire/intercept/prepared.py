@@ -6,7 +6,7 @@ What the shadow confirmed counts; before its replies come, a name may be one, an
 from dataclasses import dataclass
 
 from dpsql.wire.intercept.allowance import Allowance
-from dpsql.wire.intercept.classify import Private, Statement
+from dpsql.wire.intercept.classify import ClassifiedStatement, Private
 
 _PER_CHARACTER = 200
 
@@ -18,7 +18,7 @@ class Prepared:
     text: str
     declared: tuple[int, ...]
     """The parameter types that the client gave; 0 where it left them open."""
-    statement: Statement
+    statement: ClassifiedStatement
     oids: tuple[int, ...] | None = None
     """All parameter types, once the shadow has told them."""
 

@@ -5,7 +5,7 @@ from dpsql.shadow.guard import REFUSAL
 from dpsql.wire.backend.backend import Backend
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import error_body, error_fields, join_error_fields
-from dpsql.wire.protocol.replies import Kind, PendingReply
+from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _NAME = b"_dpsql_refusal"
 
@@ -18,10 +18,10 @@ def refuse(backend: Backend, failed: DpsqlError) -> None:
         return error_body(failed) if error_fields(body).get(b"M") == REFUSAL.encode() else body
 
     select = f"SELECT dpsql.refuse('{failed.sqlstate}')".encode()
-    backend.send(messages.close(b"S", _NAME), PendingReply(Kind.CLOSE, hide=b"3"))
-    backend.send(messages.parse(_NAME, select), PendingReply(Kind.PARSE, hide=b"1"))
-    backend.send(messages.bind(_NAME, _NAME, bytes(6)), PendingReply(Kind.BIND, hide=b"2"))
-    backend.send(messages.execute(_NAME), PendingReply(Kind.EXECUTE, hide=b"DC", error=in_our_words))
+    backend.send(messages.close_message(b"S", _NAME), PendingReply(MessageKind.CLOSE, hide=b"3"))
+    backend.send(messages.parse_message(_NAME, select), PendingReply(MessageKind.PARSE, hide=b"1"))
+    backend.send(messages.bind_message(_NAME, _NAME, bytes(6)), PendingReply(MessageKind.BIND, hide=b"2"))
+    backend.send(messages.execute_message(_NAME), PendingReply(MessageKind.EXECUTE, hide=b"DC", error=in_our_words))
 
 
 def moved(body: bytes, characters: int) -> bytes:

@@ -10,14 +10,14 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, SyntaxFailed, Unsupported
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Deallocate, Denied, ExecuteNamed, Prepare, Private, tag
+from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Prepare, Private, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Portal, Prepared
 from dpsql.wire.intercept.refusal import refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
-from dpsql.wire.protocol.replies import Kind, PendingReply
+from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _STATEMENTS = b"QP"
 _LONG = 2**16  # bytes
@@ -89,7 +89,9 @@ class Session:
             case b"E":
                 await self._execute(frame)
             case b"D" | b"S":
-                self._backend.send(frame.raw, PendingReply(Kind.SYNC if frame.kind == b"S" else Kind.DESCRIBE))
+                self._backend.send(
+                    frame.raw, PendingReply(MessageKind.SYNC if frame.kind == b"S" else MessageKind.DESCRIBE)
+                )
             case b"C":
                 self._close(frame)
             case b"F":
@@ -115,7 +117,7 @@ class Session:
             await simple.refuse_alone(self._context, failed)
             return
         if parts is None:
-            self._backend.send(frame.raw, PendingReply(Kind.QUERY))
+            self._backend.send(frame.raw, PendingReply(MessageKind.QUERY))
         else:
             await simple.run(self._context, parts)
 
@@ -129,14 +131,16 @@ class Session:
             refuse(self._backend, failed)
             return
         found = self._context.inspect(text)
-        if isinstance(found, Denied):
+        if isinstance(found, RefusedStatement):
             # Not even parsed: EXECUTE would run it under its name.
             refuse(self._backend, found.error)
             return
         prepared = None if found is None else Prepared(text, oids, found)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
-        self._backend.send(frame.raw, PendingReply(Kind.PARSE, confirmed=lambda: self._names.parsed(name, prepared)))
+        self._backend.send(
+            frame.raw, PendingReply(MessageKind.PARSE, confirmed=lambda: self._names.parsed(name, prepared))
+        )
 
     async def _bind(self, frame: Frame) -> None:
         portal, statement, rest = messages.strings(frame.body, 2)
@@ -144,10 +148,10 @@ class Session:
             if not await self._fits(lambda: self._names.expect_portal(portal, len(rest))):
                 return
         elif not self._names.may_be_portal(portal):
-            self._backend.send(frame.raw, PendingReply(Kind.BIND))
+            self._backend.send(frame.raw, PendingReply(MessageKind.BIND))
             return
         self._backend.send(
-            frame.raw, PendingReply(Kind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest))
+            frame.raw, PendingReply(MessageKind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest))
         )
 
     async def _fits(self, expect: Callable[[], None]) -> bool:
@@ -168,7 +172,7 @@ class Session:
 
     def _close(self, frame: Frame) -> None:
         what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
-        self._backend.send(frame.raw, PendingReply(Kind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
+        self._backend.send(frame.raw, PendingReply(MessageKind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
 
     async def _execute(self, frame: Frame) -> None:
         name, _ = messages.strings(frame.body, 1)
@@ -204,7 +208,7 @@ class Session:
                 self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
-            case Denied(failed):
+            case RefusedStatement(failed):
                 refuse(self._backend, failed)
             case _ as never:
                 assert_never(never)
@@ -214,7 +218,7 @@ class Session:
     ) -> None:
         named = self._context.named(execute, codec)
         if named is None:
-            self._backend.send(frame.raw, PendingReply(Kind.EXECUTE))
+            self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE))
             return
         arguments = await self._context.runner.arguments(execute, codec, 0)
         if arguments is None:
@@ -229,8 +233,8 @@ class Session:
         said = tag(run.prepared.text)
         if said is not None:
             self._names.tags[run.portal] = said
-        self._backend.send(frame.raw, PendingReply(Kind.EXECUTE, error=unplaced, tag=said))
+        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=unplaced, tag=said))
 
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute what needs no answer, or has it already."""
-        self._backend.send(frame.raw, PendingReply(Kind.EXECUTE, tag=self._names.tags.get(portal)))
+        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, tag=self._names.tags.get(portal)))

@@ -15,13 +15,22 @@ from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.wire.backend.backend import ShadowRefusedError
-from dpsql.wire.intercept.classify import Deallocate, Denied, ExecuteNamed, Prepare, Private, Statement, read, tag
+from dpsql.wire.intercept.classify import (
+    ClassifiedStatement,
+    Deallocate,
+    ExecuteNamed,
+    Prepare,
+    Private,
+    RefusedStatement,
+    read,
+    tag,
+)
 from dpsql.wire.intercept.context import SessionContext, SkippedError
 from dpsql.wire.intercept.execution import Run
 from dpsql.wire.intercept.prepared import Prepared
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
-from dpsql.wire.protocol.replies import Kind, PendingReply
+from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _PROBE = b""
 _SYNTAX = "PREPARE _dpsql_syntax AS "
@@ -39,7 +48,7 @@ class Part:
     text: str
     start: int
     """Where it begins in the query, in characters."""
-    statement: Statement | None
+    statement: ClassifiedStatement | None
 
 
 def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
@@ -57,14 +66,14 @@ def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
     return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in found)
 
 
-def _undefined(text: str) -> Denied | None:
+def _undefined(text: str) -> RefusedStatement | None:
     """Return what to say of a parameter in a statement that is no PREPARE's."""
     if "$" not in text or isinstance(read(text), Prepare):
         return None
     found = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
     if found is None:
         return None
-    return Denied(UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1))
+    return RefusedStatement(UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1))
 
 
 async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
@@ -83,7 +92,7 @@ async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
             await backend.settle()
         if backend.replies.skipping:
             break
-    backend.send(messages.SYNC, PendingReply(Kind.SYNC))
+    backend.send(messages.SYNC, PendingReply(MessageKind.SYNC))
     _forget(context)
     backend.send(messages.FLUSH)
 
@@ -91,7 +100,7 @@ async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
 def _forget(context: SessionContext) -> None:
     """Close what has no name: a simple query leaves no unnamed statement or portal, neither the client's nor ours."""
     for what in (b"S", b"P"):
-        context.backend.send(messages.close(what, b""), PendingReply(Kind.CLOSE, hide=b"3"))
+        context.backend.send(messages.close_message(what, b""), PendingReply(MessageKind.CLOSE, hide=b"3"))
 
 
 async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
@@ -108,8 +117,8 @@ async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
     read = [(part, _SYNTAX if _kind(part) in _PREPARABLE else "") for part in found if _kind(part) not in _LOOKED_AT]
     try:
         codec = await context.codec()
-        asked = [messages.parse(_PROBE, f"{prefix}{part.text}".encode(codec)) for part, prefix in read]
-        await context.backend.ask(*((Kind.PARSE, ask) for ask in asked))
+        asked = [messages.parse_message(_PROBE, f"{prefix}{part.text}".encode(codec)) for part, prefix in read]
+        await context.backend.ask(*((MessageKind.PARSE, ask) for ask in asked))
     except ShadowRefusedError as refused:
         part, prefix = read[len(refused.replies)]
         context.runner.tell(moved(refused.body, part.start - len(prefix)))
@@ -132,7 +141,7 @@ async def refuse_alone(context: SessionContext, failed: DpsqlError) -> None:
     if context.backend.replies.skipping:
         return
     refuse(context.backend, failed)
-    context.backend.send(messages.SYNC, PendingReply(Kind.SYNC))
+    context.backend.send(messages.SYNC, PendingReply(MessageKind.SYNC))
 
 
 async def _run_part(context: SessionContext, part: Part) -> None:
@@ -148,19 +157,21 @@ async def _run_part(context: SessionContext, part: Part) -> None:
     match part.statement:
         case None:
             _bind(context, part, codec)
-            context.backend.send(messages.execute(b""), PendingReply(Kind.EXECUTE, hide=b"I", error=_moving(part)))
+            context.backend.send(
+                messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, hide=b"I", error=_moving(part))
+            )
         case Prepare() as prepare:
             _bind(context, part, codec)
-            context.run_prepare(messages.execute(b""), prepare, codec)
+            context.run_prepare(messages.execute_message(b""), prepare, codec)
         case Deallocate() as deallocate:
             _bind(context, part, codec)
-            context.run_deallocate(messages.execute(b""), deallocate, codec)
+            context.run_deallocate(messages.execute_message(b""), deallocate, codec)
         case Private() as private:
             prepared = Prepared(part.text, (), private, oids=())
             await _answer(context, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
-        case Denied(failed):
+        case RefusedStatement(failed):
             context.runner.refuse(failed, part.start)
         case _ as never:
             assert_never(never)
@@ -169,10 +180,14 @@ async def _run_part(context: SessionContext, part: Part) -> None:
 def _bind(context: SessionContext, part: Part, codec: str) -> None:
     """Parse, bind and describe a statement that the shadow runs as it is."""
     error = _moving(part)
-    parse = messages.parse(b"", part.text.encode(codec))
-    context.backend.send(parse, PendingReply(Kind.PARSE, hide=b"1", error=error))
-    context.backend.send(messages.bind(b"", b"", _NOTHING), PendingReply(Kind.BIND, hide=b"2", error=error))
-    context.backend.send(messages.describe(b"P", b""), PendingReply(Kind.DESCRIBE, hide=b"n", error=error))
+    parse = messages.parse_message(b"", part.text.encode(codec))
+    context.backend.send(parse, PendingReply(MessageKind.PARSE, hide=b"1", error=error))
+    context.backend.send(
+        messages.bind_message(b"", b"", _NOTHING), PendingReply(MessageKind.BIND, hide=b"2", error=error)
+    )
+    context.backend.send(
+        messages.describe_message(b"P", b""), PendingReply(MessageKind.DESCRIBE, hide=b"n", error=error)
+    )
 
 
 async def _answer(context: SessionContext, asked: Run, codec: str) -> None:
@@ -183,7 +198,7 @@ async def _answer(context: SessionContext, asked: Run, codec: str) -> None:
         # The statement's own: the answer's columns come from no table.
         context.runner.write(messages.message(b"T", described))
     context.backend.send(
-        messages.execute(b""), PendingReply(Kind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text))
+        messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text))
     )
 
 
@@ -191,7 +206,7 @@ async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNa
     named = context.named(execute, codec)
     if named is None:
         _bind(context, part, codec)
-        context.backend.send(messages.execute(b""), PendingReply(Kind.EXECUTE, error=_moving(part)))
+        context.backend.send(messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, error=_moving(part)))
         return
     arguments = await context.runner.arguments(execute, codec, part.start)
     if arguments is not None:

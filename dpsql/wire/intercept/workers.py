@@ -8,7 +8,7 @@ from typing import TypeVar
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Workers:
@@ -19,7 +19,7 @@ class Workers:
         self._share = share
         self._turns: dict[str, asyncio.Semaphore] = {}
 
-    async def run(self, user: str, work: Callable[[], T], cancellation: Cancellation) -> T:
+    async def run(self, user: str, work: Callable[[], _T], cancellation: Cancellation) -> _T:
         """Return what `work` returns, when it is the user's turn and a thread is free.
 
         Raises:
@@ -38,7 +38,7 @@ class Workers:
         finally:
             turn.release()
 
-    async def _ran(self, work: Callable[[], T], cancellation: Cancellation) -> T:
+    async def _ran(self, work: Callable[[], _T], cancellation: Cancellation) -> _T:
         submitted = self._threads.submit(work)
         running = asyncio.wrap_future(submitted)
 
@@ -49,7 +49,7 @@ class Workers:
         return await _outcome(running, cancellation)
 
 
-async def _unless_cancelled(waiting: asyncio.Task[T], cancellation: Cancellation) -> T:
+async def _unless_cancelled(waiting: asyncio.Task[_T], cancellation: Cancellation) -> _T:
     loop = asyncio.get_running_loop()
 
     def give_up() -> None:
@@ -60,7 +60,7 @@ async def _unless_cancelled(waiting: asyncio.Task[T], cancellation: Cancellation
     return await _outcome(waiting, cancellation)
 
 
-async def _outcome(future: asyncio.Future[T], cancellation: Cancellation) -> T:
+async def _outcome(future: asyncio.Future[_T], cancellation: Cancellation) -> _T:
     """Return what comes of `future`; that a cancel has stopped it is an error of ours, and not the end of the session."""
     try:
         return await future

@@ -237,12 +237,12 @@ def data_row(body: bytes) -> tuple[bytes | None, ...]:
     return tuple(values)
 
 
-def parse(name: bytes, statement: bytes, oids: tuple[int, ...] = ()) -> bytes:
+def parse_message(name: bytes, statement: bytes, oids: tuple[int, ...] = ()) -> bytes:
     """Build a Parse."""
     return message(b"P", text(name), text(statement), _UINT16.pack(len(oids)), *map(_UINT32.pack, oids))
 
 
-def bind(portal: bytes, statement: bytes, rest: bytes) -> bytes:
+def bind_message(portal: bytes, statement: bytes, rest: bytes) -> bytes:
     """Build a Bind; `rest` has formats, values and result formats as a client wrote them."""
     return message(b"B", text(portal), text(statement), rest)
 
@@ -268,16 +268,16 @@ def bind_parameters(rest: bytes) -> tuple[bytes, int]:
     return rest[:at], count
 
 
-def describe(what: bytes, name: bytes) -> bytes:
+def describe_message(what: bytes, name: bytes) -> bytes:
     """Build a Describe of a statement (`S`) or portal (`P`)."""
     return message(b"D", what, text(name))
 
 
-def close(what: bytes, name: bytes) -> bytes:
+def close_message(what: bytes, name: bytes) -> bytes:
     """Build a Close of a statement (`S`) or portal (`P`)."""
     return message(b"C", what, text(name))
 
 
-def execute(portal: bytes) -> bytes:
+def execute_message(portal: bytes) -> bytes:
     """Build an Execute without a row limit."""
     return message(b"E", text(portal), _UINT32.pack(0))

@@ -15,7 +15,7 @@ Message = tuple[bytes, bytes]
 """A reply's kind and body."""
 
 
-class Kind(Enum):
+class MessageKind(Enum):
     """What was sent to the shadow, as far as its replies differ."""
 
     STARTUP = auto()
@@ -29,18 +29,18 @@ class Kind(Enum):
 
 
 _LAST = {
-    Kind.STARTUP: b"Z",
-    Kind.PARSE: b"1",
-    Kind.BIND: b"2",
-    Kind.CLOSE: b"3",
-    Kind.DESCRIBE: b"Tn",
-    Kind.EXECUTE: b"CIs",
-    Kind.SYNC: b"Z",
-    Kind.QUERY: b"Z",
+    MessageKind.STARTUP: b"Z",
+    MessageKind.PARSE: b"1",
+    MessageKind.BIND: b"2",
+    MessageKind.CLOSE: b"3",
+    MessageKind.DESCRIBE: b"Tn",
+    MessageKind.EXECUTE: b"CIs",
+    MessageKind.SYNC: b"Z",
+    MessageKind.QUERY: b"Z",
 }
 """The kinds of message that end the replies to one sent."""
 
-_CHANGING = frozenset({Kind.EXECUTE, Kind.SYNC, Kind.QUERY})
+_CHANGING = frozenset({MessageKind.EXECUTE, MessageKind.SYNC, MessageKind.QUERY})
 """What may change settings: also the end of a transaction does."""
 _STREAMED = b"Dd"  # rows and copied data: may be large, and nobody but the client looks at them
 
@@ -49,7 +49,7 @@ _STREAMED = b"Dd"  # rows and copied data: may be large, and nobody but the clie
 class PendingReply:
     """The replies to one message."""
 
-    kind: Kind
+    kind: MessageKind
     collect: list[Message] | None = None
     """Where they go instead of to the client."""
     hide: bytes = b""
@@ -112,7 +112,7 @@ class Replies:
         """Note what is sent; it must not be while the shadow skips."""
         if not self._owed:
             self._begin()
-        if owed.kind is Kind.SYNC:
+        if owed.kind is MessageKind.SYNC:
             self.skipping = False
         self.is_certain = self.is_certain and owed.kind not in _CHANGING
         self._owed.append(owed)
@@ -182,7 +182,7 @@ class Replies:
         return shown
 
     def _shown(self, owed: PendingReply | None, kind: bytes, raw: bytes) -> bytes:
-        if owed is not None and owed.collect is not None and (kind != b"S" or owed.kind is Kind.STARTUP):
+        if owed is not None and owed.collect is not None and (kind != b"S" or owed.kind is MessageKind.STARTUP):
             owed.collect.append((kind, raw[HEADER:]))
             return b""
         if kind == b"E":
@@ -195,11 +195,11 @@ class Replies:
 
     def _failed(self, owed: PendingReply | None) -> None:
         self.copying = False
-        if owed is None or owed.kind in (Kind.SYNC, Kind.QUERY):
+        if owed is None or owed.kind in (MessageKind.SYNC, MessageKind.QUERY):
             return
-        while self._owed and self._owed[0].kind is not Kind.SYNC:
+        while self._owed and self._owed[0].kind is not MessageKind.SYNC:
             self._owed.popleft()
-        self.skipping = not self._owed and owed.kind is not Kind.STARTUP
+        self.skipping = not self._owed and owed.kind is not MessageKind.STARTUP
 
     def _is_ready(self, owed: PendingReply | None, status: bytes) -> None:
         self.status, self.skipping, self.copying = status, False, False
@@ -211,9 +211,9 @@ class Replies:
 
     def _begins_copying(self, owed: PendingReply | None) -> None:
         self.copying = True
-        if owed is not None and owed.kind is Kind.EXECUTE:
+        if owed is not None and owed.kind is MessageKind.EXECUTE:
             # The shadow ignores a Sync that it finds among copied data.
-            while len(self._owed) > 1 and self._owed[1].kind is Kind.SYNC:
+            while len(self._owed) > 1 and self._owed[1].kind is MessageKind.SYNC:
                 del self._owed[1]
 
     def _done(self, owed: PendingReply) -> None:

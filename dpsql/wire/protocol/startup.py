@@ -16,7 +16,7 @@ _SASL, _SASL_CONTINUE, _SASL_FINAL, _OK = 10, 11, 12, 0
 _VERSION = 3
 
 
-class Request(IntEnum):
+class StartupCode(IntEnum):
     """Codes that stand where a start packet has the protocol's version."""
 
     CANCEL = 80877102
@@ -59,15 +59,15 @@ async def open_with(
         packet = await incoming.take(length - 4)
         (code,) = struct.unpack_from("!I", packet)
         match code:
-            case Request.TLS if tls is not None and not transport.is_encrypted:
+            case StartupCode.TLS if tls is not None and not transport.is_encrypted:
                 # Bytes sent before the handshake would count as encrypted afterwards.
                 if not (incoming.is_empty and transport.is_empty):
                     raise ProtocolError("unencrypted data after the request for TLS")
                 transport.write(b"S")
                 await transport.encrypt(tls.context, limits.login_timeout)
-            case Request.TLS | Request.GSS:
+            case StartupCode.TLS | StartupCode.GSS:
                 transport.write(b"N")
-            case Request.CANCEL:
+            case StartupCode.CANCEL:
                 return Cancel(struct.unpack_from("!I", packet.ljust(8, b"\0"), 4)[0], packet[8:])
             case _ if tls is not None and not transport.is_encrypted:
                 raise EncryptionRequired("connections without TLS are refused", hint="Connect with sslmode=require.")
@@ -98,7 +98,7 @@ def negotiation(start: Start) -> bytes:
     return message(b"v", uint32(_VERSION << 16), uint32(len(unknown)), *map(text, unknown))
 
 
-async def log_in(
+async def authenticate(
     transport: ClientTransport,
     incoming: Frames,
     verifier: Verifier,

@@ -21,7 +21,7 @@ from dpsql.wire.server import session_ends
 from dpsql.wire.server.half_closed import try_client
 from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.opening import open_backend
-from dpsql.wire.server.registry import ConnectionRegistry, Key, RegisteredConnection, UserEntry
+from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey, UserEntry
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -158,7 +158,10 @@ class Connection:
     async def _confirm_login(self, registered: RegisteredConnection, options: Mapping[str, str]) -> None:
         """Tell the client that it is in, and the number of its session, if there is room for one that asks nothing yet."""
         registry = self._registry
-        known: Key = (registered.user, tuple(sorted((k, v) for k, v in options.items() if k != "application_name")))
+        known: StartupKey = (
+            registered.user,
+            tuple(sorted((k, v) for k, v in options.items() if k != "application_name")),
+        )
         parameters = registry.startup_parameters(known)
         if parameters is None or registry.has_room:
             parameters = await self._prepare(registered.user, options)

@@ -50,7 +50,7 @@ async def _check_password(
         raise AuthFailed
     try:
         end_point = registry.tls.end_point if registry.tls is not None and transport.is_encrypted else None
-        await startup.log_in(transport, incoming, registry.verifier(user), registry.limits, barred, end_point)
+        await startup.authenticate(transport, incoming, registry.verifier(user), registry.limits, barred, end_point)
     except AuthFailed:
         registry.attempts.failed(user, transport.address)
         raise

@@ -30,7 +30,7 @@ from dpsql.wire.server.login_throttle import LoginThrottle
 from dpsql.wire.server.pending_connections import PendingConnections
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
-Key = tuple[str, tuple[tuple[str, str], ...]]
+StartupKey = tuple[str, tuple[tuple[str, str], ...]]
 """A user and the start options on which the shadow's greeting depends."""
 
 _MOST_STARTUP_PARAMETERS = 1_000  # clients choose the options, so they must not fill the memory
@@ -139,7 +139,7 @@ class ConnectionRegistry:
         self.answers.now = answers
         self.users = users
         self.types = TypeNames()
-        self._startup_parameters: dict[Key, dict[str, str]] = {}
+        self._startup_parameters: dict[StartupKey, dict[str, str]] = {}
         self._shadow_is_there.set()
 
     def close_shadow(self) -> None:
@@ -204,11 +204,11 @@ class ConnectionRegistry:
             self._present[user] -= 1
             self._present += Counter()  # forget who has left
 
-    def startup_parameters(self, key: Key) -> dict[str, str] | None:
+    def startup_parameters(self, key: StartupKey) -> dict[str, str] | None:
         """Return the parameters that the shadow told a client like this before."""
         return self._startup_parameters.get(key)
 
-    def keep_startup_parameters(self, key: Key, parameters: Mapping[str, str]) -> None:
+    def keep_startup_parameters(self, key: StartupKey, parameters: Mapping[str, str]) -> None:
         """Keep what the shadow told."""
         if len(self._startup_parameters) >= _MOST_STARTUP_PARAMETERS:
             self._startup_parameters.clear()

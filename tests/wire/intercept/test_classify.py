@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.wire.intercept.allowance import Allowance, Kept
-from dpsql.wire.intercept.classify import Denied, ExecuteNamed, Prepare, read
+from dpsql.wire.intercept.classify import ExecuteNamed, Prepare, RefusedStatement, read
 from dpsql.wire.intercept.prepared import Prepared, PreparedStatements
 from dpsql.wire.protocol.messages import Limits
 
@@ -87,7 +87,7 @@ DENIED = [
 def test_some_statements_are_denied(statement: str, sqlstate: str) -> None:
     """Those that the shadow can't forbid itself."""
     found = read(statement)
-    assert isinstance(found, Denied)
+    assert isinstance(found, RefusedStatement)
     assert found.error.sqlstate == sqlstate
 
 

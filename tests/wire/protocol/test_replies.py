@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.wire.protocol.messages import message, text, uint32
-from dpsql.wire.protocol.replies import Kind, Message, PendingReply, Replies
+from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
 
 READY = message(b"Z", b"I")
 ROW = message(b"D", b"\0\1", uint32(3), b"abc")
@@ -21,7 +21,7 @@ def _replies() -> tuple[Replies, list[bool]]:
 def test_simple_query_passes_as_it_is() -> None:
     """Rows and all, up to ReadyForQuery, which settles it."""
     replies, heard = _replies()
-    replies.owe(PendingReply(Kind.QUERY))
+    replies.owe(PendingReply(MessageKind.QUERY))
     assert replies.sort(ROW + DONE) == ROW + DONE
     assert not replies.is_settled
     assert replies.sort(READY) == READY
@@ -33,9 +33,9 @@ def test_replies_to_our_own_messages_are_collected() -> None:
     """The client sees those before and after."""
     replies, _ = _replies()
     collected: list[Message] = []
-    replies.owe(PendingReply(Kind.QUERY))
-    replies.owe(PendingReply(Kind.PARSE, collected))
-    replies.owe(PendingReply(Kind.SYNC))
+    replies.owe(PendingReply(MessageKind.QUERY))
+    replies.owe(PendingReply(MessageKind.PARSE, collected))
+    replies.owe(PendingReply(MessageKind.SYNC))
     assert replies.sort(DONE + READY + message(b"1") + READY) == DONE + READY + READY
     assert collected == [(b"1", b"")]
 
@@ -43,11 +43,11 @@ def test_replies_to_our_own_messages_are_collected() -> None:
 def test_hidden_replies_are_left_out_but_errors_are_not() -> None:
     """What the client has not asked for it does not see; what fails it hears."""
     replies, _ = _replies()
-    replies.owe(PendingReply(Kind.PARSE, hide=b"1"))
-    replies.owe(PendingReply(Kind.EXECUTE, hide=b"DC"))
+    replies.owe(PendingReply(MessageKind.PARSE, hide=b"1"))
+    replies.owe(PendingReply(MessageKind.EXECUTE, hide=b"DC"))
     assert replies.sort(message(b"1") + ROW + DONE) == b""
-    replies.owe(PendingReply(Kind.PARSE, hide=b"1E"))
-    replies.owe(PendingReply(Kind.SYNC))
+    replies.owe(PendingReply(MessageKind.PARSE, hide=b"1E"))
+    replies.owe(PendingReply(MessageKind.SYNC))
     assert replies.sort(FAILED + READY) == FAILED + READY
 
 
@@ -55,11 +55,11 @@ def test_error_drops_what_is_owed_up_to_the_sync() -> None:
     """The shadow skips to it, and answers nothing in between."""
     replies, _ = _replies()
     done: list[str] = []
-    for kind in (Kind.PARSE, Kind.BIND, Kind.EXECUTE):
+    for kind in (MessageKind.PARSE, MessageKind.BIND, MessageKind.EXECUTE):
         replies.owe(PendingReply(kind, confirmed=lambda kind=kind: done.append(kind.name)))  # type: ignore[misc]  # bound here
     replies.sort(message(b"1") + FAILED)
     assert (done, replies.skipping, replies.is_settled) == (["PARSE"], True, True)
-    replies.owe(PendingReply(Kind.SYNC))
+    replies.owe(PendingReply(MessageKind.SYNC))
     replies.sort(READY)
     assert not replies.skipping
 
@@ -78,7 +78,7 @@ def test_parameters_and_the_end_are_noted_and_notifications_dropped() -> None:
 def test_copy_waits_for_the_client() -> None:
     """While the shadow waits for data nothing is owed by it."""
     replies, _ = _replies()
-    replies.owe(PendingReply(Kind.QUERY))
+    replies.owe(PendingReply(MessageKind.QUERY))
     replies.sort(message(b"G", b"\0\0\0"))
     assert (replies.copying, replies.is_settled, replies.is_working) == (True, True, False)
     replies.copying = False
@@ -92,11 +92,11 @@ def test_pieces_do_not_matter(sizes: list[int], rows: int) -> None:
     stream = message(b"1") + ROW * rows + DONE + message(b"2") + ROW * rows + DONE + READY
     replies, _ = _replies()
     collected: list[Message] = []
-    replies.owe(PendingReply(Kind.PARSE, hide=b"1"))
-    replies.owe(PendingReply(Kind.EXECUTE))
-    replies.owe(PendingReply(Kind.BIND, collected))
-    replies.owe(PendingReply(Kind.EXECUTE, collected))
-    replies.owe(PendingReply(Kind.SYNC))
+    replies.owe(PendingReply(MessageKind.PARSE, hide=b"1"))
+    replies.owe(PendingReply(MessageKind.EXECUTE))
+    replies.owe(PendingReply(MessageKind.BIND, collected))
+    replies.owe(PendingReply(MessageKind.EXECUTE, collected))
+    replies.owe(PendingReply(MessageKind.SYNC))
     out, at = b"", 0
     for size in (*sizes, len(stream)):
         out += replies.sort(stream[at : at + size]) if at < len(stream) else b""
@@ -106,8 +106,8 @@ def test_pieces_do_not_matter(sizes: list[int], rows: int) -> None:
     assert replies.is_settled
 
 
-@pytest.mark.parametrize("kind", [Kind.PARSE, Kind.EXECUTE, Kind.QUERY])
-def test_time_and_size_start_anew_with_what_is_owed(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [MessageKind.PARSE, MessageKind.EXECUTE, MessageKind.QUERY])
+def test_time_and_size_start_anew_with_what_is_owed(kind: MessageKind) -> None:
     """What the watchdog looks at belongs to one message."""
     replies, _ = _replies()
     replies.passed = 100
