@@ -23,7 +23,7 @@ from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, SqlType, UnitBound, Value
 from dpsql.privacy.measurement.planner import PlanningContext
-from dpsql.question import Field
+from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
@@ -43,7 +43,7 @@ QUESTIONS: Mapping[str, str] = {
     ),
     "MEDIAN by seats": "SELECT passenger_count, median(fare) FROM trips GROUP BY passenger_count",
 }
-_FIELD = Field("c", 25, -1, "text")
+_FIELD = ColumnDescription("c", 25, -1, "text")
 
 
 @dataclass(frozen=True, slots=True)

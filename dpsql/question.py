@@ -14,7 +14,7 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ColumnDescription:
     """One column of a row description, as the shadow gave it."""
 
     name: str

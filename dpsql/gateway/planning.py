@@ -14,7 +14,7 @@ from dpsql.gateway.placeholders import placeholder
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.planner import PlanningContext, measure
-from dpsql.question import Argument, Field
+from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
@@ -39,8 +39,8 @@ class ResolvedQuery:
     query: Query
     tree: exp.Query
     """A copy of the query's, which `measure` changes."""
-    columns: Sequence[Field]
-    scopes: tuple[tuple[Scope, Sequence[Field]], ...]
+    columns: Sequence[ColumnDescription]
+    scopes: tuple[tuple[Scope, Sequence[ColumnDescription]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class TrackedScope:
     """What one scope reads and asks: the rows, the keys of their groups, and the aggregates of each group."""
 
     scope: Scope
-    columns: Sequence[Field]
+    columns: Sequence[ColumnDescription]
     relation: Relation
     keys: tuple[Expr, ...]
     aggregates: tuple[Aggregate, ...]
@@ -105,7 +105,9 @@ class Planner:
     context: PlanningContext
     evaluator: ConstantEvaluator
 
-    def resolve(self, analyzed: AnalyzedStatement, described: Sequence[Sequence[Field]]) -> ResolvedStatement:
+    def resolve(
+        self, analyzed: AnalyzedStatement, described: Sequence[Sequence[ColumnDescription]]
+    ) -> ResolvedStatement:
         """Return the statement with what the shadow has described: each query, followed by each of its scopes."""
         if analyzed.statement is None:
             raise InternalError
@@ -114,7 +116,7 @@ class Planner:
             analyzed.statement, tuple(self._resolved(query, rest) for query in analyzed.statement.queries)
         )
 
-    def _resolved(self, query: Query, described: Iterator[Sequence[Field]]) -> ResolvedQuery:
+    def _resolved(self, query: Query, described: Iterator[Sequence[ColumnDescription]]) -> ResolvedQuery:
         tree, columns = query.tree.copy(), next(described)
         return ResolvedQuery(query, tree, columns, tuple((s, next(described)) for s in find(tree, self.policy).scopes))
 
@@ -154,7 +156,7 @@ def _positions_in_statement(query: Query) -> Iterator[None]:
         raise query.placed(error).error() from None
 
 
-def _tracked(scope: Scope, columns: Sequence[Field], tracker: Tracker) -> TrackedScope:
+def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracker) -> TrackedScope:
     relation, t = tracker.scope(scope.select, scope.ctes)
     keys = tuple(t.expression(key) for key in scope.keys)
     aggregates = tuple(aggregate(t, node) for node in scope.aggregates)

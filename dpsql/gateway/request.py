@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.virtual_tables import AccountsStatement
-from dpsql.question import Argument, Asker, Cancellation, Field, Settings
+from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 
 _T = TypeVar("_T")
@@ -38,7 +38,7 @@ class Request:
     """All that an answer depends on, but for the policy and the data."""
 
     question: Question
-    described: tuple[tuple[Field, ...], ...]
+    described: tuple[tuple[ColumnDescription, ...], ...]
     """One row description for each of the question's probes."""
     arguments: tuple[Argument, ...]
     settings: Settings

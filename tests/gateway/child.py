@@ -12,7 +12,7 @@ from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import read_public
 from dpsql.gateway.request import Request
 from dpsql.policy.model import Period, SqlType, Value
-from dpsql.question import Asker, Cancellation, Field, Settings
+from dpsql.question import Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.ir.spelled import Spelled
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import read_policy
@@ -20,7 +20,7 @@ from tests.support.fix_world import answered
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
-_NUMBER = Field("count", 20, -1, "bigint")
+_NUMBER = ColumnDescription("count", 20, -1, "bigint")
 _ASKER = Asker("ana", "owner")
 
 

@@ -17,7 +17,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums
 from dpsql.privacy.release.release import estimates
-from dpsql.question import Field
+from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
@@ -28,7 +28,7 @@ from tests.support.served import Filled
 
 Exact = Mapping[KeyRow, Sequence[int]]
 _PAID = issue(frozenset(), Privacy(Fraction(1)))
-_SOME = Field("c", 25, -1, "text")
+_SOME = ColumnDescription("c", 25, -1, "text")
 
 
 def measurements(
@@ -54,7 +54,7 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
         raise asked.refusal.error()
     assert asked.statement is not None
     facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns)
-    described: list[tuple[Field, ...]] = []
+    described: list[tuple[ColumnDescription, ...]] = []
     for query in asked.statement.queries:
         described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in find(query.tree, policy).scopes)]
     planner = Planner(policy, facts, world.oracle())

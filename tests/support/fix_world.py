@@ -23,7 +23,7 @@ from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.request import Question, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.question import Argument, Asker, Cancellation, Field, Settings
+from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
@@ -58,7 +58,7 @@ class Client:
     connection: psycopg.Connection
     owner: psycopg.Connection
     asker: Asker
-    _described: dict[str, tuple[Field, ...]] = field(default_factory=dict)
+    _described: dict[str, tuple[ColumnDescription, ...]] = field(default_factory=dict)
 
     def ask(self, sql: str, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()) -> Answer:
         """Return the answer.
@@ -82,13 +82,13 @@ class Client:
         described = tuple(self.describe(probe) for probe in question.probes)
         return Request(question, described, arguments, settings, self.asker, Cancellation())
 
-    def describe(self, probe: str) -> tuple[Field, ...]:
+    def describe(self, probe: str) -> tuple[ColumnDescription, ...]:
         """Return the row description of a statement that is not run."""
         if probe not in self._described:
             self._described[probe] = tuple(self._fields(probe))
         return self._described[probe]
 
-    def _fields(self, probe: str) -> Iterator[Field]:
+    def _fields(self, probe: str) -> Iterator[ColumnDescription]:
         server = self.connection.pgconn
         prepared = server.prepare(b"probe", probe.encode())
         if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
@@ -101,7 +101,7 @@ class Client:
             type_, modifier = described.ftype(i), described.fmod(i)
             row = self.owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
             assert row is not None
-            yield Field((described.fname(i) or b"").decode(), type_, modifier, str(row[0]))
+            yield ColumnDescription((described.fname(i) or b"").decode(), type_, modifier, str(row[0]))
 
     @property
     def charges(self) -> int:

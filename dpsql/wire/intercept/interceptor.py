@@ -10,7 +10,7 @@ from functools import partial
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.gateway.request import Answers, Question, Request
-from dpsql.question import Argument, Asker, Cancellation, Field, Settings
+from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
@@ -68,7 +68,7 @@ class Answer:
     """What the shadow shall run instead, and the columns that it must have."""
 
     text: str
-    columns: tuple[Field, ...]
+    columns: tuple[ColumnDescription, ...]
     described: bytes
     """The same as the shadow sent it; b"" if the client's statement has no rows."""
 
@@ -199,7 +199,7 @@ class Interceptor:
         await backend.ask(*_ran(rehearsal.undone.encode(codec)))
         return False
 
-    async def _spell(self, backend: Backend, fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    async def _spell(self, backend: Backend, fields: tuple[ColumnDescription, ...]) -> tuple[ColumnDescription, ...]:
         names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
         return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from dpsql.errors import DpsqlError, ProtocolError
-from dpsql.question import Field
+from dpsql.question import ColumnDescription
 
 HEADER = 5
 """Bytes before a message's body: its kind, and a length that counts itself but not the kind."""
@@ -177,13 +177,13 @@ def join_error_fields(fields: dict[bytes, bytes]) -> bytes:
     return b"".join(name + value + b"\0" for name, value in fields.items()) + b"\0"
 
 
-def row_description(body: bytes, codec: str) -> tuple[Field, ...]:
+def row_description(body: bytes, codec: str) -> tuple[ColumnDescription, ...]:
     """Read a RowDescription; the spelling of the types is left empty."""
     fields, at = [], 2
     for _ in range(_UINT16.unpack_from(body)[0]):
         end = body.index(b"\0", at)
         _, _, oid, _, typmod, _ = _COLUMN.unpack_from(body, end + 1)
-        fields.append(Field(body[at:end].decode(codec, "replace"), oid, typmod, ""))
+        fields.append(ColumnDescription(body[at:end].decode(codec, "replace"), oid, typmod, ""))
         at = end + 1 + _COLUMN.size
     return tuple(fields)
 

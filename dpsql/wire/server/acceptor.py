@@ -50,16 +50,16 @@ class Silence:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-C = TypeVar("C", bound=AcceptedConnection)
+_C = TypeVar("_C", bound=AcceptedConnection)
 
 
-class Acceptor(Generic[C]):
+class Acceptor(Generic[_C]):
     """Listens on the sockets of one address until it is closed."""
 
     def __init__(
         self,
-        pending: PendingConnections[C],
-        make: Callable[[], C],
+        pending: PendingConnections[_C],
+        make: Callable[[], _C],
         *,
         silence: Silence,
         refusal: bytes,
@@ -72,7 +72,7 @@ class Acceptor(Generic[C]):
         self._refusal = refusal
         self._tls = tls
         self._sockets: list[socket.socket] = []
-        self._accepting: set[C] = set()
+        self._accepting: set[_C] = set()
         self._pause: asyncio.TimerHandle | None = None
 
     def open(self, host: str, port: int) -> int:
@@ -130,7 +130,7 @@ class Acceptor(Generic[C]):
         self._accepting.add(accepted)
         accepted.accepting = asyncio.get_running_loop().create_task(self._connect(connection, accepted))
 
-    async def _connect(self, connection: socket.socket, accepted: C) -> None:
+    async def _connect(self, connection: socket.socket, accepted: _C) -> None:
         loop = asyncio.get_running_loop()
         timeout = None if self._tls is None else _HANDSHAKE
         try:

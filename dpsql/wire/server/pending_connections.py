@@ -23,10 +23,10 @@ class PendingConnection(Protocol):
         """Hang up at once."""
 
 
-C = TypeVar("C", bound=PendingConnection)
+_C = TypeVar("_C", bound=PendingConnection)
 
 
-class PendingConnections(Generic[C]):
+class PendingConnections(Generic[_C]):
     """Who is in it, by place, in the order in which they came."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
@@ -34,14 +34,14 @@ class PendingConnections(Generic[C]):
         self._most = most
         self._of_place = max(most // 2, 1)
         self._clock = clock
-        self._places: dict[str, dict[C, float]] = {}
-        self._of: dict[C, str] = {}
+        self._places: dict[str, dict[_C, float]] = {}
+        self._of: dict[_C, str] = {}
 
     def __len__(self) -> int:
         """Return how many are there."""
         return len(self._of)
 
-    def admit(self, connection: C, address: str) -> bool:
+    def admit(self, connection: _C, address: str) -> bool:
         """Let a connection in, in the place of another if need be; return False where there is no room."""
         place = place_of(address)
         theirs = self._places.get(place, {})
@@ -57,7 +57,7 @@ class PendingConnections(Generic[C]):
         self._of[connection] = place
         return True
 
-    def remove(self, connection: C) -> None:
+    def remove(self, connection: _C) -> None:
         """Count a connection no more; it may have left before."""
         place = self._of.pop(connection, None)
         if place is not None:
@@ -65,7 +65,7 @@ class PendingConnections(Generic[C]):
             if not self._places[place]:
                 del self._places[place]
 
-    def _make_room(self, among: dict[C, float]) -> bool:
+    def _make_room(self, among: dict[_C, float]) -> bool:
         late = self._clock() - _GRACE
         oldest = next((connection for connection, since in among.items() if since <= late and connection.may_go), None)
         if oldest is None:
