@@ -21,7 +21,7 @@ from benchmarks.peers.asked import Exact, Ours, Peer, System, Task
 from benchmarks.peers.declared import DELTA, EPSILON, PLENTY, configure, declared
 from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Part, check, load, measure
 from benchmarks.peers.page import Found, page
-from benchmarks.peers.questions import Question, questions
+from benchmarks.peers.questions import questions
 from benchmarks.peers.records import write_duckdb
 from benchmarks.peers.server import serving
 
@@ -33,35 +33,30 @@ _TIMES = 5
 _LIMIT = 600.0
 
 
-def run(  # noqa: PLR0917 # each is an option of the command
+def run(
     rows: Annotated[list[int], typer.Option(help="numbers of trips")] = [1000, 1_000_000],  # noqa: B006 # typer's own way
     repetitions: int = 200,
     seconds: Annotated[float, typer.Option(help="no run of a question begins after that")] = 15.0,
-    only: Annotated[list[str] | None, typer.Option(help="names of questions")] = None,
     peers: Path = Path(".venv/peers"),
     to: Path = Path("docs/peers.md"),
-    kept: Annotated[Path | None, typer.Option(help="a file for what was measured, to write the page again")] = None,
+    kept: Annotated[Path, typer.Option(help="what was measured, of which other numbers of trips stay")] = Path(
+        ".venv/peers/measured"
+    ),
 ) -> None:
     """Compare dpsql with its peers."""
-    if kept is not None and kept.exists():
-        found = pickle.loads(kept.read_bytes())  # noqa: S301 # written below
-        to.write_text(page(found), encoding="utf-8")
-        return
-    asked = tuple(question for question in questions() if not only or question.name in only)
     versions = {OURS: version(OURS), **{name: _version(peers, *how) for name, how in _PEERS.items()}}
+    measured: dict[int, list[Part]] = pickle.loads(kept.read_bytes()) if kept.exists() else {}  # noqa: S301 # our own
     task = Task(EPSILON, DELTA, repetitions, seconds, _LIMIT)
-    parts: list[Part] = []
     with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as directory:
         Path(directory).chmod(0o711)  # PostgreSQL's account passes through
-        with _systems(Path(directory) / "check", _CHECKED, peers) as engines:
-            wrong = check(*engines[POSTGRES], asked, Task(PLENTY, DELTA, 3, seconds, _LIMIT), _told)
+        with _systems(Path(directory) / "check", _CHECKED, peers, (POSTGRES,)) as engines:
+            wrong = check(*engines[POSTGRES], questions(), replace(task, epsilon=PLENTY, repetitions=3), _told)
         for number in rows:
-            with _systems(Path(directory) / str(number), number, peers) as engines:
-                for engine, (systems, truth) in engines.items():
-                    parts.append(_part(number, engine, (systems, truth), asked, task, wrong))
-    found = Found(asked, parts, versions)
-    if kept is not None:
-        kept.write_bytes(pickle.dumps(found))
+            with _systems(Path(directory) / str(number), number, peers, (POSTGRES, DUCKDB)) as engines:
+                parts = [_part(number, engine, of, task, wrong) for engine, of in engines.items()]
+            measured[number] = parts
+            kept.write_bytes(pickle.dumps(measured))
+    found = Found(questions(), [part for number in sorted(measured) for part in measured[number]], versions)
     to.write_text(page(found), encoding="utf-8")
     _told(f"written to {to}")
 
@@ -70,20 +65,21 @@ def _part(
     rows: int,
     engine: str,
     asked_of: tuple[Mapping[str, System], System],
-    asked: tuple[Question, ...],
     task: Task,
     wrong: Mapping[tuple[str, str], str],
 ) -> Part:
     before, begin = load(), time.monotonic()
     _told(f"{rows:,} trips, {engine}")
     often = task if engine == POSTGRES else replace(task, repetitions=min(task.repetitions, _TIMES))
-    exact, columns, cells = measure(*asked_of, asked, often, wrong, _told)
+    exact, columns, cells = measure(*asked_of, questions(), often, wrong, _told)
     _told(f"{rows:,} trips, {engine}: {time.monotonic() - begin:.0f} s")
     return Part(rows, engine, exact, columns, cells, (before, load()))
 
 
 @contextmanager
-def _systems(directory: Path, rows: int, peers: Path) -> Iterator[dict[str, tuple[dict[str, System], System]]]:
+def _systems(
+    directory: Path, rows: int, peers: Path, on: tuple[str, ...]
+) -> Iterator[dict[str, tuple[dict[str, System], System]]]:
     """Make the records and yield by engine those that are asked about them, and the exact answers' source."""
     directory.mkdir(mode=0o711)
     file, tables = directory / "records.duckdb", declared(rows)
@@ -94,7 +90,8 @@ def _systems(directory: Path, rows: int, peers: Path) -> Iterator[dict[str, tupl
         opening = {POSTGRES: {"dsn": dsn}, DUCKDB: {"dsn": dsn, "duckdb": str(file)}}
         units = sorted({table["unit"] for table in tables.values()})
         found: dict[str, tuple[dict[str, System], System]] = {}
-        for engine, settings in engines.items():
+        for engine in on:
+            settings = engines[engine]
             systems: dict[str, System] = {OURS: Ours(configure(directory / engine, settings, tables), units)}
             for name, (short, _) in _PEERS.items():
                 if engine == POSTGRES or short == "qrlew":
