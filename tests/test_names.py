@@ -3,12 +3,9 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "dpsql"
-UNFINISHED = frozenset({"rewrite", "privacy"})
-"""Rooms within which a name may still have two meanings; this list only shrinks, and goes when it is empty."""
 ENTRY_POINTS = frozenset({"main"})
 """What a module that is run as a program calls its beginning."""
 
@@ -27,19 +24,13 @@ def _defined(tree: ast.Module) -> Iterator[str]:
                 pass
 
 
-def _several(
-    trees: Mapping[str, ast.Module], unfinished: AbstractSet[str] = frozenset()
-) -> Mapping[str, Sequence[str]]:
-    """Return the names that are defined in several modules, but for those that unfinished rooms alone define."""
+def _several(trees: Mapping[str, ast.Module]) -> Mapping[str, Sequence[str]]:
+    """Return the names that are defined in several modules."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for module, tree in trees.items():
         for name in {name for name in _defined(tree) if not name.startswith("_")} - ENTRY_POINTS:
             found[name].append(module)
-    return {
-        name: modules
-        for name, modules in found.items()
-        if len(modules) > 1 and any(module.split(".", maxsplit=1)[0] not in unfinished for module in modules)
-    }
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
 
 
 def test_no_name_has_two_meanings() -> None:
@@ -48,7 +39,7 @@ def test_no_name_has_two_meanings() -> None:
         ".".join(file.relative_to(PACKAGE).with_suffix("").parts): ast.parse(file.read_text(encoding="utf-8"))
         for file in sorted(PACKAGE.rglob("*.py"))
     }
-    assert _several(trees, UNFINISHED) == {}
+    assert _several(trees) == {}
 
 
 def test_a_second_meaning_would_be_found() -> None:
@@ -56,5 +47,3 @@ def test_a_second_meaning_would_be_found() -> None:
     one = ast.parse("from x import Thing\nRows = list[int]\n_own = 1\ndef read(): ...")
     other = ast.parse("class Rows: ...\n_own = 2\nread: int = 1\nThing = 3")
     assert set(_several({"a.one": one, "b.other": other})) == {"Rows", "read"}
-    assert set(_several({"a.one": one, "b.other": other}, {"a"})) == {"Rows", "read"}
-    assert _several({"a.one": one, "b.other": other}, {"a", "b"}) == {}

@@ -15,7 +15,7 @@ from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.intervals import AGE_FIELDS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, IntervalValue, Unit, refs
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, TimeField, Unit, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
 from tests.support.dialects import DIALECTS, POSTGRES
 
@@ -96,11 +96,11 @@ def _numbers(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         st.builds(_unified, st.sampled_from(["greatest", "least", "coalesce"]), inner, inner),
         st.builds(lambda c, a, b: _unified("case", a, b, c), conditions, inner, inner),
         st.builds(
-            lambda f, t: Apply("extract", (t,), SqlType.NUMERIC, Field(f)), st.sampled_from(sorted(FIELDS)), moved
+            lambda f, t: Apply("extract", (t,), SqlType.NUMERIC, TimeField(f)), st.sampled_from(sorted(FIELDS)), moved
         ),
         st.builds(lambda a, b: Apply("elapsed", (a, b), BIGINT), moved, moved),
         st.builds(
-            lambda f, a, b: Apply("age", (a, b), SqlType.NUMERIC, Field(f)),
+            lambda f, a, b: Apply("age", (a, b), SqlType.NUMERIC, TimeField(f)),
             st.sampled_from(sorted(AGE_FIELDS)),
             moved,
             moved,

@@ -22,10 +22,10 @@ from dpsql.rewrite.ir.expr import (
     Const,
     Digits,
     Expr,
-    Field,
     IntervalValue,
     Option,
     Results,
+    TimeField,
     Unit,
 )
 from dpsql.shadow.postgres import Postgres
@@ -182,7 +182,7 @@ CASES: dict[str, list[Expr]] = {
     "to_integer": _of("to_integer", [ref for ref in DOUBLES if ref.name != "wide"], BIGINT),
     "to_double": _of("to_double", NUMBERS, DOUBLE),
     "date_trunc": _of("date_trunc", TIMES, SqlType.TIMESTAMP, [Unit(name) for name in UNITS]),
-    "extract": _of("extract", TIMES, NUMERIC, [Field(name) for name in sorted(FIELDS)]),
+    "extract": _of("extract", TIMES, NUMERIC, [TimeField(name) for name in sorted(FIELDS)]),
     "shift": _of("shift", TIMES, SqlType.TIMESTAMP, tuple(SPANS)),
     "shift_by": [
         Apply("shift_by", (a, n), SqlType.TIMESTAMP, IntervalValue(0, 2, -900_000_000))
@@ -194,7 +194,7 @@ CASES: dict[str, list[Expr]] = {
     "date_add": [Apply("date_add", (a, n), SqlType.DATE) for a in DATES for n in (REF["iv"], REF["i"], _number(-1))],
     "date_diff": [Apply("date_diff", (a, b), SqlType.INTEGER) for a in DATES for b in DATES],
     "elapsed": [Apply("elapsed", pair, BIGINT) for pair in _pairs_of_times()],
-    "age": [Apply("age", pair, NUMERIC, Field(field)) for pair in _pairs_of_times() for field in sorted(AGE_FIELDS)],
+    "age": [Apply("age", pair, NUMERIC, TimeField(field)) for pair in _pairs_of_times() for field in sorted(AGE_FIELDS)],
     "date_bin": _of("date_bin", TIMES, SqlType.TIMESTAMP, BINS),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, ad
 from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
-ROUNDING = 0.5
+_ROUNDING = 0.5
 """How far a number may be from the whole number that it is shown as."""
 _ANYWHERE = Values.alike(MeanAndVariance(0.0, 0.0))
 
@@ -43,7 +43,7 @@ class RowCount(Statistic):
     def rounding(self, readout: Readout) -> float:
         """Return a half: counts are shown as whole numbers."""
         _ = readout
-        return ROUNDING
+        return _ROUNDING
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return the rows."""
@@ -90,7 +90,7 @@ class Sum(Statistic):
 
     def rounding(self, readout: Readout) -> float:
         """Return a half where PostgreSQL's sum is a bigint."""
-        return ROUNDING if readout.moment.args[0].type in {SqlType.SMALLINT, SqlType.INTEGER} else 0.0
+        return _ROUNDING if readout.moment.args[0].type in {SqlType.SMALLINT, SqlType.INTEGER} else 0.0
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return the sum of so many values in the middle of their interval."""

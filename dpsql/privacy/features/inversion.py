@@ -7,7 +7,7 @@ _LEAST = 1 / 16
 """Of how far noise reaches, a margin has at least that: where no possible value is near, it is not said to be exact."""
 
 
-def half_width(
+def inverted_width(
     at: float,
     reached: Callable[[float], float],
     possible: tuple[float, float],

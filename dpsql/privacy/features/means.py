@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dpsql.privacy.features.counts import typical_value
 from dpsql.privacy.features.estimate import mean, row_count, scale, unclamped_mean
 from dpsql.privacy.features.gradient import Values, Weights, mean_weights
-from dpsql.privacy.features.inversion import half_width
+from dpsql.privacy.features.inversion import inverted_width
 from dpsql.privacy.features.readout import ArgumentSums, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
@@ -39,7 +39,7 @@ class Mean(Statistic):
         def reached(mean: float) -> float:
             return reach(mean_weights(readout, mean, self.of)) / n
 
-        return half_width(unclamped_mean(readout, found, n, self.of), reached, (-1.0, 1.0)) * by.half
+        return inverted_width(unclamped_mean(readout, found, n, self.of), reached, (-1.0, 1.0)) * by.half
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return a value in the middle of the interval."""

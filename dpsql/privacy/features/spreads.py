@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dpsql.privacy.features.estimate import mean, row_count, scale, unclamped_variance, variance
 from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, mean_weights, variance_weights
-from dpsql.privacy.features.inversion import half_width
+from dpsql.privacy.features.inversion import inverted_width
 from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
@@ -57,7 +57,7 @@ class Variance(Statistic):
         def shown(s: float) -> float:
             return whole * (math.sqrt(s * factor) if self.root else s * factor)
 
-        return half_width(unclamped_variance(readout, found, n), reached, (0.0, 1.0), shown)
+        return inverted_width(unclamped_variance(readout, found, n), reached, (0.0, 1.0), shown)
 
 
 def least_rows(*, sample: bool) -> float:

@@ -10,7 +10,7 @@ from dpsql.rewrite.functions.arithmetic import whole_always
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.ir.calendar import DAY, MOMENTS, to_datetime
-from dpsql.rewrite.ir.expr import Apply, Bins, Field, option
+from dpsql.rewrite.ir.expr import Apply, Bins, TimeField, option
 
 _SECONDS = 60_000_000
 _MOST = {"month": 11, "day": 30, "hour": 23, "minute": 59, "microseconds": _SECONDS - 1}
@@ -50,7 +50,7 @@ def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     if a is None or b is None:
         return None
     least, most = whole_months(int(a.low), int(b.high)), whole_months(int(a.high), int(b.low))
-    field = option(apply, Field).name
+    field = option(apply, TimeField).name
     if field == "year":
         return Interval.of(int(least / 12), int(most / 12))
     size = _MOST[field]
@@ -58,7 +58,7 @@ def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
 
 
 def _emit_age(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    return f"CAST(extract({option(apply, Field).name} FROM age({args[0]}, {args[1]})) AS {dialect.double_type})"
+    return f"CAST(extract({option(apply, TimeField).name} FROM age({args[0]}, {args[1]})) AS {dialect.double_type})"
 
 
 def _binned(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -91,7 +91,7 @@ SPANS: tuple[Function, ...] = (
         _emit_age,
         _age,
         whole=whole_always,
-        describe=lambda _, apply: f"extract({option(apply, Field).name} FROM age(…))",
+        describe=lambda _, apply: f"extract({option(apply, TimeField).name} FROM age(…))",
         note="inside extract of year, month, day, hour, minute, second",
     ),
     Function(

@@ -11,7 +11,7 @@ from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_un
 from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template
 from dpsql.rewrite.functions.ranges import corners
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
-from dpsql.rewrite.ir.expr import Apply, Expr, Field, IntervalValue, Unit, option
+from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, TimeField, Unit, option
 
 _RANGES = {
     "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
@@ -41,7 +41,7 @@ def _truncated(intervals: Sequence[Interval | None], apply: Apply) -> Interval |
 
 
 def _field(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    field, x = option(apply, Field).name, intervals[0]
+    field, x = option(apply, TimeField).name, intervals[0]
     if field in _SHARES:
         size, whole = _SHARES[field]
         return Interval(Fraction(_RANGES[whole][0], size), Fraction(_RANGES[whole][1], size))
@@ -116,7 +116,7 @@ def _emit_trunc(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     # In double precision, as the type says: products of whole numbers could overflow.
-    double, field = dialect.double_type, option(apply, Field).name
+    double, field = dialect.double_type, option(apply, TimeField).name
     if field in _SHARES:
         size, whole = _SHARES[field]
         return f"(CAST(extract({whole} FROM {args[0]}) AS {double}) / {size})"
@@ -195,10 +195,10 @@ TIMES: tuple[Function, ...] = (
         "extract(field FROM t), date_part('field', t)",
         _emit_field,
         _field,
-        whole=lambda apply, _: option(apply, Field).name not in _FRACTIONAL,
+        whole=lambda apply, _: option(apply, TimeField).name not in _FRACTIONAL,
         without_digits=True,
         float_range=FloatRange(several=True),
-        describe=lambda args, apply: f"extract({option(apply, Field).name} FROM {args[0]})",
+        describe=lambda args, apply: f"extract({option(apply, TimeField).name} FROM {args[0]})",
         note=f"fields {', '.join(sorted(FIELDS))}",
     ),
     Function(

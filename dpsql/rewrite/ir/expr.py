@@ -55,7 +55,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class TimeField:
     """A field of a time or an age, of EXTRACT."""
 
     name: str
@@ -95,7 +95,7 @@ class Whole:
     """Says that all arguments are whole numbers, whatever their types are."""
 
 
-Option = Unit | Field | Digits | Bins | Buckets | Results | Whole | IntervalValue
+Option = Unit | TimeField | Digits | Bins | Buckets | Results | Whole | IntervalValue
 OptionT = TypeVar("OptionT", bound=Option)
 
 

@@ -24,12 +24,12 @@ class UnspeakableError(Exception):
 
 
 PLAIN_FUNCTIONS = frozenset(
-    """abs age ascii bit_length btrim ceil ceiling char_length character_length chr concat concat_ws date_bin date_part date_trunc div exp floor
-    initcap justify_days justify_hours justify_interval left length ln log log10 lower lpad ltrim
-    make_date make_interval make_timestamp md5 mod now octet_length power pow
-    regexp_count regexp_instr regexp_like regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt starts_with
-    statement_timestamp strpos substr timezone to_char to_date to_hex to_number to_timestamp transaction_timestamp
-    translate trunc upper width_bucket""".split()
+    """abs age ascii bit_length btrim ceil ceiling char_length character_length chr concat concat_ws date_bin
+    date_part date_trunc div exp floor initcap justify_days justify_hours justify_interval left length ln log log10
+    lower lpad ltrim make_date make_interval make_timestamp md5 mod now octet_length power pow regexp_count
+    regexp_instr regexp_like regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt
+    starts_with statement_timestamp strpos substr timezone to_char to_date to_hex to_number to_timestamp
+    transaction_timestamp translate trunc upper width_bucket""".split()
 )
 SYNTAX_FUNCTIONS = frozenset({"coalesce", "greatest", "least", "nullif"})
 """Functions that are grammar, and have no schema."""
@@ -71,7 +71,7 @@ def word(node: exp.Expr) -> str:
     return str(node.name).lower()
 
 
-def quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
     """Return a name in double quotes."""
     if not name or "\0" in name:
         raise UnspeakableError

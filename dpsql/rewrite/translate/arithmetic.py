@@ -153,6 +153,6 @@ def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Elapsed:
     return Elapsed(*times)
 
 
-ARITHMETIC: Mapping[type[exp.Expr], Handler] = {
+ARITHMETIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **{getattr(exp, name): arithmetic for name in _OPERATORS}, exp.Pow: pow_, exp.Neg: negate,
 }  # fmt: skip

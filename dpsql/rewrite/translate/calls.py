@@ -15,7 +15,7 @@ from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.evaluator import TYPES
-from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, Field, Unit
+from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField, Unit
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import applied, as_timestamp, power
 from dpsql.rewrite.translate.comparisons import compare, unified
@@ -179,7 +179,7 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)
         )
-    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, Field(field))
+    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, TimeField(field))
 
 
 def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:

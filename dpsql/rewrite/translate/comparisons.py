@@ -268,7 +268,7 @@ def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
     return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e
 
 
-LOGIC: Mapping[type[exp.Expr], Handler] = {
+LOGIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.And: _logic("and"),
     exp.Or: _logic("or"),
     exp.Not: _logic("not"),

@@ -120,7 +120,7 @@ class Constants:
         return value
 
 
-def parsed(text: str | None, type_name: str) -> Const:
+def evaluated(text: str | None, type_name: str) -> Const:
     """Return a value that the shadow evaluated.
 
     Raises:

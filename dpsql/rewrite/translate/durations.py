@@ -13,7 +13,7 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.intervals import AGE_FIELDS, LONGEST_BIN
 from dpsql.rewrite.functions.temporal import interval_micros
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, Field, IntervalValue
+from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, IntervalValue, TimeField
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.context import Age, Duration, Elapsed, Operand, Translator, refused
@@ -59,7 +59,7 @@ def part(duration: Duration, field: str, node: exp.Expr) -> Expr:
 def _part_of_age(duration: Age, field: str, node: exp.Expr) -> Expr:
     times = (duration.later, duration.earlier)
     if field == "second":
-        micros = Apply("age", times, SqlType.NUMERIC, Field("microseconds"))
+        micros = Apply("age", times, SqlType.NUMERIC, TimeField("microseconds"))
         return Apply("div", (micros, Const(_SECOND, SqlType.NUMERIC)), SqlType.NUMERIC)
     if field not in AGE_FIELDS:
         raise Unsupported(
@@ -68,7 +68,7 @@ def _part_of_age(duration: Age, field: str, node: exp.Expr) -> Expr:
             hint="extract(epoch FROM t - u) is the time between two others in seconds.",
             position=position(node),
         )
-    return Apply("age", times, SqlType.NUMERIC, Field(field))
+    return Apply("age", times, SqlType.NUMERIC, TimeField(field))
 
 
 def _micros(duration: Elapsed) -> Expr:

@@ -17,7 +17,7 @@ from dpsql.rewrite.ir.spelled import (
     literal,
     number,
     only,
-    quoted,
+    quoted_name,
     word,
 )
 from dpsql.rewrite.syntax.dialect import render
@@ -143,7 +143,7 @@ def _column(s: Speller, node: exp.Expr) -> str:
     _ = s
     only(node, "this", "table")
     table = node.args.get("table")
-    return ("" if table is None else quoted(fold(table)) + ".") + quoted(fold(node.this))
+    return ("" if table is None else quoted_name(fold(table)) + ".") + quoted_name(fold(node.this))
 
 
 _RULES: Mapping[type, Rule] = {
@@ -165,7 +165,7 @@ _RULES: Mapping[type, Rule] = {
     exp.Localtimestamp: _clock,
     exp.Extract: lambda s, n: f"extract({literal(str(n.this.name).lower())} FROM {s.of(n.args['expression'])})",
     exp.AtTimeZone: lambda s, n: f"({s.of(n.this)} AT TIME ZONE {s.of(n.args['zone'])})",
-    exp.Collate: lambda s, n: f"({s.of(n.this)} COLLATE {quoted(fold(n.args['expression']))})",
+    exp.Collate: lambda s, n: f"({s.of(n.this)} COLLATE {quoted_name(fold(n.args['expression']))})",
     exp.Substring: _function("substring", "this", "start", "length"),
     exp.StrPosition: _function("strpos", "this", "substr"),
     exp.Overlay: _function("overlay", "this", "expression", "from_", "for_"),

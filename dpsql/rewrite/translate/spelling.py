@@ -18,7 +18,7 @@ from dpsql.rewrite.ir.spelled import (
     UnspeakableError,
     literal,
     only,
-    quoted,
+    quoted_name,
     type_name,
 )
 from dpsql.rewrite.syntax.identifiers import fold
@@ -95,7 +95,7 @@ class Speller:
 
     def _output(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Alias):
-            return f"{self.of(node.this)} AS {quoted(fold(node.args['alias']))}"
+            return f"{self.of(node.this)} AS {quoted_name(fold(node.args['alias']))}"
         return "*" if isinstance(node, exp.Star) and not any(node.args.values()) else self.of(node)
 
     def _source(self, node: exp.Expr) -> str:
@@ -103,12 +103,12 @@ class Speller:
         only(node, "this", "db", "alias")
         if alias is not None:
             only(alias, "this")
-        called = "" if alias is None else f" AS {quoted(fold(alias.this))}"
+        called = "" if alias is None else f" AS {quoted_name(fold(alias.this))}"
         if isinstance(node, exp.Subquery):
             return f"({self.query(node.this)}){called}"
         if not isinstance(node, exp.Table):
             raise UnspeakableError
-        return f'"public".{quoted(fold(node.this))}{called}'
+        return f'"public".{quoted_name(fold(node.this))}{called}'
 
     def _join(self, node: exp.Expr) -> str:
         only(node, "this", "side", "kind", "on", "using")
@@ -117,7 +117,7 @@ class Speller:
             raise UnspeakableError
         using, on = node.args.get("using"), node.args.get("on")
         how = f" ON {self.of(on)}" if on is not None else ""
-        how = f" USING ({', '.join(quoted(fold(name)) for name in using)})" if using else how
+        how = f" USING ({', '.join(quoted_name(fold(name)) for name in using)})" if using else how
         return f"{side} {kind or ('' if how else 'CROSS')} JOIN {self._source(node.this)}{how}"
 
     def _binary(self, node: exp.Expr, operator: str) -> str:

@@ -11,7 +11,7 @@ from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Const, Expr, IntervalValue
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.identifiers import fold, position
-from dpsql.rewrite.translate.constants import parsed
+from dpsql.rewrite.translate.constants import evaluated
 from dpsql.rewrite.translate.context import Handler, Translator
 from dpsql.rewrite.translate.speller import spell
 
@@ -23,13 +23,13 @@ def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
         Unsupported: it reads anything but declared public tables, or does more than SELECT … FROM … WHERE … GROUP BY.
     """
     texts, type_name = t.constants.evaluator.column(_text(t, query))
-    return tuple(parsed(text, type_name) for text in texts)
+    return tuple(evaluated(text, type_name) for text in texts)
 
 
 def scalar(t: Translator, node: exp.Expr) -> Expr | IntervalValue:
     """Translate a scalar subquery over public tables."""
     text, type_name = t.constants.evaluator.constant(_text(t, node.this).within("({})"))
-    return parsed(text, type_name)
+    return evaluated(text, type_name)
 
 
 def _text(t: Translator, query: exp.Expr) -> Spelled:

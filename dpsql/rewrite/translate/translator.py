@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.translate.arithmetic import ARITHMETIC
+from dpsql.rewrite.translate.arithmetic import ARITHMETIC_HANDLERS
 from dpsql.rewrite.translate.calls import CALLS
-from dpsql.rewrite.translate.comparisons import LOGIC
+from dpsql.rewrite.translate.comparisons import LOGIC_HANDLERS
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Handler, Operand, Translator
 from dpsql.rewrite.translate.scope_names import Names
@@ -30,7 +30,7 @@ def _inner(t: Translator, node: exp.Expr) -> Operand:
 
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC, **LOGIC, **CALLS, **MAPPED, **LOOKUPS,
+    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS, **CALLS, **MAPPED, **LOOKUPS,
     exp.AtTimeZone: at_time_zone, exp.Sub: difference,
 }  # fmt: skip
 

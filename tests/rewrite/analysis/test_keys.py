@@ -5,7 +5,7 @@ import pytest
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.keys import key_of
-from dpsql.rewrite.ir.expr import Const, Expr, Field, Results
+from dpsql.rewrite.ir.expr import Const, Expr, Results, TimeField
 from tests.rewrite.refs import (
     BIGINT,
     BOOL,
@@ -49,7 +49,7 @@ def test_few_texts_are_grouped_by_their_numbers() -> None:
         (apply("mod", SEATS, number(3)), range(3)),
         (apply("lt", SEATS, number(3), type_=BOOL), [False, True]),
         (apply("date_add", DAY_OF, number(1), type_=DATE), range(1, 60)),
-        (apply("extract", PICKED, type_=NUMERIC, option=Field("day")), [1, 2, 3]),
+        (apply("extract", PICKED, type_=NUMERIC, option=TimeField("day")), [1, 2, 3]),
     ],
 )
 def test_every_value_is_a_group(expr: Expr, values: list[Value]) -> None:

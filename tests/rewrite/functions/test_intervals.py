@@ -10,7 +10,7 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.functions.intervals import bin_start, whole_months
 from dpsql.rewrite.ir.calendar import from_datetime
-from dpsql.rewrite.ir.expr import Bins, Field
+from dpsql.rewrite.ir.expr import Bins, TimeField
 from tests.rewrite.refs import DAY, DROPPED, ENV, HOUR, NUMERIC, PICKED, TIMESTAMP, apply
 
 TIMES = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)).map(from_datetime)  # noqa: DTZ001
@@ -25,7 +25,8 @@ def test_elapsed_time_is_exact() -> None:
 def test_an_age_within_three_days_has_no_months() -> None:
     """Its days are up to a whole month in general, since AGE borrows them from one."""
     age = [
-        facts(apply("age", DROPPED, PICKED, type_=NUMERIC, option=Field(f)), ENV).interval for f in ("year", "month")
+        facts(apply("age", DROPPED, PICKED, type_=NUMERIC, option=TimeField(f)), ENV).interval
+        for f in ("year", "month")
     ]
     assert age == [Interval.of(0, 0), Interval.of(-11, 11)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, integral
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Field, IntervalValue, Ref, Results, Unit
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, Ref, Results, TimeField, Unit
 
 ROOM = Path(__file__).parents[3] / "dpsql"
 EXEMPT = {("rewrite/ir/expr.py", "expr.op == 'and'")}
@@ -73,7 +73,7 @@ def test_each_function_has_one_record() -> None:
     ("expr", "text"),
     [
         (Apply("mul", (Apply("add", (FARE, SEATS), DOUBLE), Const(2, BIGINT)), DOUBLE), "(fare + seats) * 2"),
-        (Apply("extract", (PICKED,), NUMERIC, Field("year")), "extract(year FROM picked)"),
+        (Apply("extract", (PICKED,), NUMERIC, TimeField("year")), "extract(year FROM picked)"),
         (Apply("date_trunc", (PICKED,), SqlType.TIMESTAMP, Unit("day")), "date_trunc('day', picked)"),
         (Apply("shift", (PICKED,), SqlType.TIMESTAMP, IntervalValue(0, 1, 0)), "picked + interval …"),
         (Apply("neg", (Const(Fraction(1, 2), NUMERIC),), NUMERIC), "-0.5"),
@@ -97,8 +97,8 @@ def test_messages_say_it_as_people_write_it(expr: Expr, text: str) -> None:
         (Apply("round", (FARE,), NUMERIC, Digits(-1)), True),
         (Apply("mul", (Apply("floor", (FARE,), DOUBLE), SEATS), DOUBLE), True),
         (Apply("mul", (FARE, SEATS), DOUBLE), False),
-        (Apply("extract", (PICKED,), NUMERIC, Field("epoch")), False),
-        (Apply("extract", (PICKED,), NUMERIC, Field("hour")), True),
+        (Apply("extract", (PICKED,), NUMERIC, TimeField("epoch")), False),
+        (Apply("extract", (PICKED,), NUMERIC, TimeField("hour")), True),
         (Const(3, NUMERIC), True),
     ],
 )

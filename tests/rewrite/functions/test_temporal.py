@@ -7,7 +7,7 @@ from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.functions.temporal import is_midnight
-from dpsql.rewrite.ir.expr import Expr, Field, IntervalValue, Unit
+from dpsql.rewrite.ir.expr import Expr, IntervalValue, TimeField, Unit
 from tests.rewrite.refs import DATE, DAY, DAY_OF, ENV, HOUR, NUMERIC, PICKED, SEATS, TIMESTAMP, apply, number
 
 MIDNIGHT = apply("date_to_timestamp", DAY_OF, type_=TIMESTAMP)
@@ -29,7 +29,7 @@ MIDNIGHT = apply("date_to_timestamp", DAY_OF, type_=TIMESTAMP)
 )
 def test_a_field_is_as_narrow_as_the_calendar_makes_it(field: str, of: Expr, low: int, high: int | str) -> None:
     """Within one month the days are few, within one year the months."""
-    assert facts(apply("extract", of, type_=NUMERIC, option=Field(field)), ENV).interval == Interval.of(low, high)
+    assert facts(apply("extract", of, type_=NUMERIC, option=TimeField(field)), ENV).interval == Interval.of(low, high)
 
 
 def test_every_unit_of_time_is_a_group() -> None:

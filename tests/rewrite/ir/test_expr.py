@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.errors import InternalError
-from dpsql.rewrite.ir.expr import FALSE, TRUE, Digits, Field, IntervalValue, both, conjuncts, option, refs, walk
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Digits, IntervalValue, TimeField, both, conjuncts, option, refs, walk
 from tests.rewrite.refs import BOOL, FARE, SEATS, apply, number
 
 A, B = apply("lt", SEATS, number(3), type_=BOOL), apply("gt", FARE, number(3), type_=BOOL)
@@ -28,5 +28,5 @@ def test_an_option_of_another_kind_is_a_mistake_of_ours() -> None:
     expr = apply("round", FARE, option=Digits(2))
     assert option(expr, Digits).number == 2
     with pytest.raises(InternalError):
-        option(expr, Field)
+        option(expr, TimeField)
     assert IntervalValue(1, 2, 3).times(-2) == IntervalValue(-2, -4, -6)
