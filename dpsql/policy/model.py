@@ -80,6 +80,8 @@ class Column:
     """The type as written, for the shadow's DDL: `numeric(10,2)`."""
     bounds: Interval | None = None
     values: tuple[Value, ...] | None = None
+    step: Fraction | None = None
+    """What all values are whole multiples of, declared or by the type; what is beside it is rounded where it is summed."""
     references: Reference | None = None
     nullable: bool = False
     description: str | None = None

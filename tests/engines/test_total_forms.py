@@ -226,13 +226,17 @@ GRIDS: list[tuple[Expr, Interval | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [1024, 16384])
-def test_lattice_points_stay_in_their_range(engines: Engines, size: int) -> None:
-    """Whatever is stored, the value that is summed is within 2·size steps, or the sensitivity would be wrong."""
+@pytest.mark.parametrize("own", [None, 2, 128])
+@pytest.mark.parametrize("size", [1024, 16384, 2**21, 2**30])
+def test_lattice_points_stay_in_their_range(engines: Engines, size: int, own: int | None) -> None:
+    """Whatever is stored, the value that is summed is within 2·size steps, or the sensitivity would be wrong.
+
+    So it is where values are rounded to steps of their own.
+    """
     found = {}
     for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
-        found[dialect] = engines.ask(dialect, [stepped(emitter, e, i, 2 * size) for e, i in GRIDS if i is not None])
+        found[dialect] = engines.ask(dialect, [stepped(emitter, e, i, 2 * size, own=own) for e, i in GRIDS if i])
     for (expr, interval), duck, pg in zip(GRIDS, found[DUCKDB], found[POSTGRES], strict=True):
         assert duck == pg, (expr, interval)
         assert all(isinstance(value, int) and 0 <= value <= 2 * size for value in duck if value is not None), expr

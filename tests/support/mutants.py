@@ -109,11 +109,12 @@ def no_clamp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums, "stepped", _unclamped)
 
 
-def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+    _ = own
     x = emitter.cast(emitter.raw(expr) if isinstance(expr, Ref) else emitter.sql(expr), SqlType.DOUBLE)
     low, width = emitter.double(interval.low), emitter.double(interval.width)
     # As far off as the integers that weigh it allow.
-    return f"CAST(round(least(greatest(({x} - {low}) / {width} * {steps}, -30000), 30000)) AS BIGINT)"
+    return f"CAST(round(least(greatest(({x} - {low}) / {width}, -0.5), 1.5) * {steps}) AS BIGINT)"
 
 
 def clamped_sum(patch: pytest.MonkeyPatch) -> None:
@@ -132,8 +133,8 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     """Clamp columns as declared, but not what is computed of them to its own interval."""
     right = stepped
 
-    def lattice(self: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
-        return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps)
+    def lattice(self: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+        return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps, own=own)
 
     patch.setattr(sums, "stepped", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
@@ -160,7 +161,8 @@ def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
 def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
     """Round what a unit's values add up to, not each of them."""
 
-    def unrounded(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+    def unrounded(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+        _ = own
         x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
         return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
 
@@ -230,8 +232,8 @@ def left_join(patch: pytest.MonkeyPatch) -> None:
     def grouped(reading: engine_sql.BoundedScan, *args: Any) -> str:
         return _left(right(reading, *args))
 
-    def by_unit(reading: engine_sql.BoundedScan, *args: Any) -> str:
-        return _left(units_first(reading, *args))
+    def by_unit(reading: engine_sql.BoundedScan, *args: Any, short: bool) -> str:
+        return _left(units_first(reading, *args, short=short))
 
     units_first = engine_sql.BoundedScan.by_unit
     patch.setattr(engine_sql.BoundedScan, "grouped", grouped)

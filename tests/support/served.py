@@ -19,6 +19,9 @@ class Filled(Engine, Protocol):
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a table hold just these rows, in this order."""
 
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """Run whatever a test wants."""
+
 
 class Served(PostgresEngine):
     """A `PostgresEngine` over a database of its own in the shadow's cluster."""

@@ -23,4 +23,5 @@ def _column(column: Column) -> list[object]:
     bounds = None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)]
     values = None if column.values is None else [[type(value).__name__, str(value)] for value in column.values]
     target = None if column.references is None else [column.references.table, column.references.column]
-    return [column.name, column.type, column.declared, bounds, values, target, column.nullable]
+    step = None if column.step is None else str(column.step)
+    return [column.name, column.type, column.declared, bounds, step, values, target, column.nullable]

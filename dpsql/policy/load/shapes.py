@@ -262,6 +262,8 @@ class ColumnShape(StrictShape):
     """The type, by PostgreSQL's names."""
     bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
     """The least and the greatest value; for dates and timestamps the second is left out."""
+    step: Positive | None = None
+    """What all values are whole multiples of: 0.01 for cents."""
     values: Annotated[list[Scalar], Field(min_length=1)] | None = None
     """All possible values; any other reads as NULL."""
     references: Name | None = None

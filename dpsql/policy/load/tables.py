@@ -8,6 +8,7 @@ from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import ColumnShape, TableShape, UnitShape
+from dpsql.policy.load.steps import misfit, own_step
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
 
 
@@ -148,12 +149,19 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
     if shape.type is None:
         return None
     kind, declared = shape.type
+    bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
+    values = declared_values(kind, shape.values, (*path, "values"), file.document, file.mistakes)
+    if shape.step is not None:
+        wrong = misfit(shape.step, kind, declared, bounds)
+        if wrong and not file.mistakes.touch(file.document, (*path, "bounds")):
+            file.wrong((*path, "step"), wrong)
     return Column(
         name=name,
         type=kind,
         declared=declared,
-        bounds=bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes),
-        values=declared_values(kind, shape.values, (*path, "values"), file.document, file.mistakes),
+        bounds=bounds,
+        values=values,
+        step=shape.step or own_step(kind, declared, bounds, values),
         references=reference,
         nullable=shape.nullable,
         description=shape.description,

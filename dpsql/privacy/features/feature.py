@@ -7,6 +7,7 @@ cells of a value are otherwise: they are shares of the row, never negative, and 
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.ir.expr import TRUE, Expr
@@ -38,6 +39,13 @@ class Scaled:
 
     expr: Expr
     interval: Interval
+    step: Fraction | None = None
+    """What all values are whole multiples of, and both ends of the interval; any other value counts as the nearest."""
+
+    @property
+    def own_points(self) -> int:
+        """Return how many steps there are from end to end; 0 where there is no step."""
+        return int(self.interval.width / self.step) if self.step else 0
 
 
 @dataclass(frozen=True, slots=True)

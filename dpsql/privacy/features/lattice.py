@@ -2,17 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.feature import CELLS, Feature, Scaled, Shape
-from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import TRUE, Expr
 
-_FINE = 2**10
-"""The lattice of one value, [−S, S], unless whole numbers ask for a multiple."""
-_FINEST = 2**14
+FINE = 2**10
+"""The least S of any lattice [−S, S]: noise then has many steps."""
+MOST_POINTS = 2**30
+"""The largest S: the engine's words hold 2S."""
+_PRODUCT = 2**60
+"""What no weight times two values is beyond: it leaves 64 bits room."""
+HEAVIEST = 2**34
+"""The largest weight of a row."""
 _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT, *CELLS})
 
 
@@ -50,7 +54,7 @@ def columns(feature: Feature) -> tuple[EngineSum, ...]:
             if not scaled.interval.low:
                 return (EngineSum(feature.block, feature.where, (scaled,), upwards=True),)
             most = scaled.interval.magnitude
-            return (column(feature.where, Scaled(scaled.expr, Interval(-most, most))), ones)
+            return (column(feature.where, replace(scaled, interval=Interval(-most, most))), ones)
         case Shape.SQUARE:
             return (column(feature.where, _of(feature.x), _of(feature.x), centred=True), ones)
         case Shape.PRODUCT:
@@ -95,30 +99,57 @@ def _cell(shape: Shape, parts: Sequence[int], steps: int) -> int:
     return squares if shape is Shape.HIGH else 2 * (steps * ts - squares)
 
 
-def row_norm(features: Sequence[Feature]) -> int:
-    """Return what one row is at most, in the norm of its block: all that `coordinate` divides it by divides it."""
-    s = lattice(features)
-    if any(feature.shape in CELLS for feature in features):
-        return 4 * s**2
-    return s**2 if any(feature.shape in _SQUARED for feature in features) else s
+def row_norm(features: Sequence[Feature], points: int) -> int:
+    """Return what one row is at most, in the norm of its block: all that `coordinate` divides it by divides it.
 
-
-def lattice(features: Sequence[Feature]) -> int:
-    """Return S, such that sums of whole numbers come out exactly if that is cheap.
-
-    For cells half of what it is otherwise: their squares are of 2S, which have to fit into 64 bits with any weight, and
-    so large is their size, for which noise should be quick to draw.
+    `points` is S.
     """
-    halves = 2 if any(feature.shape in CELLS for feature in features) else 1
-    least = 1
-    for feature in features:
-        for scaled in (feature.x, feature.y):
-            if scaled is None or not integral(scaled.expr) or scaled.interval.width.denominator != 1:
-                continue
-            need = scaled.interval.magnitude if feature.shape is Shape.SIGNED else scaled.interval.width
-            together = math.lcm(least, max(int(need), 1))
-            least = together if together <= _FINEST // halves else least
-    return least * -(-(_FINE // halves) // least)
+    if any(feature.shape in CELLS for feature in features):
+        return 4 * points**2
+    return points**2 if any(feature.shape in _SQUARED for feature in features) else points
+
+
+def lattice(features: Sequence[Feature], points: int = FINE, weight: int = HEAVIEST) -> int:
+    """Return S, such that values with a step of their own are not rounded where that fits, and others to 1/2S.
+
+    `points` is how fine it has to be for values without a step. Cells are as fine with half of it: their squares are of 2S.
+    """
+    celled = any(feature.shape in CELLS for feature in features)
+    squared = celled or any(feature.shape in _SQUARED for feature in features)
+    most = min(math.isqrt(_PRODUCT // weight) if squared else _PRODUCT // weight, 2 * MOST_POINTS) // 2
+    least, rounded = 1, False
+    for needed in dict.fromkeys(_needed(feature, scaled) for feature, scaled in _values(features)):
+        together = math.lcm(least, needed or 1)
+        rounded = rounded or not needed or together > most
+        least = together if together <= most else least
+    goal = min(points if rounded else FINE, most) // (2 if celled else 1)
+    return least * max(min(-(-goal // least), most // least), 1)
+
+
+def on_lattice(feature: Feature, scaled: Scaled, points: int) -> bool:
+    """Return whether a value with a step of its own is a point of the lattice [−S, S], S being `points`."""
+    needed = _needed(feature, scaled)
+    return needed > 0 and points % needed == 0
+
+
+def own_points(scaled: Scaled, steps: int) -> int | None:
+    """Return to how many steps of its own a value is rounded first, where `steps` are a multiple of them."""
+    own = scaled.own_points
+    return own if own and steps % own == 0 else None
+
+
+def _values(features: Sequence[Feature]) -> list[tuple[Feature, Scaled]]:
+    return [(feature, scaled) for feature in features for scaled in (feature.x, feature.y) if scaled is not None]
+
+
+def _needed(feature: Feature, scaled: Scaled) -> int:
+    """Return the number of which S has to be a multiple for a value to be exact; 0 where there is none."""
+    if not scaled.interval.width or scaled.step is None:
+        return int(not scaled.interval.width)
+    if feature.shape is Shape.SIGNED:
+        return max(int(scaled.interval.magnitude / scaled.step), 1)
+    own = scaled.own_points
+    return own if own % 2 else own // 2
 
 
 def _of(scaled: Scaled | None) -> Scaled:

@@ -1,13 +1,17 @@
 """Which features of a row a statistic that was asked is read off."""
 
+import math
 from collections.abc import Collection
 from typing import assert_never
 
+from dpsql.policy.interval import Interval
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.features.lattice import MOST_POINTS
 from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.exclusion import Known
+from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
 from dpsql.rewrite.translate.aggregates import Moment
 
@@ -59,4 +63,8 @@ def _zero_filled(moment: Moment) -> Moment:
 
 
 def _scaled(arg: Expr, known: Known) -> Scaled:
-    return Scaled(arg, bounded(arg, known(arg)))
+    interval, step = bounded(arg, known(arg)), step_of(arg)
+    if not step or interval.width / step > MOST_POINTS:
+        return Scaled(arg, interval)
+    low, high = math.floor(interval.low / step), math.ceil(interval.high / step)
+    return Scaled(arg, Interval(low * step, high * step), step)

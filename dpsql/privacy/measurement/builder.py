@@ -22,6 +22,7 @@ from dpsql.privacy.measurement.plan import (
     StatisticOutput,
     VoteOutput,
 )
+from dpsql.privacy.measurement.rounding import least_points
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import bounded as interval_of
 from dpsql.rewrite.analysis.exclusion import Known
@@ -112,7 +113,10 @@ class Builder:
             if self._delta and self._bound.form is Form.REWEIGHT
             else self._bound
         )
-        return Sums(self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, self._delta)
+        points = least_points(self._relation.protected.expected_rows, bound.rows, role.per_query.epsilon)
+        return Sums(
+            self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, points, self._delta
+        )
 
     def _other(self, aggregate: Aggregate, every: Sequence[Aggregate], keys: Sequence[Expr]) -> Output:
         match aggregate:

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dpsql.privacy.features.lattice import HEAVIEST
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
 
 WEIGHT = 2**16
 """W: at most one row in W of a unit's mass is lost to rounding down while m ≤ W."""
-_HEAVIEST = 2**34
-"""With a lattice of 2^14, whose squares have 28 bits, no product with a weight leaves 64."""
 
 
 class Form(Enum):
@@ -45,7 +44,7 @@ class Bound:
         """Return W, the weight of a row of a unit that keeps to its bound."""
         if self.form is not Form.REWEIGHT:
             return 1
-        return min(max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()), _HEAVIEST)
+        return min(max(WEIGHT, 1 << (16 * self.rows - 1).bit_length()), HEAVIEST)
 
     @property
     def mass(self) -> int:

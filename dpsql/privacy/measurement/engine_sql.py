@@ -75,13 +75,13 @@ class BoundedScan:
                 kept = selected(rows, [*self._names(), *values], self.bound.rows, salted)
                 return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
 
-    def by_unit(self, rows: str, sums: Sequence[str]) -> str:
+    def by_unit(self, rows: str, sums: Sequence[str], *, short: bool) -> str:
         """Return the statement that sums the rows by unit and keys first, and weighs those sums.
 
-        The integers are those of `grouped`: all rows of a unit have one weight.
+        The integers are those of `grouped`: all rows of a unit have one weight. With `short` its sums fit into 64 bits.
         """
         names, number = self._names(), len(sums)
-        parts = [f"CAST({text} AS BIGINT) AS s{i}" for i, text in enumerate(sums)]
+        parts = [f"{f'CAST({text} AS BIGINT)' if short else text} AS s{i}" for i, text in enumerate(sums)]
         inner = ", ".join(["u", *names, "count(*) AS n", *parts])
         units = f"p AS MATERIALIZED (SELECT {inner} FROM ({rows}) AS r GROUP BY {', '.join(['u', *names])})"
         weights = self.bound.weights("u", "FROM p", self.emitter.dialect, number="CAST(sum(n) AS BIGINT)")

@@ -9,6 +9,7 @@ block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,7 +19,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, SqlType
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.features.lattice import EngineSum, columns, coordinate, lattice, row_norm
+from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, own_points, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.mechanisms.block import Block
@@ -52,6 +53,8 @@ class Sums:
     bound: Bound
     epsilon: Fraction
     mechanism: MechanismName
+    points: int = FINE
+    """How fine the lattice of values without a step of their own is to be."""
     delta: Fraction = Fraction(0)
     """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
     distinct: CountOf = CountOf.ROWS
@@ -68,12 +71,12 @@ class Sums:
     @property
     def lattice(self) -> int:
         """Return S: every value is rounded to one of 2S + 1 points."""
-        return lattice(self.features)
+        return lattice(self.features, self.points, self.bound.weight)
 
     @property
     def row_norm(self) -> int:
         """Return what one row with weight 1 is at most, in the norm of its block."""
-        return row_norm(self.features)
+        return row_norm(self.features, self.lattice)
 
     @property
     def steps_per_row(self) -> int:
@@ -120,15 +123,21 @@ class Sums:
         first = weighted and self._sums_units_first(emitter.dialect)
         sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
         rows = scan.rows(f"{text} AS {name}" for text, name in values.named.items())
-        return scan.by_unit(rows, sums) if first else scan.grouped(rows, sums, values.named.values())
+        return scan.by_unit(rows, sums, short=self._short) if first else scan.grouped(rows, sums, values.named.values())
 
     def _sums_units_first(self, dialect: Dialect) -> bool:
         """Return whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
 
-        A unit's weighted sum is at most 2·mass·row_norm, which then has to fit into 64 bits.
+        A unit's weighted sum is at most 2·mass·row_norm, which has to fit into 64 bits where its sum is in as many.
         """
         few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
-        return dialect.sums_by_unit_first and few and not self.delta and self.sensitivity < 2**62
+        return dialect.sums_by_unit_first and few and not self.delta and (self.sensitivity < 2**62 or not self._short)
+
+    @property
+    def _short(self) -> bool:
+        """Return whether a unit's sums fit into 64 bits however many rows it has, up to 2^32."""
+        steps = 2 * self.lattice
+        return all(math.prod([steps] * len(column.factors)) <= 2**30 for column in self.columns())
 
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
@@ -176,7 +185,10 @@ class _Values:
 
     def _factors(self, column: EngineSum, *, cast: bool) -> list[str]:
         steps = self._points if column.upwards else 2 * self._points
-        names = [self._name(stepped(self._emitter, x.expr, x.interval, steps)) for x in column.factors]
+        names = [
+            self._name(stepped(self._emitter, x.expr, x.interval, steps, own=own_points(x, steps)))
+            for x in column.factors
+        ]
         type_ = self._product(column)
         if not column.centred:
             return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]

@@ -15,7 +15,9 @@ from dpsql.privacy.mechanisms.bernoulli import coin, coins
 from dpsql.privacy.mechanisms.entropy import Entropy, below, below_each, signs
 
 _NARROW = 2**45
-"""Scales below this are drawn in 64-bit words, larger ones in Python's integers."""
+"""Scales below this are drawn in 64-bit words alone, larger ones added up in Python's integers."""
+_WIDE = 2**62
+"""From here on all is done in Python's integers."""
 _FEW = 12
 """So few numbers are drawn one by one, which is quicker than to begin with arrays."""
 _RUN = 2**10
@@ -29,7 +31,7 @@ def discrete_laplace(entropy: Entropy, scale: Fraction | int, n: int) -> list[in
     if scale <= 0:
         raise ValueError(f"scale must be positive, not {scale}")
     if max(scale.numerator, scale.denominator) >= _NARROW:
-        return [_wide_laplace(entropy, scale) for _ in range(n)]
+        return _wide_laplaces(entropy, scale, n)
     magnitude = np.zeros(n, dtype=np.int64)
     todo = np.arange(n)
     while todo.size:
@@ -51,8 +53,10 @@ def cube(entropy: Entropy, t: int, d: int, groups: int) -> list[list[int]]:
     """
     if t < 1 or not 1 <= d <= _DIMENSIONS:
         raise ValueError(f"no cube of scale {t} in {d} dimensions")
-    if t >= _NARROW or groups * d <= _FEW:
+    if groups * d <= _FEW:
         return [_wide_cube(entropy, t, d) for _ in range(groups)]
+    if t >= _NARROW:
+        return [_inside(entropy, radius, d) for radius in _wide_radii(entropy, t, d, groups)]
     radius = np.zeros(groups, dtype=np.uint64)
     todo = np.arange(groups)
     while todo.size:
@@ -69,15 +73,20 @@ def cube(entropy: Entropy, t: int, d: int, groups: int) -> list[list[int]]:
 
 def _geometric(entropy: Entropy, t: int, n: int) -> NDArray[np.uint64]:
     """Return `n` integers x ≥ 0 with P(x) ∝ exp(−x / t), t < 2^45."""
-    drawn = np.zeros(n, dtype=np.uint64)
+    parts, runs = _parts(entropy, t, n)
+    return parts + np.uint64(t) * runs
+
+
+def _parts(entropy: Entropy, t: int, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return `n` integers as in `_geometric`, t ≤ 2^62: modulo t, and how many times t they are."""
+    parts = np.zeros(n, dtype=np.uint64)
     todo = np.arange(n)
     while todo.size:
         part = below_each(entropy, np.full(todo.size, t, dtype=np.uint64))
         kept = coins(entropy, part, Fraction(1, t))
-        whole = _runs(entropy, int(np.count_nonzero(kept)))
-        drawn[todo[kept]] = part[kept] + np.uint64(t) * whole
+        parts[todo[kept]] = part[kept]
         todo = todo[~kept]
-    return drawn
+    return parts, _runs(entropy, n)
 
 
 def _runs(entropy: Entropy, n: int) -> NDArray[np.uint64]:
@@ -92,21 +101,49 @@ def _runs(entropy: Entropy, n: int) -> NDArray[np.uint64]:
     raise InternalError
 
 
-def _wide_laplace(entropy: Entropy, scale: Fraction) -> int:
-    """Draw one discrete Laplace integer in unbounded integers."""
-    while True:
-        drawn = _wide_geometric(entropy, scale.numerator) // scale.denominator
-        negative = below(entropy, 2) == 1
-        if drawn or not negative:
-            return -drawn if negative else drawn
+def _wide_laplaces(entropy: Entropy, scale: Fraction, n: int) -> list[int]:
+    """Draw discrete Laplace integers in unbounded integers."""
+    found: list[int] = []
+    while len(found) < n:
+        left = n - len(found)
+        drawn = [x // scale.denominator for x in _wide_geometrics(entropy, scale.numerator, left)]
+        signed = zip(drawn, signs(entropy, left).tolist(), strict=True)
+        found += [-x if negative else x for x, negative in signed if x or not negative]
+    return found
 
 
 def _wide_cube(entropy: Entropy, t: int, d: int) -> list[int]:
     """Draw one point of the cube's law in unbounded integers."""
     while True:
         radius = sum(_wide_geometric(entropy, t) for _ in range(d + 1))
-        if all(below(entropy, 2 * radius + 2 * i) < 2 * radius + 1 for i in range(1, d + 1)):
-            return [below(entropy, 2 * radius + 1) - radius for _ in range(d)]
+        if _accepted(entropy, radius, d):
+            return _inside(entropy, radius, d)
+
+
+def _wide_radii(entropy: Entropy, t: int, d: int, n: int) -> list[int]:
+    """Draw the cube's radii in unbounded integers."""
+    found: list[int] = []
+    while len(found) < n:
+        drawn = _wide_geometrics(entropy, t, (n - len(found)) * (d + 1))
+        radii = [sum(drawn[i : i + d + 1]) for i in range(0, len(drawn), d + 1)]
+        found += [radius for radius in radii if _accepted(entropy, radius, d)]
+    return found
+
+
+def _accepted(entropy: Entropy, radius: int, d: int) -> bool:
+    return all(below(entropy, 2 * radius + 2 * i) < 2 * radius + 1 for i in range(1, d + 1))
+
+
+def _inside(entropy: Entropy, radius: int, d: int) -> list[int]:
+    return [below(entropy, 2 * radius + 1) - radius for _ in range(d)]
+
+
+def _wide_geometrics(entropy: Entropy, t: int, n: int) -> list[int]:
+    """Return integers as in `_geometric` for any t; up to 2^62 what takes longest is done in 64-bit words."""
+    if t > _WIDE or n <= _FEW:
+        return [_wide_geometric(entropy, t) for _ in range(n)]
+    parts, runs = _parts(entropy, t, n)
+    return [part + t * run for part, run in zip(parts.tolist(), runs.tolist(), strict=True)]
 
 
 def _wide_geometric(entropy: Entropy, t: int) -> int:

@@ -161,7 +161,8 @@ class DuckDbDialect(Dialect):
         This takes half of the time that tests before the cast take. TRY_CAST can't fail, and its type holds no negative
         number, no NaN and no infinity; DuckDB computes it once though it is written twice.
         """
-        number, short = f"TRY_CAST({scaled} AS USMALLINT)", "CAST({} AS USMALLINT)"
+        type_ = "USMALLINT" if steps < 2**16 else "UINTEGER"
+        number, short = f"TRY_CAST({scaled} AS {type_})", f"CAST({{}} AS {type_})"
         within = f"WHEN {number} <= {short.format(steps)} THEN {number}"
         above = f"WHEN {text} > {low} THEN {short.format(steps)}"
         return f"(CASE {within} {nan}{above} WHEN {text} IS NOT NULL THEN {short.format(0)} END)"

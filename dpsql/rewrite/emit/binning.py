@@ -17,27 +17,31 @@ _NO_WIDTH = Fraction(1, 10**290)
 """An interval this narrow is one point: its steps could not be told apart in double precision."""
 _NEAR = 16
 """Within 1/16 of a step from the lower end a value is that end, so that no product can underflow."""
-_NARROW = 2**20
-"""An interval that many times narrower than its ends are large suffers from their rounding."""
+_FINE = 2**48
+"""Steps that are so many times narrower than the interval's ends are large suffer from their rounding."""
 
 
-def stepped(emitter: Emitter, expr: Expr, interval: Interval, steps: int) -> str:
+def stepped(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
     """Return round(steps·(x − L)/(U − L)) as an integer in [0, steps], NULL where x is NULL.
 
-    Ties go to the even neighbour, on every engine. `steps` is less than 2^16.
+    Ties go to the even neighbour, on every engine. `steps` is at most 2^31. Where x has `own` steps, which divide `steps`,
+    it is rounded to the nearest of them first.
     """
+    type_ = SqlType.INTEGER if steps < 2**31 else SqlType.BIGINT
+    if own is not None and own < steps and not (expr.type.is_integer or expr.type.is_temporal):
+        return f"({emitter.cast(stepped(emitter, expr, interval, own), type_)} * {steps // own})"
     x = _Reading.of(emitter, expr, interval)
     if interval.width < _NO_WIDTH:
         return f"(CASE WHEN {x.text} IS NOT NULL THEN {steps // 2} END)"
     if x.whole and (steps / interval.width).denominator == 1:
         inside = f"({x.above_low}) * {steps / interval.width}"
-        return x.case("0", emitter.cast(inside, SqlType.INTEGER), f"{steps}", steps)
-    quick = x.tried(steps) if x.exact and not x.whole else None  # a distance of whole numbers could overflow
+        return x.case("0", emitter.cast(inside, type_), f"{steps}", steps)
+    quick = x.tried(steps) if x.exact_in(steps) and not x.whole else None  # a distance of whole numbers could overflow
     if quick is not None:
         return quick
     # Postgres rounds to even when it casts; another engine would need ROUND before it.
-    inside = emitter.cast(x.scaled(steps), SqlType.INTEGER)
-    return x.case("0", inside if x.exact else f"least({inside}, {steps})", f"{steps}", steps)
+    inside = emitter.cast(x.scaled(steps), type_)
+    return x.case("0", inside if x.exact_in(steps) else f"least({inside}, {steps})", f"{steps}", steps)
 
 
 def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
@@ -91,15 +95,14 @@ class _Reading:
         distance = self.emitter.cast(self.above_low, SqlType.DOUBLE) if self.whole else f"({self.above_low})"
         return f"{distance} * {self.emitter.double(steps / self.interval.width)}"
 
-    @property
-    def exact(self) -> bool:
+    def exact_in(self, steps: int) -> bool:
         """Return whether no value in the interval comes out above its upper end, nor one beyond it below.
 
-        That is so but for the rounding of the interval's ends, which matters if it is narrow. Otherwise the relative error
-        of x − L is below 2^−31 (its ends are off by 2^−53 of their size, which is at most 2^20 times the width), too little
-        to move a value at the end, steps < 2^30, to another whole number.
+        That is so but for the rounding of the interval's ends, which matters if it is narrow or the steps are fine. The
+        relative error of x − L at the ends is some 2^−53 times their size by the width; where that times the steps is below
+        2^-5 no value at the end moves to another whole number.
         """
-        return self.whole or self.interval.width * _NARROW >= self.interval.magnitude
+        return self.whole or self.interval.magnitude * steps <= self.interval.width * _FINE
 
     def tried(self, steps: int) -> str | None:
         """Return the rounded number if it is one of 0 … steps, else the end that it is beyond; None to test first."""

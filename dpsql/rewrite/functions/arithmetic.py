@@ -19,6 +19,7 @@ from dpsql.rewrite.functions.function import (
     template,
 )
 from dpsql.rewrite.functions.ranges import corners, hull, known, same
+from dpsql.rewrite.functions.steps import of_all, of_first, of_product, of_quotient
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Whole
 from dpsql.rewrite.ir.literal import simplest
 
@@ -160,6 +161,7 @@ ARITHMETIC: tuple[Function, ...] = (
         template("({0} + {1})"),
         corners(lambda a, b: a + b),
         inverse=Inverse(_addend, _added),
+        step=of_all,
         whole=all_whole,
         in_64_bits=True,
         describe=infix("+"),
@@ -171,6 +173,7 @@ ARITHMETIC: tuple[Function, ...] = (
         template("({0} - {1})"),
         corners(lambda a, b: a - b),
         inverse=Inverse(_minuend, _taken),
+        step=of_all,
         whole=all_whole,
         in_64_bits=True,
         describe=infix("-"),
@@ -182,6 +185,7 @@ ARITHMETIC: tuple[Function, ...] = (
         _product,
         corners(lambda a, b: a * b),
         inverse=Inverse(_variable, _times),
+        step=of_product,
         whole=all_whole,
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True, folds_constants=True),
@@ -195,6 +199,7 @@ ARITHMETIC: tuple[Function, ...] = (
         _divide,
         makes_null=True,
         defined=_divides,
+        step=of_quotient,
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True),
         describe=infix("/"),
@@ -220,11 +225,21 @@ ARITHMETIC: tuple[Function, ...] = (
         template("(- {0})"),
         lambda i, _: Interval(-i[0].high, -i[0].low) if i[0] else None,
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(-Fraction(value)), of_whole=True),
+        step=of_first,
         whole=all_whole,
         in_64_bits=True,
         describe=lambda args, _: f"-{args[0]}",
     ),
-    Function("abs", "abs(a)", template("abs({0})"), _absolute, whole=all_whole, in_64_bits=True, call=Call(("abs",))),
+    Function(
+        "abs",
+        "abs(a)",
+        template("abs({0})"),
+        _absolute,
+        step=of_first,
+        whole=all_whole,
+        in_64_bits=True,
+        call=Call(("abs",)),
+    ),
     Function(
         "sign",
         "sign(a)",
@@ -235,14 +250,15 @@ ARITHMETIC: tuple[Function, ...] = (
         call=Call(("sign",)),
         note="−1, 0 or 1 are all group keys",
     ),
-    Function("greatest", "greatest(a, …)", lambda a, _, __: f"greatest({', '.join(a)})", hull, null=all),
-    Function("least", "least(a, …)", lambda a, _, __: f"least({', '.join(a)})", hull, null=all),
+    Function("greatest", "greatest(a, …)", lambda a, _, __: f"greatest({', '.join(a)})", hull, null=all, step=of_all),
+    Function("least", "least(a, …)", lambda a, _, __: f"least({', '.join(a)})", hull, null=all, step=of_all),
     Function(
         "to_double",
         "a::double precision, a::numeric",
         cast_to(SqlType.DOUBLE),
         same,
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
+        step=of_first,
         describe=first_argument,
     ),
 )

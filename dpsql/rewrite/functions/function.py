@@ -25,6 +25,7 @@ EmitRule = Callable[[Sequence[str], Apply, Dialect], str]
 EvaluateRule = Callable[[Sequence[Value | None], Apply], Value | None]
 NullRule = Callable[[Sequence[bool]], bool]
 DefinedRule = Callable[[Sequence[Interval | None], Apply], bool]
+StepRule = Callable[[Apply, Callable[[Expr], Fraction | None]], Fraction | None]
 WholeRule = Callable[[Apply, Callable[[Expr], bool]], bool]
 DescribeRule = Callable[[Sequence[str], Apply], str]
 FactsRule = Callable[[Facts, Apply], Facts]
@@ -148,6 +149,8 @@ class Function:
     """Whether its arguments are condition, result, condition, result …, default."""
     whole: WholeRule = by_type
     """Returns whether every value is a whole number, whatever its type, given how to find out of arguments."""
+    step: StepRule = lambda _, __: None
+    """Returns what all values are whole multiples of, as far as more is known than `whole` says, given how to find out."""
     without_digits: bool = False
     """Whether PostgreSQL writes its values without digits after the point, though they are `numeric`."""
     in_64_bits: bool = False

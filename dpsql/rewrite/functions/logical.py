@@ -8,6 +8,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, order_of
 from dpsql.rewrite.functions.function import Condition, EmitRule, Function, infix, template
 from dpsql.rewrite.functions.ranges import hull
+from dpsql.rewrite.functions.steps import of_all, of_first, of_results
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, both
 
 
@@ -128,6 +129,7 @@ LOGIC: tuple[Function, ...] = (
         null=lambda args: any(args[1:-1:2]) or args[-1],
         needs_bounds=False,
         evaluate=_chosen,
+        step=of_results,
         domain=_of_branches,
         conditional=True,
         describe=lambda args, _: f"CASE WHEN {args[0]} …",
@@ -141,6 +143,7 @@ LOGIC: tuple[Function, ...] = (
         needs_bounds=False,
         evaluate=lambda args, _: next((v for v in args if v is not None), None),
         domain=_of_any,
+        step=of_all,
     ),
     Function(
         "nullif",
@@ -151,5 +154,6 @@ LOGIC: tuple[Function, ...] = (
         needs_bounds=False,
         evaluate=lambda args, _: None if args[0] == args[1] else args[0],
         domain=_others,
+        step=of_first,
     ),
 )

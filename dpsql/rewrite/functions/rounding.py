@@ -10,6 +10,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import whole_always
 from dpsql.rewrite.functions.function import LARGEST, Call, FloatRange, Function, Inverse, first_argument, template
 from dpsql.rewrite.functions.ranges import known, monotone
+from dpsql.rewrite.functions.steps import of_digits
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, option
 from dpsql.rewrite.ir.literal import simplest
 
@@ -121,6 +122,7 @@ ROUNDING: tuple[Function, ...] = (
         _rounding,
         inverse=Inverse(_scaled, _scaled_back),
         whole=lambda apply, _: _digits(apply) <= 0,
+        step=of_digits,
         float_range=FloatRange(jumps=True, several=True),
     ),
     Function(

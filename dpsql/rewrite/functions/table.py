@@ -39,6 +39,20 @@ def integral(expr: Expr) -> bool:
             assert_never(expr)
 
 
+def step_of(expr: Expr) -> Fraction | None:
+    """Return what every value is a whole multiple of, where that is known; 0 where every value is 0 or NULL."""
+    match expr:
+        case Ref():
+            return expr.column.step if expr.type.is_number else None
+        case Const(value=value):
+            return Fraction(0) if value is None else None if isinstance(value, str) else abs(Fraction(value))
+        case Apply():
+            found = function_of(expr).step(expr, step_of)
+            return found if found is not None or not integral(expr) else Fraction(1)
+        case _:
+            assert_never(expr)
+
+
 def describe(expr: Expr) -> str:
     """Return the expression for a message, much as people write it."""
     match expr:

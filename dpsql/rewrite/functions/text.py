@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import EmitRule, Function
+from dpsql.rewrite.functions.steps import of_map
 from dpsql.rewrite.ir.expr import Apply, Const, Results, option
 from dpsql.rewrite.ir.facts import Facts
 
@@ -86,6 +87,7 @@ MAPS: tuple[Function, ...] = (
         needs_bounds=False,
         evaluate=_result,
         facts=_results,
+        step=of_map,
         looks_up=True,
         describe=lambda args, _: f"a function of {args[0]}",
     ),

@@ -10,8 +10,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.blocks import blocks, cells, readable_features
 from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape
-from dpsql.privacy.features.lattice import coordinate, lattice, row_norm
-from dpsql.privacy.measurement.contribution import _HEAVIEST
+from dpsql.privacy.features.lattice import HEAVIEST, coordinate, lattice, row_norm
 from dpsql.privacy.mechanisms.block import Block, Norm, epsilon_parts
 from dpsql.rewrite.ir.expr import Const
 
@@ -22,7 +21,7 @@ VALUE, SQUARE = Feature(Shape.VALUE, x=X), Feature(Shape.SQUARE, x=X)
 
 def _row(features: Sequence[Feature], t: int) -> list[int]:
     """Return the coordinates of one row of weight 1 whose value is `t` steps above the lower end."""
-    points, most = lattice(features), row_norm(features)
+    points, most = lattice(features), row_norm(features, lattice(features))
     f = t - points
     made = {
         Shape.ONE: [1],
@@ -39,21 +38,24 @@ def test_cells_of_a_row_are_shares_of_it() -> None:
     for t in range(2 * lattice(features) + 1):
         row = _row(features, t)
         assert min(row) >= 0
-        assert sum(row) == row_norm(features)
+        assert sum(row) == row_norm(features, lattice(features))
 
 
 def test_a_row_without_a_value_is_no_larger() -> None:
     """A row that is counted though it has no value, which only a mistake elsewhere could do, is still one row."""
     features = cells(X)
-    row = [coordinate(feature.shape, [1, 0, 0], lattice(features), row_norm(features)) for feature in features]
-    assert (min(row), sum(row)) == (0, row_norm(features))
+    row = [
+        coordinate(feature.shape, [1, 0, 0], lattice(features), row_norm(features, lattice(features)))
+        for feature in features
+    ]
+    assert (min(row), sum(row)) == (0, row_norm(features, lattice(features)))
 
 
 @pytest.mark.parametrize("width", [1, 6, 511, 513, 8191, 8192, 8193, 10**6])
 def test_squares_of_cells_fit(width: int) -> None:
     """The largest weight times the largest square is a number of 64 bits, for whole numbers of any width."""
     features = cells(replace(X, interval=Interval.of(0, width)))
-    assert _HEAVIEST * (2 * lattice(features)) ** 2 < 2**63
+    assert HEAVIEST * (2 * lattice(features)) ** 2 < 2**63
     assert lattice(features) >= 512
 
 
@@ -77,7 +79,7 @@ def test_cubes_and_cells_side_by_side() -> None:
     assert epsilon_parts(blocks(cells(X))) == 1
     for t in range(0, 2 * lattice(features) + 1, 5):
         row = _row(features, t)
-        assert sum(row[:3]) == row_norm(features) == max(map(abs, row[3:]))
+        assert sum(row[:3]) == row_norm(features, lattice(features)) == max(map(abs, row[3:]))
 
 
 def test_blocks_are_found_in_any_order() -> None:

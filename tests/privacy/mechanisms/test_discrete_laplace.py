@@ -182,16 +182,18 @@ def test_blocks_are_independent(policy: Policy, world: World) -> None:
         assert p_value < 1e-12 if together else p_value > FALSE_ALARM
 
 
-def test_wide_draws_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The samplers over unbounded integers follow the same laws where both can be compared."""
+@pytest.mark.parametrize("words", [2**62, 0])
+def test_wide_draws_have_the_same_law(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samplers over unbounded integers follow the same laws where both can be compared, drawn in words or not."""
     monkeypatch.setattr(module, "_NARROW", 1)
+    monkeypatch.setattr(module, "_WIDE", words)
     laplace = discrete_laplace(_entropy(8), Fraction(7, 2), 3_000)
     points = cube(_entropy(9), 3, 3, 1_000)
     assert _p_value(laplace, _laplace(3.5), range(-200, 201)) > FALSE_ALARM
     assert _p_value(_norms(points), _radius(3, 3), range(200)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("t", [2**45 - 1, 2**45, 2**63, 2**200])
+@pytest.mark.parametrize("t", [2**45 - 1, 2**45, 2**62, 2**62 + 1, 2**200])
 def test_large_scales_do_not_overflow(t: int) -> None:
     """Magnitudes follow the scale on both sides of every word size.
 

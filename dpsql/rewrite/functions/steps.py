@@ -1,0 +1,59 @@
+"""What the values of a function are whole multiples of, by what those of its arguments are."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from dpsql.policy.steps import common_step
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Results
+
+StepOf = Callable[[Expr], Fraction | None]
+
+
+def of_all(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of a sum, or of what is one of its arguments."""
+    return _common([step(arg) for arg in apply.args])
+
+
+def of_first(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of the first argument."""
+    return step(apply.args[0])
+
+
+def of_results(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of the results of a CASE."""
+    return _common([step(arg) for arg in (*apply.args[1:-1:2], apply.args[-1])])
+
+
+def of_product(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of a product."""
+    a, b = map(step, apply.args)
+    return None if a is None or b is None else a * b
+
+
+def of_quotient(apply: Apply, step: StepOf) -> Fraction | None:
+    """Return the step of a quotient by a constant, unless it is cut off."""
+    a, divisor = step(apply.args[0]), apply.args[1]
+    if (
+        a is None
+        or apply.type.is_integer
+        or not isinstance(divisor, Const)
+        or not isinstance(divisor.value, int | Fraction)
+    ):
+        return None
+    return a / abs(Fraction(divisor.value)) if divisor.value else None
+
+
+def of_digits(apply: Apply, _: StepOf) -> Fraction | None:
+    """Return what ROUND leaves."""
+    return 1 / Fraction(10) ** apply.option.number if isinstance(apply.option, Digits) else None
+
+
+def of_map(apply: Apply, _: StepOf) -> Fraction | None:
+    """Return the step of the values of a map."""
+    values = apply.option.values if isinstance(apply.option, Results) else ()
+    return _common([None if isinstance(v, str) else Fraction(v) for v in values if v is not None])
+
+
+def _common(steps: Sequence[Fraction | None]) -> Fraction | None:
+    known = [step for step in steps if step is not None]
+    return common_step(known) if len(known) == len(steps) else None
