@@ -4,6 +4,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
@@ -11,7 +12,17 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.comparisons import number_of
 from dpsql.rewrite.functions.domains import Cell, Domains
-from dpsql.rewrite.functions.function import Call, DomainRule, EvaluateRule, Function, infix, template
+from dpsql.rewrite.functions.function import (
+    Call,
+    DomainRule,
+    EmitRule,
+    EvaluateRule,
+    Function,
+    IntervalRule,
+    called,
+    infix,
+    template,
+)
 from dpsql.rewrite.functions.ranges import corners, known
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref
 
@@ -95,64 +106,40 @@ def _times_power(args: Sequence[str], apply: Apply, _: Dialect) -> str:
     return f"({args[0]} * {2 ** int(number_of(apply.args[1]) or 0)})"
 
 
+_OF_TWO, _NOTE = Call(arity=2, whole=True), "whole numbers"
+
+
+def _of_whole(
+    op: str, sql: str, emit: EmitRule, interval: IntervalRule, exact: Callable[..., int], call: Call = _OF_TWO
+) -> Function:
+    """Return a function of whole numbers, with the exact values for its domain."""
+    sign = sql.split(" ")[1] if call.operator else ""
+    return Function(
+        op,
+        sql,
+        emit,
+        interval,
+        evaluate=_exactly(exact),
+        domain=_combined(exact),
+        in_64_bits=True,
+        describe=infix(sign) if sign else called,
+        call=call if call.operator else replace(call, names=(op,)),
+        note=_NOTE,
+    )
+
+
+def _operator(name: str) -> Call:
+    """Return how an operator of the parser's class of nodes is called."""
+    return replace(_OF_TWO, operator=name)
+
+
 WHOLE: tuple[Function, ...] = (
-    Function(
-        "gcd",
-        "gcd(a, b)",
-        template("gcd({0}, {1})"),
-        _divisor,
-        evaluate=_exactly(math.gcd),
-        domain=_combined(math.gcd),
-        in_64_bits=True,
-        call=Call(("gcd",), arity=2, whole=True),
-        note="whole numbers",
-    ),
-    Function(
-        "lcm",
-        "lcm(a, b)",
-        template("lcm({0}, {1})"),
-        _multiple,
-        evaluate=_exactly(math.lcm),
-        domain=_combined(math.lcm),
-        in_64_bits=True,
-        call=Call(("lcm",), arity=2, whole=True),
-        note="whole numbers",
-    ),
-    Function(
-        "bit_and",
-        "a & b",
-        template("({0} & {1})"),
-        _common_bits,
-        evaluate=_exactly(operator.and_),
-        domain=_combined(operator.and_),
-        in_64_bits=True,
-        describe=infix("&"),
-        call=Call(operator="BitwiseAnd", arity=2, whole=True),
-        note="whole numbers",
-    ),
-    Function(
-        "bit_or",
-        "a | b",
-        template("({0} | {1})"),
-        _bits,
-        evaluate=_exactly(operator.or_),
-        domain=_combined(operator.or_),
-        in_64_bits=True,
-        describe=infix("|"),
-        call=Call(operator="BitwiseOr", arity=2, whole=True),
-        note="whole numbers",
-    ),
-    Function(
-        "bit_xor",
-        "a # b",
-        lambda args, _, dialect: dialect.exclusive_or(*args),
-        _bits,
-        evaluate=_exactly(operator.xor),
-        domain=_combined(operator.xor),
-        in_64_bits=True,
-        describe=infix("#"),
-        call=Call(operator="BitwiseXor", arity=2, whole=True),
-        note="whole numbers",
+    _of_whole("gcd", "gcd(a, b)", template("gcd({0}, {1})"), _divisor, math.gcd),
+    _of_whole("lcm", "lcm(a, b)", template("lcm({0}, {1})"), _multiple, math.lcm),
+    _of_whole("bit_and", "a & b", template("({0} & {1})"), _common_bits, operator.and_, _operator("BitwiseAnd")),
+    _of_whole("bit_or", "a | b", template("({0} | {1})"), _bits, operator.or_, _operator("BitwiseOr")),
+    _of_whole(
+        "bit_xor", "a # b", lambda args, _, d: d.exclusive_or(*args), _bits, operator.xor, _operator("BitwiseXor")
     ),
     Function(
         "bit_not",
@@ -163,30 +150,21 @@ WHOLE: tuple[Function, ...] = (
         in_64_bits=True,
         describe=lambda args, _: f"~{args[0]}",
         call=Call(operator="BitwiseNot", whole=True),
-        note="whole numbers",
+        note=_NOTE,
     ),
-    Function(
-        "shift_left",
-        "a << n",
-        _times_power,
-        _shifted_left,
-        evaluate=_exactly(operator.lshift),
-        domain=_combined(operator.lshift),
-        in_64_bits=True,
-        describe=infix("<<"),
-        call=Call(operator="BitwiseLeftShift", arity=2, whole=True),
-        note="whole numbers, n a constant; no bit may leave the type",
+    replace(
+        _of_whole("shift_left", "a << n", _times_power, _shifted_left, operator.lshift, _operator("BitwiseLeftShift")),
+        note=f"{_NOTE}, n a constant; no bit may leave the type",
     ),
-    Function(
-        "shift_right",
-        "a >> n",
-        template("({0} >> CAST({1} AS INTEGER))"),
-        _shifted_right,
-        evaluate=_exactly(operator.rshift),
-        domain=_combined(operator.rshift),
-        in_64_bits=True,
-        describe=infix(">>"),
-        call=Call(operator="BitwiseRightShift", arity=2, whole=True),
-        note="whole numbers, n from 0 to 31 (15 of a smallint, 63 of a bigint)",
+    replace(
+        _of_whole(
+            "shift_right",
+            "a >> n",
+            template("({0} >> CAST({1} AS INTEGER))"),
+            _shifted_right,
+            operator.rshift,
+            _operator("BitwiseRightShift"),
+        ),
+        note=f"{_NOTE}, n from 0 to 31 (15 of a smallint, 63 of a bigint)",
     ),
 )
