@@ -4,7 +4,7 @@ Promise: a statement's whole cost is durable before `open_statement` returns, or
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -121,6 +121,11 @@ class Ledger(Protocol):
         If one that it has paid for has failed, return how; None where something has to be paid for. Who measures or pays at
         the time is not waited for.
         """
+
+    def paid(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, bytes]:
+        """Return those of the releases with these keys that are stored and that the role has paid for; they are free."""
 
     def open_statement(
         self,

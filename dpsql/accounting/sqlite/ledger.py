@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import partial
@@ -30,7 +30,16 @@ from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
-from dpsql.accounting.sqlite.releases import StoredItem, enter_charges, find_stored, forget, keep, mark, unmeasured
+from dpsql.accounting.sqlite.releases import (
+    StoredItem,
+    enter_charges,
+    find_paid,
+    find_stored,
+    forget,
+    keep,
+    mark,
+    unmeasured,
+)
 from dpsql.errors import InternalError
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
@@ -115,6 +124,13 @@ class SqliteLedger:
             return failed
         kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
         return kept if len(kept) == len(found) else None
+
+    def paid(
+        self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
+    ) -> Mapping[str, bytes]:
+        """Return what is stored and paid for; see `Ledger.paid`."""
+        with self._file.read(cancellation) as connection:
+            return find_paid(connection, account, keys)
 
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what was spent; see `Ledger.balance`."""

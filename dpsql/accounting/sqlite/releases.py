@@ -1,7 +1,7 @@
 """What the ledger's file holds of measurements: releases and failures, whose they are, and the lines that charge for them."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,6 +46,17 @@ def find_stored(connection: sqlite3.Connection, account: Account, item: ChargeIt
     row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
     release, failed, entitled = row or (None, None, 0)
     return StoredItem(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
+
+
+def find_paid(connection: sqlite3.Connection, account: Account, keys: Iterable[str]) -> dict[str, bytes]:
+    """Return what is stored and was paid for by the role, by its key."""
+    found: dict[str, bytes] = {}
+    for key in keys:
+        row = connection.execute(_STORED, (account.role.protects, key, account.role.name)).fetchone()
+        release, failed, entitled = row or (None, None, 0)
+        if release is not None and entitled and not failed:
+            found[key] = bytes(release)
+    return found
 
 
 def unmeasured(found: Sequence[StoredItem]) -> frozenset[str]:
