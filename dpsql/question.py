@@ -40,6 +40,8 @@ class Settings:
     """`dpsql.epsilon`, where the session has set it."""
     empty_groups: str | None = None
     """`dpsql.empty_groups`, where the session has set it."""
+    error: str | None = None
+    """`dpsql.error`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
     date_order: str = "MDY"

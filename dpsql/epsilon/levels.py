@@ -14,12 +14,8 @@ from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
 from dpsql.policy.model import NoiseLevel
 
-TARGETS = {
-    NoiseLevel.LOW: Fraction(25, 1000),
-    NoiseLevel.MEDIUM: Fraction(75, 1000),
-    NoiseLevel.HIGH: Fraction(150, 1000),
-}
-"""The expected relative error that a level asks for: the middles of 0–5 %, 5–10 % and 10–20 %."""
+TARGETS = {level: level.error for level in NoiseLevel}
+"""The expected relative error that a level asks for."""
 
 
 LEAST_EPSILON = Fraction(1, 10**9)

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
-from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
@@ -18,6 +19,7 @@ from dpsql.privacy.measurement.partition_rule import FromCount
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.release.target import MARGINS
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
 
@@ -40,9 +42,27 @@ def _lines(priced: PricedPlan, *, statements: bool) -> list[str]:
     lines = [
         f"Private answer: ε = {show_down(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
     ]
+    if priced.aim is not None:
+        lines += _aim(priced.aim)
     for scope in priced.scopes:
         lines += _scope(scope.plan, scope.parts, statements=statements)
+        lines += _at_most(scope.plan, priced)
     return lines
+
+
+def _aim(aim: AimedPrice) -> Iterator[str]:
+    yield f"Target: a typical error of {100 * float(aim.error):g} %; what is measured first tells how much more ε it takes"
+    yield f"At most: ε = {show_down(aim.cap)}, and where that is not enough the answer errs by more"
+
+
+def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
+    """Yield how far outputs err if the statement pays the most that it may."""
+    if priced.aim is None or not plan.parts:
+        return
+    share = priced.aim.cap / len(priced.measurements)
+    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=share) for part in plan.parts))):
+        typical = "" if line.relative is None else f", typically {100 * line.relative / MARGINS:.3g} %"
+        yield f"     Output {line.output} with all of it: ±{line.margin:.6g} with 95 %{typical}"
 
 
 def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, statements: bool) -> Iterator[str]:

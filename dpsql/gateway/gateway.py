@@ -14,6 +14,8 @@ from functools import partial
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.errors import AccountClosed, BudgetExhausted
+from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.explain import explain
 from dpsql.gateway.known_plans import KnownPlans
 from dpsql.gateway.measuring import Measuring, Releases, account
@@ -102,8 +104,10 @@ class Gateway:
         priced = self.priced(analyzed, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
             return explain(priced, analyzed.statement.prefix)
-        stored = self._measuring.stored(priced, request)
-        return partial(self._measured, priced, request) if stored is None else self._spliced(priced, stored, request)
+        drawn = self._measuring.drawn(priced, request)
+        if following(priced, drawn) is None:
+            return self._spliced(priced, drawn, request)
+        return partial(self._measured, priced, drawn, request)
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
@@ -123,8 +127,23 @@ class Gateway:
             self._known.keep_priced(request, priced)
         return priced
 
-    def _measured(self, priced: PricedPlan, request: Request) -> str:
-        """Return the statement over rows that are measured now; the stages from `ready` on, in their order."""
+    def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request) -> str:
+        """Return the statement over rows that are measured now: once, or until they err as little as is aimed at."""
+        known = dict(drawn)
+        while (step := following(priced, known)) is not None:
+            try:
+                releases = self._released(step, request)
+            except (BudgetExhausted, AccountClosed):
+                if any(part.identity not in known for part in priced.measurements):
+                    raise
+                break  # what was paid for answers as well as it can
+            for part in step.measurements:
+                before = known[part.identity].drawn if part.identity in known else ()
+                known[part.identity] = Draws((*before, (part.measurement, releases[part.identity])))
+        return self._spliced(priced, known, request)
+
+    def _released(self, priced: PricedPlan, request: Request) -> Releases:
+        """Return the releases of measurements that are paid and made now; the stages from `ready` on, in their order."""
         measuring = self._measuring
         with measuring.ready(priced, request) as ready, measuring.charge(ready) as paid:
             for part in paid.left:
@@ -132,7 +151,7 @@ class Gateway:
                     exact = measuring.run(paid, part)
                     release = measuring.release(exact).to_bytes()
                 paid.keep(part, release)
-        return self._spliced(priced, paid.releases, request)
+        return paid.releases
 
     def _planner(self, role: Role, settings: Settings) -> Planner:
         deps = self._deps
@@ -140,9 +159,9 @@ class Gateway:
         context = PlanningContext(role, deps.declared, deps.rows, deps.engine.unique_columns, hides_empty)
         return Planner(deps.policy, context, deps.evaluator(settings))
 
-    def _spliced(self, priced: PricedPlan, releases: Releases, request: Request) -> str:
+    def _spliced(self, priced: PricedPlan, drawn: Drawn, request: Request) -> str:
         clamp = self._deps.policy.roles[request.asker.role].clamp
-        return splice(priced, releases, request.cancellation, clamp=clamp)
+        return splice(priced, drawn, request.cancellation, clamp=clamp)
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:
@@ -156,11 +175,11 @@ def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:
     return column_probe(analyzed.statement) if analyzed.kind is Kind.ROWS and analyzed.statement is not None else None
 
 
-def splice(priced: PricedPlan, releases: Releases, cancellation: Cancellation, *, clamp: bool) -> str:
+def splice(priced: PricedPlan, drawn: Drawn, cancellation: Cancellation, *, clamp: bool) -> str:
     """Return the statement with its releases in the places of private rows."""
     tables = []
     for scope, measured in zip(priced.plan.scopes, priced.scopes, strict=True):
-        draws = [Draws(((part.measurement, releases[part.identity]),)) for part in measured.parts]
+        draws = [drawn[part.identity] for part in measured.parts]
         rows = postprocess.rows(measured.plan, draws, scope.types, clamp=clamp)
         tables.append(table(scope.columns, scope.types, list(until_cancelled(rows, cancellation))))
     return priced.plan.text(tables)

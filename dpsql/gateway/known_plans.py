@@ -36,18 +36,22 @@ class KnownPlans:
 
     def priced(self, request: Request, plan: StatementPlan) -> PricedPlan | None:
         """Return what this very plan pays for the ε that the session asks for."""
-        known = self.prices.get((_key(request), request.settings.epsilon))
+        known = self.prices.get(_with_price(request))
         return known if known is not None and known.plan is plan else None
 
     def keep_priced(self, request: Request, priced: PricedPlan) -> None:
         """Remember what a plan pays."""
-        self.prices.keep((_key(request), request.settings.epsilon), priced)
+        self.prices.keep(_with_price(request), priced)
 
 
 def _key(request: Request) -> Hashable:
-    """Return all that a plan depends on, but for the policy: ε decides what it pays, and not what is measured."""
-    settings = replace(request.settings, epsilon=None)
+    """Return all that a plan depends on, but for the policy: ε and errors decide what it pays, and not what is measured."""
+    settings = replace(request.settings, epsilon=None, error=None)
     return request.question.text, request.described, request.arguments, settings, request.asker.role
+
+
+def _with_price(request: Request) -> Hashable:
+    return _key(request), request.settings.epsilon, request.settings.error
 
 
 def _by_length(value: object) -> int:

@@ -18,6 +18,7 @@ from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
 from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.interrupt import interruptible, stop_if_cancelled
@@ -26,6 +27,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.release.draws import Draw, Draws
 from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
 from dpsql.privacy.release.release import Release, release_buckets, release_sums
 from dpsql.question import Asker, Cancellation
@@ -157,6 +159,32 @@ class Measuring:
         if isinstance(known, Failing):
             raise known.error()
         return None if known is None else {identity: Release.from_bytes(known[key]) for identity, key in keys.items()}
+
+    def drawn(self, priced: PricedPlan, request: Request) -> Drawn:
+        """Return what is paid for and stored: of a statement that aims at an error every release of each measurement.
+
+        Of another statement all its releases or none.
+
+        Raises:
+            DpsqlError: as one of them failed, before.
+        """
+        if priced.aim is None:
+            releases = self.stored(priced, request) or {}
+            return {
+                p.identity: Draws(((p.measurement, releases[p.identity]),)) for p in priced.measurements if releases
+            }
+        epoch = self.ledger.epoch(self.refresh, request.cancellation)
+        made = {
+            self._key(paid, request.asker, epoch): paid
+            for part in priced.measurements
+            for paid in (part, *(part.paying(amount) for amount in priced.aim.amounts if is_declared(part)))
+        }
+        found = self.ledger.paid(account(self.policy, request.asker), made, request.cancellation)
+        drawn: dict[str, tuple[Draw, ...]] = {}
+        for key, release in found.items():
+            one = made[key]
+            drawn[one.identity] = (*drawn.get(one.identity, ()), (one.measurement, Release.from_bytes(release)))
+        return {identity: Draws(draws) for identity, draws in drawn.items()}
 
     @contextmanager
     def ready(self, priced: PricedPlan, request: Request) -> Iterator[ReadyPlan]:

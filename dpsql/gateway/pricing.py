@@ -1,13 +1,40 @@
 """The stage price: what a planned statement pays, for the ε that its session has set."""
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
+from dpsql.accounting.composition import equal_share
 from dpsql.gateway.planning import StatementPlan
-from dpsql.gateway.session_settings import session_epsilon
-from dpsql.policy.model import Role
-from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, statement_epsilon
+from dpsql.gateway.session_settings import Aim, session_aim, session_epsilon
+from dpsql.policy.model import NoiseLevel, Role
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares
+from dpsql.privacy.release.target import is_aimed
 from dpsql.question import Settings
 from dpsql.rewrite.emit.emitter import Emitter
+
+_STEPS, _DECADES = 16, 3
+"""What is paid goes up by factors of 10^(1/16)."""
+_DIGITS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class AimedPrice:
+    """What measurements may pay for an error."""
+
+    error: Fraction
+    cap: Fraction
+    """The most that the statement pays."""
+    steps: tuple[Fraction, ...]
+    """What a measurement may pay at a time, ascending: the last is its share of the most."""
+    looks: frozenset[Fraction]
+    """What a first look pays for the levels."""
+
+    @property
+    def amounts(self) -> frozenset[Fraction]:
+        """Return all that anybody may have paid: what was released for one target is found again for another."""
+        return self.looks | frozenset(self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +43,8 @@ class PricedPlan:
 
     plan: StatementPlan
     scopes: tuple[PricedScope, ...]
+    aim: AimedPrice | None = None
+    """If an error is aimed at what is measured first is only a look at the size of the answer."""
 
     @property
     def measurements(self) -> tuple[PricedMeasurement, ...]:
@@ -27,8 +56,39 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     """Return the plan with each measurement's share of ε and δ, and with the engine's SQL.
 
     Raises:
-        Unsupported: the session's ε is none that the statement may pay.
+        Unsupported: the session's ε, or error, is none that the statement may have.
     """
-    plans = [scope.plan for scope in plan.scopes]
-    epsilon = session_epsilon(settings, role, statement_epsilon(role, plans))
-    return PricedPlan(plan, shares(plans, epsilon, role, emitter))
+    plans, aim = [scope.plan for scope in plan.scopes], session_aim(settings, role)
+    if aim is None:
+        return PricedPlan(plan, shares(plans, session_epsilon(settings, role, role.per_query.epsilon), role, emitter))
+    whole = shares(plans, aim.cap, role, emitter)
+    parts = max(len(PricedPlan(plan, whole).measurements), 1)
+    steps = _steps(aim, parts)
+    looks = {error: equal_share(first_look(plans, error, aim.cap, aim.least), parts) for error in _errors(aim)}
+    first = looks[aim.error] if not settings.error else steps[bisect_left(steps, min(looks[aim.error], steps[-1]))]
+    price = AimedPrice(aim.error, aim.cap, steps, frozenset(looks.values()))
+    return PricedPlan(plan, tuple(_looking(scope, first) for scope in whole), price)
+
+
+def _errors(aim: Aim) -> Iterable[Fraction]:
+    return {aim.error, *(level.error for level in NoiseLevel)}
+
+
+def _steps(aim: Aim, parts: int) -> tuple[Fraction, ...]:
+    share = aim.cap / parts
+    lower = (share * Fraction(10 ** (-step / _STEPS)) for step in range(_STEPS * _DECADES, 0, -1))
+    readable = (Fraction(int(epsilon * _DIGITS), _DIGITS) for epsilon in lower)
+    return (*(epsilon for epsilon in readable if aim.least <= epsilon < share), share)
+
+
+def _looking(scope: PricedScope, epsilon: Fraction) -> PricedScope:
+    """Return a scope that pays for a first look where its error can be told, and at once its share of the most elsewhere.
+
+    That is where keys are to be selected: the threshold falls with ε, and selecting them again would cost δ again.
+    """
+    if any(part.cost.delta for part in scope.parts):
+        return scope
+    parts = tuple(
+        part.paying(epsilon) if is_aimed(scope.plan, place) else part for place, part in enumerate(scope.parts)
+    )
+    return PricedScope(replace(scope.plan, parts=tuple(part.measurement for part in parts)), parts)

@@ -1,6 +1,7 @@
 """What a session has set for its answers, within what its role may."""
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import show_down, show_up
@@ -8,6 +9,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import EmptyGroups, Role
 from dpsql.question import Settings
 
+_SHARE = re.compile(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(%?)\s*", re.ASCII)
 _AMOUNT = re.compile(r"\s*(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,2})?\s*", re.ASCII)
 """How ε may be written: not so large or small that calculating with it takes long."""
 
@@ -25,6 +27,41 @@ def session_epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction
             hint=f"SET dpsql.epsilon = '{show_down(most)}'",
         )
     return asked
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The typical relative error that an answer is to have, and what may be paid for it."""
+
+    error: Fraction
+    cap: Fraction
+    """The most that the statement pays."""
+    least: Fraction
+    """The least that a measurement pays."""
+
+
+def session_aim(settings: Settings, role: Role) -> Aim | None:
+    """Return the error that is aimed at: what the session has set, or the role's level unless the session has set an ε.
+
+    Raises:
+        Unsupported: the setting is no share from above 0 to 1.
+    """
+    if not settings.error and (settings.epsilon or role.noise is None):
+        return None
+    cap = session_epsilon(settings, role, role.per_query.epsilon)
+    error = _share(settings.error) if settings.error else role.noise.error if role.noise else None
+    if error is None or not 0 < error <= 1:
+        raise Unsupported(
+            f'dpsql.error is "{settings.error}", it must be a share such as 5 % or 0.05, above 0 and at most 1',
+            because="error-out-of-range",
+            hint="SET dpsql.error = '5 %'",
+        )
+    return Aim(error, cap, role.least_epsilon)
+
+
+def _share(text: str) -> Fraction | None:
+    found = _SHARE.fullmatch(text)
+    return None if found is None else Fraction(found[1]) / (100 if found[2] else 1)
 
 
 def hides_empty_groups(settings: Settings, role: Role) -> bool:

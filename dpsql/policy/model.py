@@ -135,6 +135,18 @@ class NoiseLevel(StrEnum):
     MEDIUM = "medium"
     HIGH = "high"
 
+    @property
+    def error(self) -> Fraction:
+        """Return the relative error that is aimed at: the middles of 0–5 %, 5–10 % and 10–20 %, PyDPLib's ranges."""
+        return _ERRORS[self]
+
+
+_ERRORS = {
+    NoiseLevel.LOW: Fraction(25, 1000),
+    NoiseLevel.MEDIUM: Fraction(75, 1000),
+    NoiseLevel.HIGH: Fraction(150, 1000),
+}
+
 
 class EmptyGroups(StrEnum):
     """What becomes of public groups that may have no rows."""

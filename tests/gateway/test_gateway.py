@@ -189,7 +189,8 @@ def test_a_noise_level_pays_the_least_at_least(rides: Memory, policy: Policy, ne
     client = new_client(rides, policy=replace(policy, roles=roles))
     client.ask("SELECT count(*) FROM rides")
     client.ask(LEAST)
-    assert costs(client) == [Fraction("0.4")] * 2
+    assert costs(client)[0] == Fraction("0.4")
+    assert min(costs(client)) >= Fraction("0.4")
 
 
 def test_no_statement_hides_the_others_charges(rides: Memory, new_client: NewClient) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import equal_share
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import Unsupported
-from dpsql.policy.model import NoiseLevel, Privacy, Role
+from dpsql.policy.model import Privacy, Role
 from dpsql.privacy.features.variance import ratio
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import SelectionRule, selection_rule
@@ -19,12 +19,8 @@ from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.emit.emitter import Emitter
 
-_TARGET = {
-    NoiseLevel.LOW: Fraction(25, 1000),
-    NoiseLevel.MEDIUM: Fraction(75, 1000),
-    NoiseLevel.HIGH: Fraction(150, 1000),
-}
-"""The relative error that a noise level aims at: the middles of PyDPLib's ranges."""
+_PILOT = 10
+"""Where nothing public tells how much a target takes, the first look pays this part of the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +44,10 @@ class PricedMeasurement:
                 return mechanism(name).loss(epsilon, delta)
             case Histogram(epsilon=epsilon):
                 return Privacy(epsilon)
+
+    def paying(self, epsilon: Fraction) -> "PricedMeasurement":
+        """Return the measurement at another ε; its groups are declared."""
+        return replace(self, measurement=replace(self.measurement, epsilon=epsilon))
 
     @property
     def note(self) -> str:
@@ -141,29 +141,26 @@ def _identity(measurement: Measurement, sql: str) -> str:
     return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
 
 
-def statement_epsilon(role: Role, plans: Sequence[MeasurementPlan]) -> Fraction:
-    """Return what a statement of the role pays by default: `per_query`, or less where its noise level allows.
+def first_look(plans: Sequence[MeasurementPlan], error: Fraction, most: Fraction, least: Fraction) -> Fraction:
+    """Return the ε of a statement that public numbers promise to be enough for a relative error.
 
-    For a noise level the aim is a relative error r of a group of the expected size n: ε = C/(r·n), four times that for
-    variances (the sound form of PyDPLib's levels); never more than `per_query`, nor less than the least for each part. n
-    comes from the policy alone.
+    Of a group of the expected size n the error is r at ε = C/(r·n), four times that for variances (the sound form of
+    PyDPLib's levels); at `most`, and no less than the `least` for each part. n comes from the policy; where that does not
+    say it, a tenth of the most finds out.
     """
-    most = role.per_query.epsilon
-    if role.noise is None:
-        return most
-    wanted = [_level_epsilon(plan, part, role.noise) for plan in plans for part in plan.parts]
+    wanted = [_level_epsilon(plan, part, error) for plan in plans for part in plan.parts]
     known = [epsilon for epsilon in wanted if epsilon is not None]
     if not known or len(known) < len(wanted):
-        return most
-    return min(most, max(*known, role.least_epsilon) * len(wanted))
+        return max(most / _PILOT, min(most, least * len(wanted)))
+    return min(most, max(*known, least) * len(wanted))
 
 
-def _level_epsilon(plan: MeasurementPlan, part: Measurement, level: NoiseLevel) -> Fraction | None:
+def _level_epsilon(plan: MeasurementPlan, part: Measurement, error: Fraction) -> Fraction | None:
     rows = part.relation.protected.expected_rows
     if rows is None:
         return None
     rows_of_group = Fraction(rows, max(len(part.groups.grouped), 1))
-    exact = part.bound.rows / (_TARGET[level] * rows_of_group)
+    exact = part.bound.rows / (error * rows_of_group)
     return _rounded_up(exact * _wider(plan, part) if isinstance(part, Sums) else exact)
 
 

@@ -65,6 +65,6 @@ class Draws:
         return self.best[1].numbers
 
 
-def together(epsilons: Iterable[Fraction]) -> Fraction:
-    """Return √(Σ ε²), rounded down: the ε at which one release has as much noise as all."""
-    return Fraction(math.isqrt(int(sum(epsilon**2 for epsilon in epsilons) * _DIGITS**2)), _DIGITS)
+def together(epsilons: Iterable[Fraction], less: Fraction = Fraction(0)) -> Fraction:
+    """Return √(Σ ε² − less²), rounded down: the ε at which one release has as much noise as all."""
+    return Fraction(math.isqrt(int((sum(epsilon**2 for epsilon in epsilons) - less**2) * _DIGITS**2)), _DIGITS)

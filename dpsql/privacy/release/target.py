@@ -5,44 +5,118 @@ privacy filter allows (Rogers, Roth, Ullman, Vadhan 2016). The typical error of 
 a third of its margin, as it is with Laplace noise (ln 20 = 3.0). It is wanted for the group in which the median row is.
 """
 
-from bisect import bisect_left
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from statistics import median
 
 from dpsql.privacy.accuracy.margin import half_width
 from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.draws import Draws, Found
+from dpsql.privacy.release.draws import Draws, Found, together
 from dpsql.rewrite.translate.aggregates import Moment
 
 MARGINS = 3
 """Mean absolute errors in a margin."""
+_PILOT = 10
+"""A tenth of what may be paid is to find out how much has to be."""
+_FURTHER = 3
+"""How many times as much is paid for a second choice, which tells how far the first one errs."""
+_NEARLY = Fraction(9, 10)
+"""The share of the ε that is needed which is enough: the sizes are noisy, too."""
+_WORTH = 4
+"""What is worth less than this part of what was paid is not measured any more."""
 _COUNT = Readout(Moment("count", ()), ONE)
 
 
 def is_aimed(plan: MeasurementPlan, place: int) -> bool:
-    """Return whether the error of a part's outputs can be told from what is released of it."""
+    """Return whether the error of a part's outputs can be told from what is released of it; groups are declared."""
     part = plan.parts[place]
-    return isinstance(part, Sums) and not part.delta and bool(_readouts(plan, place))
+    return not part.extremes if isinstance(part, Histogram) else bool(_readouts(plan, place))
 
 
-def enough(plan: MeasurementPlan, place: int, draws: Draws, target: Fraction, ladder: Sequence[Fraction]) -> int | None:
-    """Return the first step of `ladder` (ascending amounts of ε) at which all outputs of a part have the error.
+def further(
+    plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]
+) -> Fraction | None:
+    """Return how much ε a part is to pay next, a step of `ladder`; None where it errs little enough or has paid its share.
 
-    The number of its steps if none has; None if nothing released is above its noise, so that nothing can be said.
+    `ladder` has ascending amounts, of which the last is the part's share. What is paid next is at least what all releases
+    are worth by now, so that there are few of them.
     """
-    sums, readouts = draws.measurement, _readouts(plan, place)
-    if not isinstance(sums, Sums):
+    now = draws.measurement.epsilon
+    left = ladder[-1] - sum(measurement.epsilon for measurement, _ in draws.drawn)
+    match draws.measurement:
+        case Sums():
+            wanted = _of_sums(plan, place, draws, error, ladder)
+        case Histogram():
+            wanted = _of_choices(draws, error, ladder[-1])
+    if wanted is None:
+        return None
+    affordable = bisect_right(ladder, left)
+    step = min(bisect_left(ladder, max(wanted, now)), affordable - 1)
+    return ladder[step] if affordable and ladder[step] >= now / _WORTH else None
+
+
+def _of_sums(
+    plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]
+) -> Fraction | None:
+    """Return the ε with which all releases together would have the error; None if they do."""
+    sums, now, readouts = draws.measurement, draws.measurement.epsilon, _readouts(plan, place)
+    if not isinstance(sums, Sums) or not readouts:
         return None
     group = _middle(sums, draws, readouts[0])
     if group is None:
-        return None
-    return max(_first(sums, readout, group, target, ladder) for readout in readouts)
+        return _searching(now, ladder[-1])
+    step = max(_first(sums, readout, group, error, ladder) for readout in readouts)
+    if step == len(ladder):
+        return ladder[-1]
+    needed = ladder[step]
+    return None if needed * _NEARLY <= now else together((needed,), less=now)
+
+
+def _searching(now: Fraction, share: Fraction) -> Fraction:
+    """Return what is paid next if nothing released is above its noise: ten times as much, from a tenth of all on the rest."""
+    pilot = share / _PILOT
+    return share if now * _FURTHER >= pilot else min(now * _PILOT, pilot)
+
+
+def _of_choices(draws: Draws, error: Fraction, share: Fraction) -> Fraction | None:
+    """Return the ε at which chosen values would err by as much; None if they do not by more.
+
+    How far they err is told by how far the two best choices lie apart, which is what the worse of them errs by. Errors fall
+    with 1/ε.
+    """
+    (best, least_noise), *others = sorted(draws.drawn, key=lambda draw: draw[0].epsilon, reverse=True)
+    if not others or not isinstance(best, Histogram):
+        return best.epsilon * _FURTHER
+    worse, more_noise = others[0]
+    apart = [
+        _apart(best, row, other)
+        for row, other in zip(least_noise.numbers, more_noise.numbers, strict=True)
+        if any(bucket < best.number for bucket in (*row, *other))
+    ]
+    if not apart or not math.isfinite(middle := median(apart)):
+        return _searching(best.epsilon, share)
+    errs = Fraction(middle) * worse.epsilon / best.epsilon
+    return None if errs <= error else best.epsilon * min(errs / error, Fraction(_FURTHER**2))
+
+
+def _apart(histogram: Histogram, row: Sequence[int], other: Sequence[int]) -> float:
+    """Return how far two choices lie apart, relative to the first; infinite where one has none."""
+    found = 0.0
+    for one, two in zip(row, other, strict=True):
+        if max(one, two) >= histogram.number:
+            return math.inf
+        value, difference = float(histogram.value(one)), float(histogram.value(one) - histogram.value(two))
+        found = max(found, abs(difference / value) if value else math.inf if difference else 0.0)
+    return found
 
 
 def _first(sums: Sums, readout: Readout, group: Found, target: Fraction, ladder: Sequence[Fraction]) -> int:

@@ -33,6 +33,7 @@ _SKIPPED = b"CREATE TABLE AS\0"
 _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
     "pg_catalog.current_setting('dpsql.empty_groups', true)",
+    "pg_catalog.current_setting('dpsql.error', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
     "pg_catalog.current_setting('DateStyle')",
@@ -243,7 +244,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, empty, zone, path, dates, intervals, strings, nulls, masked = (
+    epsilon, empty, error, zone, path, dates, intervals, strings, nulls, masked = (
         "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
     if (strings, nulls) != ("on", "on"):
@@ -264,7 +265,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
             because="table-hidden-by-temporary",
             hint="Drop it, or give it another name.",
         )
-    return Settings(epsilon or None, empty or None, zone, path, dates.rpartition(", ")[2])
+    return Settings(epsilon or None, empty or None, error or None, zone, path, dates.rpartition(", ")[2])
 
 
 def _writable(text: str, codec: str) -> bool:

@@ -1,0 +1,166 @@
+"""Errors as a target: what is asked is measured until it errs by no more, or until the most that it may pay is paid."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpsql.errors import BudgetExhausted, Unsupported
+from dpsql.policy.model import NoiseLevel, Policy, Privacy
+from dpsql.question import Settings
+from tests.support.fix_policy import with_epsilon
+from tests.support.fix_world import Client, NewClient
+from tests.support.memory import Memory
+from tests.support.records import Maker
+
+NewAimed = Callable[..., Client]
+FIVE = Settings(error="5 %")
+
+
+@pytest.fixture(scope="module")
+def rides(policy: Policy) -> Memory:
+    """20,000 rides of as many riders, which is four times what the policy expects; fares spread evenly from 0 to 30."""
+    engine, maker = Memory(policy), Maker(7)
+    fares = [(n * 7919 % 3000) / 100 for n in range(20_000)]
+    engine.fill(
+        "rides",
+        [maker.row(policy.tables["rides"]) | {"rider": n, "fare": fare, "age": n % 70} for n, fare in enumerate(fares)],
+    )
+    return engine
+
+
+@pytest.fixture
+def aimed(rides: Memory, policy: Policy, new_client: NewClient) -> Client:
+    """Give a client that may pay ε = 1 a question, and has a large budget."""
+    return new_client(rides, policy=with_epsilon(policy, Fraction(1)))
+
+
+def spent(client: Client) -> Fraction:
+    """Return what all its questions have cost."""
+    return sum((entry.cost.epsilon for entry in client.ledger.entries(None, 10**6)), Fraction(0))
+
+
+def value(client: Client, sql: str, settings: Settings) -> float:
+    """Return the one number that an answer has."""
+    return float(str(client.ask(sql, settings).rows[0][0]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "exact"),
+    [
+        ("count(*) FROM rides", 20_000),
+        ("sum(fare) FROM rides", 299_900),
+        ("avg(fare) FROM rides", 14.995),
+        ("count(DISTINCT rider) FROM rides WHERE age = 5", 286),
+        ("sum(fare) FROM rides WHERE fare > 15", 225_000),
+        ("median(fare) FROM rides", 14.995),
+    ],
+)
+def test_answers_err_by_what_is_asked_for(asked: str, exact: float, aimed: Client) -> None:
+    """The typical error of 20 answers is not above the target, but for what 20 answers may differ by; the cap is kept."""
+    errors = []
+    for _ in range(20):
+        aimed.ledger.advance("another")
+        before = spent(aimed)
+        errors.append(abs(value(aimed, f"SELECT {asked}", Settings(error="10 %")) / exact - 1))
+        assert spent(aimed) - before <= 1
+    assert np.mean(errors) < 0.1 * 1.7
+
+
+def test_no_more_is_paid_than_is_needed(aimed: Client) -> None:
+    """Large answers cost little, small ones more; what can't be had costs at most the cap, each time the same."""
+    costs = []
+    for where in ("fare < 31", "fare < 3", "age = 5 AND fare > 29"):
+        before = spent(aimed)
+        aimed.ask(f"SELECT count(*) FROM rides WHERE {where}", FIVE)
+        costs.append(spent(aimed) - before)
+    assert costs == sorted(costs)
+    assert costs[0] < Fraction(1, 10) < Fraction(9, 10) < costs[2] <= 1
+
+
+@pytest.mark.parametrize("where", ["fare < 31", "fare < 3", "age = 5 AND fare > 29"])
+@pytest.mark.parametrize("asked", ["count(*)", "avg(fare), median(fare)"])
+def test_the_same_and_less_exact_targets_are_free(asked: str, where: str, aimed: Client) -> None:
+    """What was released for one target answers every question that may err by more, and itself again."""
+    sql = f"SELECT {asked} FROM rides WHERE {where}"
+    first = aimed.ask(sql, FIVE).rows
+    paid = spent(aimed)
+    assert aimed.ask(sql, FIVE).rows == first
+    assert spent(aimed) == paid
+    for error in ("7 %", "0.2"):
+        aimed.ask(sql, Settings(error=error))
+    assert spent(aimed) == paid
+
+
+def test_a_more_exact_target_pays_the_difference(aimed: Client) -> None:
+    """All that was paid for a question stays within what one may cost, and old releases go into the new answer."""
+    sql = "SELECT count(*) FROM rides WHERE fare < 15"
+    for error in ("20 %", "10 %", "5 %", "2 %", "0.1 %", "0.01 %"):
+        aimed.ask(sql, Settings(error=error))
+    assert Fraction(1, 2) < spent(aimed) <= 1
+
+
+def test_levels_are_targets_unless_an_amount_is_set(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """A role's level asks for its error; `dpsql.epsilon` alone pays that, and beside a target it is the most."""
+    roles = {
+        name: replace(role, noise=NoiseLevel.HIGH) for name, role in with_epsilon(policy, Fraction(1)).roles.items()
+    }
+    client = new_client(rides, policy=replace(policy, roles=roles))
+    sql = "SELECT count(*) FROM rides WHERE age = 5"
+    client.ask(sql)
+    assert client.charges > 1
+    client.ledger.advance("another")
+    before = spent(client)
+    client.ask(sql, Settings(epsilon="0.25"))
+    assert spent(client) - before == Fraction(1, 4)
+    client.ledger.advance("another")
+    before = spent(client)
+    client.ask(sql, Settings(epsilon="0.25", error="1 %"))
+    assert Fraction(1, 5) < spent(client) - before <= Fraction(1, 4)
+
+
+def test_what_is_left_answers_when_the_budget_ends(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """A first look that is paid for is an answer; where not even that can be paid the question is refused."""
+    limited = with_epsilon(policy, Fraction(1))
+    budget = Privacy(Fraction(1, 10))
+    roles = {n: replace(r, budget=replace(r.budget, total=budget)) for n, r in limited.roles.items()}
+    client = new_client(rides, policy=replace(limited, roles=roles))
+    aim = Settings(error="10 %")
+    client.ask("SELECT count(*) FROM rides WHERE age = 5", aim)
+    paid = spent(client)
+    assert 0 < paid <= budget.epsilon
+    client.ask("SELECT count(*) FROM rides WHERE age = 5", aim)
+    assert spent(client) == paid
+    with pytest.raises(BudgetExhausted):
+        client.ask("SELECT variance(fare) FROM rides WHERE age = 6", Settings(error="0.1 %"))
+
+
+def test_keys_that_are_found_pay_once(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Selecting keys again would cost δ again: they pay their share of the cap, and asking again is free."""
+    client = new_client(rides, "eve", policy=with_epsilon(policy, Fraction(1)))
+    client.ask("SELECT number, count(*), sum(fare) FROM rides GROUP BY number", FIVE)
+    (entry,) = client.ledger.entries(None, 10)
+    assert entry.cost.epsilon == 1
+    client.ask("SELECT number, count(*), sum(fare) FROM rides GROUP BY number", FIVE)
+    assert client.charges == 1
+
+
+def test_an_explanation_has_the_target_the_cap_and_what_is_expected(aimed: Client) -> None:
+    """Before anything is paid."""
+    explained = aimed.ask("EXPLAIN SELECT count(*), avg(fare) FROM rides WHERE fare > 3", FIVE).rows
+    lines = "\n".join(str(row[0]) for row in explained)
+    assert "Target: a typical error of 5 %" in lines
+    assert "At most: ε = 1," in lines
+    assert "Output avg(fare) with all of it: ±" in lines
+    assert aimed.charges == 0
+
+
+@pytest.mark.parametrize("error", ["0", "101 %", "-5 %", "five", "5 % of it", "1e-3", "nan"])
+def test_an_error_that_is_none_is_refused(error: str, aimed: Client) -> None:
+    """It costs nothing, and the hint works."""
+    with pytest.raises(Unsupported) as refused:
+        aimed.ask("SELECT count(*) FROM rides", Settings(error=error))
+    assert refused.value.hint == "SET dpsql.error = '5 %'"
+    assert aimed.charges == 0
