@@ -19,8 +19,8 @@ import typer
 
 from benchmarks.peers.asked import Exact, Ours, Peer, System, Task
 from benchmarks.peers.declared import DELTA, EPSILON, PLENTY, configure, declared
-from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Part, check, load, measure
-from benchmarks.peers.page import Found, page
+from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Part, check, load, measure, pooled
+from benchmarks.peers.page import Found, page, quoting
 from benchmarks.peers.questions import questions
 from benchmarks.peers.records import write_duckdb
 from benchmarks.peers.server import serving
@@ -28,17 +28,17 @@ from benchmarks.peers.server import serving
 _PEERS = {"SmartNoise SQL": ("smartnoise", "smartnoise-sql"), "Qrlew": ("qrlew", "pyqrlew")}
 _CHECKED = 1000
 """Trips that the answers without noise are about: no passenger has more rows than count."""
-_TIMES = 5
-"""Runs on DuckDB, where only the time is taken: what noise does is the same on both engines."""
 _LIMIT = 600.0
 
 
 def run(
+    *,
     rows: Annotated[list[int], typer.Option(help="numbers of trips")] = [1000, 1_000_000],  # noqa: B006 # typer's own way
     repetitions: int = 200,
     seconds: Annotated[float, typer.Option(help="no run of a question begins after that")] = 15.0,
     peers: Path = Path(".venv/peers"),
     to: Path = Path("docs/peers.md"),
+    quoted: Annotated[Path, typer.Option(help="a text that quotes the page's summary")] = Path("README.md"),
     kept: Annotated[Path, typer.Option(help="what was measured, of which other numbers of trips stay")] = Path(
         ".venv/peers/measured"
     ),
@@ -56,9 +56,10 @@ def run(
                 parts = [_part(number, engine, of, task, wrong) for engine, of in engines.items()]
             measured[number] = parts
             kept.write_bytes(pickle.dumps(measured))
-    found = Found(questions(), [part for number in sorted(measured) for part in measured[number]], versions)
+    found = Found(questions(), [part for number in sorted(measured) for part in pooled(measured[number])], versions)
     to.write_text(page(found), encoding="utf-8")
-    _told(f"written to {to}")
+    quoted.write_text(quoting(quoted.read_text(encoding="utf-8"), found), encoding="utf-8")
+    _told(f"written to {to}, quoted in {quoted}")
 
 
 def _part(
@@ -70,8 +71,7 @@ def _part(
 ) -> Part:
     before, begin = load(), time.monotonic()
     _told(f"{rows:,} trips, {engine}")
-    often = task if engine == POSTGRES else replace(task, repetitions=min(task.repetitions, _TIMES))
-    exact, columns, cells = measure(*asked_of, questions(), often, wrong, _told)
+    exact, columns, cells = measure(*asked_of, questions(), task, wrong, _told)
     _told(f"{rows:,} trips, {engine}: {time.monotonic() - begin:.0f} s")
     return Part(rows, engine, exact, columns, cells, (before, load()))
 

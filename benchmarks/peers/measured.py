@@ -1,8 +1,8 @@
 """What the benchmark finds: for each number of trips and each engine, what each system says to each question."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from benchmarks.peers.asked import Answer, Run, System, Task
@@ -95,9 +95,23 @@ def measure(
     return seconds, columns, cells
 
 
+def pooled(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the parts about one number of trips, each with the errors of all: noise is the same on every engine."""
+    return tuple(
+        replace(part, cells={at: _together(at, parts, cell) for at, cell in part.cells.items()}) for part in parts
+    )
+
+
 def load() -> float:
     """Return the machine's load in the last minute."""
     return os.getloadavg()[0]
+
+
+def _together(at: tuple[str, str], parts: Sequence[Part], cell: Cell) -> Cell:
+    others = [part.cells[at].errors for part in parts if at in part.cells]
+    return replace(
+        cell, errors={name: [one for errors in others for one in errors.get(name, ())] for name in cell.errors}
+    )
 
 
 def _cell(question: Question, exact: Run, answer: Answer, wrong: str) -> Cell:

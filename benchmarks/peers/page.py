@@ -1,6 +1,7 @@
 """The page that the benchmark writes: `docs/peers.md`."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -20,9 +21,9 @@ same made-up records, from a seed: taxi trips, orders of customers, a register o
 domains, and that at most 20 trips of one passenger count, at most 20 orders of one customer, one row of a patient.
 dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew's noise is Gaussian and needs it.
 
-- **Error** is the median over all runs of the relative error to the exact answer. Of an answer with groups it is the
-  median over the groups that there are, and one that is not shown is 100 % off, as 0 is: nobody is called more exact
-  with an error of 100 % or more.
+- **Error** is the median over all runs, on whichever engine, of the relative error to the exact answer. Of an answer
+  with groups it is the median over the groups that there are, and one that is not shown is 100 % off, as 0 is: nobody
+  is called more exact with an error of 100 % or more.
 - **ms** is the median time of a whole question, parsing and rewriting included; *exact* is the plain query on the
   same engine.
 - **Bold** is a peer that is certainly (95 %) more exact than dpsql, by over a tenth; **?** one that may be: too few
@@ -55,6 +56,13 @@ def page(found: Found) -> str:
         lines += ["", *(_errors(found, part) if part.noisy else _only_times(found, part))]
     lines += ["", "## Where a peer is better", "", *_better(found), "", "## Refused and wrong", "", *_reasons(found)]
     return "\n".join(lines) + "\n"
+
+
+def quoting(text: str, found: Found) -> str:
+    """Return a text with this summary in place of the one that it quotes."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + summary(found) + after
 
 
 def summary(found: Found) -> str:
@@ -158,18 +166,20 @@ def _better(found: Found) -> Iterator[str]:
 
 def _reasons(found: Found) -> Iterator[str]:
     """Yield by name what a system does not answer or answers wrong, once for all parts."""
-    told: dict[str, list[str]] = {}
+    reasons: dict[str, str] = {}
+    rows: defaultdict[str, set[int]] = defaultdict(set)
     for part in found.parts:
         for question in found.questions:
             for name in _systems(found, part):
                 cell = part.cells[question.name, name]
                 if not cell.right:
-                    reason = cell.wrong or f"`{cell.refused.replace('`', chr(39))}`"
-                    line = f"{name} {question.name} {question.about}: {_why(cell)}: {reason}"
-                    told.setdefault(line, []).append(f"{part.rows:,}")
-    numbers = {f"{part.rows:,}" for part in found.parts}
-    for line in sorted(told):
-        yield f"- {line}" + ("" if set(told[line]) == numbers else f" ({', '.join(sorted(set(told[line])))} trips)")
+                    what = f"{name} {question.name} {question.about}: {_why(cell)}"
+                    reasons.setdefault(what, cell.wrong or f"`{cell.refused.replace('`', chr(39))}`")
+                    rows[what].add(part.rows)
+    everywhere = {part.rows for part in found.parts}
+    for what, reason in sorted(reasons.items()):
+        where = " and ".join(f"{number:,}" for number in sorted(rows[what]))
+        yield f"- {what}: {reason}" + ("" if rows[what] == everywhere else f" ({where} trips)")
 
 
 def _systems(found: Found, part: Part) -> list[str]:
@@ -208,7 +218,7 @@ def _times(found: Found, part: Part, name: str) -> dict[str, float]:
 
 
 def _median(values: Sequence[float]) -> str:
-    return f"{median(values):.2g} times" if values else ""
+    return f"{median(values):.1f} times" if values else ""
 
 
 def _beaten(ratios: Mapping[str, Ratio]) -> str:

@@ -1,7 +1,7 @@
 """The page that the comparison writes: what is said of whom."""
 
-from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Cell, Part
-from benchmarks.peers.page import Found, page
+from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Cell, Part, pooled
+from benchmarks.peers.page import BEGIN, END, Found, page, quoting, summary
 from benchmarks.peers.questions import Question
 
 _ASKED = tuple(Question(f"q0{number}", "count", "passenger", "SELECT …") for number in (1, 2, 3, 4))
@@ -18,7 +18,8 @@ def _part(engine: str) -> Part:
     return Part(1000, engine, {question.name: 0.01 for question in _ASKED}, columns, cells, (0.5, 1.5))
 
 
-_PAGE = page(Found(_ASKED, [_part(POSTGRES), _part(DUCKDB)], {OURS: "1", "Peer": "2"}))
+_FOUND = Found(_ASKED, [_part(POSTGRES), _part(DUCKDB)], {OURS: "1", "Peer": "2"})
+_PAGE = page(_FOUND)
 
 
 def test_a_peer_that_is_more_exact_is_said() -> None:
@@ -41,3 +42,15 @@ def test_refused_and_wrong_answers_are_named_with_their_reason() -> None:
 def test_wrong_answers_are_compared_with_nothing() -> None:
     """However exact and fast they are."""
     assert "| Peer 2, 1,000 trips, PostgreSQL | 2 | 1.8 times | 1 of 2 | 2.8 times | 1 of 2 |" in _PAGE
+
+
+def test_errors_of_all_engines_are_taken_together() -> None:
+    """Noise does not know the engine, but times do."""
+    first, second = pooled([_part(POSTGRES), _part(DUCKDB)])
+    assert len(first.cells["q01", OURS].errors["n"]) == len(second.cells["q01", OURS].errors["n"]) == 80
+    assert first.cells["q01", OURS].runs == 40
+
+
+def test_the_quote_of_the_summary_is_replaced() -> None:
+    """And nothing else of the text."""
+    assert quoting(f"before\n{BEGIN}\nold\n{END}\nafter", _FOUND) == f"before\n{summary(_FOUND)}\nafter"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 
+from benchmarks.peers.page import BEGIN, END
 from docs.functions import PAGE as SQL_PAGE
 from docs.functions import tables, written
 from dpsql.cli.main import app
@@ -96,6 +97,13 @@ def test_files_that_are_named_exist() -> None:
         word for page in PAGES for word in code(page) if re.fullmatch(r"(?:dpsql|tests|docs|benchmarks)/[\w./]+", word)
     }
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+def test_readme_quotes_the_comparison_with_others() -> None:
+    """The summary is that of the page which the benchmark writes."""
+    page = text(ROOT / "docs" / "peers.md")
+    summary = page[page.index(BEGIN) : page.index(END)]
+    assert summary in text(ROOT / "README.md")
 
 
 def test_tables_of_functions_are_current() -> None:

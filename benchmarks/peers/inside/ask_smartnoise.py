@@ -27,13 +27,15 @@ def open_smartnoise(request: dict) -> partial:
     warnings.filterwarnings("ignore")
     logging.disable(logging.CRITICAL)
     connection = psycopg2.connect(request["dsn"])
-    tables = {name: _table(table) for name, table in request["tables"].items()}
+    units = [table["unit"] for table in request["tables"].values()]
+    tables = {name: _table(table, units.count(table["unit"]) == 1) for name, table in request["tables"].items()}
     return partial(_prepare, connection, {"engine": "postgres", "records": {"public": tables}})
 
 
-def _table(table: dict) -> dict:
+def _table(table: dict, alone: bool) -> dict:
+    rows_are_units = alone and table["max_rows"] == 1
     settings = {
-        "row_privacy": table["max_rows"] == 1,
+        "row_privacy": rows_are_units,
         "max_ids": table["max_rows"],
         "sample_max_ids": True,
         "censor_dims": False,
@@ -44,7 +46,7 @@ def _table(table: dict) -> dict:
         name: {
             "type": _TYPES[column["type"]],
             "nullable": False,
-            **({"private_id": True} if name == table["column"] and table["max_rows"] > 1 else {}),
+            **({"private_id": True} if name == table["column"] and not rows_are_units else {}),
             **({"cardinality": len(column["values"])} if column["type"] == "text" else {}),
             **_bounds(column),
         }
