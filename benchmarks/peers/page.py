@@ -9,7 +9,7 @@ from statistics import median
 from benchmarks.peers.declared import DELTA, EPSILON
 from benchmarks.peers.measured import OURS, Cell, Part
 from benchmarks.peers.questions import Question
-from benchmarks.peers.scores import Ratio, ratio
+from benchmarks.peers.scores import Ratio, ratio, telling
 
 BEGIN, END = "<!-- the summary, which README.md quotes -->", "<!-- end of the summary -->"
 _INTRODUCTION = """\
@@ -17,13 +17,13 @@ _INTRODUCTION = """\
 
 Written by `make bench-peers`. Three systems answer the same 22 questions (`benchmarks/peers/questions.sql`) about the
 same made-up records, from a seed: taxi trips, orders of customers, a register of 920 patients. Each question may cost
-ε = {epsilon:g} and δ = {delta:g} in all, whatever a system has to measure for it. All are told the same bounds and
-domains, and that at most 20 trips of one passenger count, at most 20 orders of one customer, one row of a patient.
+ε = {epsilon:g} and δ = {delta:g} in all, whatever a system has to measure for it. All are told the same bounds and domains,
+and that at most 20 trips of one passenger count, at most 20 orders of one customer, one row of a patient.
 dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew's noise is Gaussian and needs it.
 
 - **Error** is the median over all runs, on whichever engine, of the relative error to the exact answer. Of an answer
-  with groups it is the median over the groups that there are, and one that is not shown is 100 % off, as 0 is: nobody
-  is called more exact with an error of 100 % or more.
+  with groups it is the median over the groups that there are, and one that is not shown is 100 % off, as 0 is: errors
+  of 100 % and more tell nothing, and are not compared with each other.
 - **ms** is the median time of a whole question, parsing and rewriting included; *exact* is the plain query on the
   same engine.
 - **Bold** is a peer that is certainly (95 %) more exact than dpsql, by over a tenth; **?** one that may be: too few
@@ -208,7 +208,11 @@ def _compared(part: Part, question: Question, name: str) -> dict[str, Ratio]:
     if name == OURS or not (_right(part, question, OURS) and _right(part, question, name)):
         return {}
     ours, theirs = part.cells[question.name, OURS], part.cells[question.name, name]
-    return {column: ratio(theirs.errors[column], ours.errors[column]) for column in ours.errors if ours.errors[column]}
+    return {
+        column: ratio(theirs.errors[column], own)
+        for column, own in ours.errors.items()
+        if own and telling(own, theirs.errors[column])
+    }
 
 
 def _times(found: Found, part: Part, name: str) -> dict[str, float]:

@@ -70,16 +70,19 @@ def shown(question: Question, exact: Run, runs: Sequence[Run]) -> float:
     return float(np.mean([len(keys & set(_keys(question, run))) / len(keys) for run in runs])) if keys and runs else 1.0
 
 
+def telling(*samples: Sequence[float]) -> bool:
+    """Return whether errors can be compared: one of them is smaller than that of an answer that tells nothing."""
+    return min(median(sample) for sample in samples) < _NOTHING
+
+
 def ratio(theirs: Sequence[float], ours: Sequence[float]) -> Ratio:
     """Return how much larger the median of their errors is than ours (bootstrap over the runs).
 
-    An error that tells nothing is never the smaller one, and with few runs nothing is certain.
+    With few runs nothing is certain.
     """
     draw = np.random.default_rng(1)
     drawn = _medians(draw, theirs) / np.maximum(_medians(draw, ours), 1e-12)
     least, most = np.percentile(drawn, _TAILS)
-    if median(theirs) >= _NOTHING:
-        return Ratio(max(float(least), 1.0), max(median(theirs) / max(median(ours), 1e-12), 1.0), max(float(most), 1.0))
     few = min(len(theirs), len(ours)) < _FEW
     return Ratio(float(least), median(theirs) / max(median(ours), 1e-12), max(float(most), 1.0) if few else float(most))
 
