@@ -9,6 +9,7 @@ from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.policy.interval import Interval
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
@@ -130,9 +131,8 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
 
 
-def _interval(interval: object) -> str:
-    low, high = getattr(interval, "low", Fraction(0)), getattr(interval, "high", Fraction(0))
-    return f"[{float(low):g}, {float(high):g}]"
+def _interval(interval: Interval) -> str:
+    return f"[{float(interval.low):g}, {float(interval.high):g}]"
 
 
 def _delta(delta: Fraction) -> str:

@@ -53,6 +53,23 @@ class SqlType(StrEnum):
         return self in (SqlType.DATE, SqlType.TIMESTAMP)
 
 
+TYPE_NAMES: Mapping[str, SqlType] = {
+    **{type_.value: type_ for type_ in SqlType},
+    "bool": SqlType.BOOLEAN,
+    "int2": SqlType.SMALLINT,
+    "int": SqlType.INTEGER,
+    "int4": SqlType.INTEGER,
+    "int8": SqlType.BIGINT,
+    "decimal": SqlType.NUMERIC,
+    "float4": SqlType.REAL,
+    "float8": SqlType.DOUBLE,
+    "varchar": SqlType.TEXT,
+    "character varying": SqlType.TEXT,
+    "timestamp without time zone": SqlType.TIMESTAMP,
+}
+"""Every name that PostgreSQL has for them, but for types of a fixed length and times with a zone."""
+
+
 class Period(StrEnum):
     """How often a role's budget renews (UTC; weeks start on Monday)."""
 

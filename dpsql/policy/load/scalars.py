@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Period, SqlType, Value
+from dpsql.policy.model import TYPE_NAMES, Period, SqlType, Value
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
@@ -20,19 +20,6 @@ _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", 
 REFRESHES = {"daily": Period.DAY, "weekly": Period.WEEK, "monthly": Period.MONTH, "never": Period.NEVER}
 """How often the epoch may advance."""
 
-_ALIASES = {
-    "bool": SqlType.BOOLEAN,
-    "int2": SqlType.SMALLINT,
-    "int": SqlType.INTEGER,
-    "int4": SqlType.INTEGER,
-    "int8": SqlType.BIGINT,
-    "decimal": SqlType.NUMERIC,
-    "float4": SqlType.REAL,
-    "float8": SqlType.DOUBLE,
-    "varchar": SqlType.TEXT,
-    "character varying": SqlType.TEXT,
-    "timestamp without time zone": SqlType.TIMESTAMP,
-}
 _LARGEST = {
     SqlType.SMALLINT: Fraction(2**15 - 1),
     SqlType.INTEGER: Fraction(2**31 - 1),
@@ -151,7 +138,7 @@ def column_type(text: str) -> tuple[SqlType, str]:
     """Read a type: what it is to the analysis, and as the shadow's DDL writes it."""
     found = _TYPE.fullmatch(" ".join(text.lower().split()))
     name = found[1] if found else ""
-    kind = _ALIASES.get(name) or next((known for known in SqlType if known == name), None)
+    kind = TYPE_NAMES.get(name)
     if found is None or kind is None:
         raise ValueError(f"must be one of {', '.join(SqlType)}, varchar(n), numeric(p, s)")
     precision, scale = found[2], found[3]

@@ -16,7 +16,7 @@ from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.exclusion import Known
-from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, discovered, groups
+from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_groups
 from dpsql.rewrite.analysis.joined import PublicRows, matches_once
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.predicates import narrowed
@@ -143,7 +143,7 @@ def contribution_bound(relation: Relation, context: PlanningContext) -> Bound:
 def _groups(
     keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], context: PlanningContext
 ) -> tuple[Groups, Fraction]:
-    """Return the groups, and the δ that finding them costs: 0 where the policy declares them."""
+    """Return the groups, and the δ that partition selection costs: 0 where the policy declares them."""
     if not keys:
         return NO_KEYS, Fraction(0)
     limit, delta = context.role.max_groups, context.role.per_query.delta
@@ -152,7 +152,7 @@ def _groups(
     except MissingBounds:
         if not delta:
             raise
-    return discovered(keys, env, limit), delta
+    return selected_groups(keys, env, limit), delta
 
 
 def _known(env: Mapping[Ref, Facts], declared: Declared) -> Known:

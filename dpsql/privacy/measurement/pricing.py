@@ -53,7 +53,7 @@ class PricedMeasurement:
     def note(self) -> str:
         """Return what it is, for people who read the ledger."""
         m = self.measurement
-        groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups found out"
+        groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups by partition selection"
         if isinstance(m, Histogram):
             return f"{len(m.points)} order statistics, {groups}"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""

@@ -12,10 +12,9 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.function import FloatRange
+from dpsql.rewrite.functions.ranges import widened
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply
-
-_SLACK = Fraction(1, 2**40)
 
 
 def as_read(interval: Interval | None, type_: SqlType) -> Interval | None:
@@ -35,7 +34,7 @@ def computed_range(expr: Apply, given: Sequence[Interval | None]) -> Interval | 
     if found is None or not double:
         return found
     if function.float_range.several:
-        found = _widened(found)
+        found = widened(found)
     return _rounded(function.float_range.beside(found, args))
 
 
@@ -48,7 +47,7 @@ def _argument(interval: Interval | None, expr: Apply, rule: FloatRange, *, doubl
         return Interval.of(0, 1)
     if double and rule.flushes_tiny:
         interval = interval.hull(Interval(_flushed(interval.low), _flushed(interval.high)))
-    return _widened(interval) if rule.jumps else interval
+    return widened(interval) if rule.jumps else interval
 
 
 def _is_double(type_: SqlType) -> bool:
@@ -61,7 +60,3 @@ def _rounded(interval: Interval) -> Interval:
 
 def _flushed(number: Fraction) -> Fraction:
     return Fraction(float(number) + float(TINY) - float(TINY))
-
-
-def _widened(interval: Interval) -> Interval:
-    return Interval(interval.low - abs(interval.low) * _SLACK, interval.high + abs(interval.high) * _SLACK)

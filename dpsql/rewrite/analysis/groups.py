@@ -46,7 +46,7 @@ class Groups:
             raise InternalError
 
     def show(self, grouped: tuple[Cell, ...]) -> tuple[Cell, ...] | None:
-        """Return how a group that was found out is shown; None if a declared key can't have such a value."""
+        """Return how a group that was selected is shown; None if a declared key can't have such a value."""
         cells = []
         for key, cell in zip(self.keys, grouped, strict=True):
             if key.shown is not None and cell not in key.shown:
@@ -82,8 +82,8 @@ def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows
     return Groups(tuple(keys[i] for i in range(len(exprs))), grouped, shown)
 
 
-def discovered(exprs: Sequence[Expr], env: Env, limit: int) -> Groups:
-    """Return the keys of groups that are to be found out; those whose values are declared keep to them.
+def selected_groups(exprs: Sequence[Expr], env: Env, limit: int) -> Groups:
+    """Return the keys of groups that partition selection will choose among; declared keys keep to their values.
 
     Raises:
         MissingBounds: an undeclared key has no values that can be compared exactly.

@@ -6,14 +6,13 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.functions.function import Call, EmitRule, FloatRange, Function, IntervalRule, infix, template
-from dpsql.rewrite.functions.ranges import known
+from dpsql.rewrite.functions.ranges import known, widened
 from dpsql.rewrite.ir.expr import Apply
 
 _BASE = "1e-17"
 """The 16th power of what is not smaller does not underflow."""
 _LEAST_BASE = Fraction(1, 10**16)
 """Below it a power may come out as 0."""
-_SLACK = Fraction(1, 2**40)
 
 
 def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -> IntervalRule:
@@ -27,7 +26,7 @@ def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -
             low, high = Fraction(f(float(found[0].low))), Fraction(f(float(found[0].high)))
         except (OverflowError, ValueError):
             return None
-        return Interval(low - abs(low) * _SLACK, high + abs(high) * _SLACK)
+        return widened(Interval(low, high))
 
     return rule
 

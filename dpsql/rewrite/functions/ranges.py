@@ -7,6 +7,14 @@ from dpsql.policy.interval import Interval
 from dpsql.rewrite.functions.function import IntervalRule
 from dpsql.rewrite.ir.expr import Apply
 
+_SLACK = Fraction(1, 2**40)
+"""More than several operations in double precision are off, relative to their result."""
+
+
+def widened(interval: Interval) -> Interval:
+    """Return the interval a little wider, by what rounding in double precision can be off."""
+    return Interval(interval.low - abs(interval.low) * _SLACK, interval.high + abs(interval.high) * _SLACK)
+
 
 def known(intervals: Sequence[Interval | None]) -> tuple[Interval, ...] | None:
     """Return the intervals if there is one for every argument."""

@@ -7,7 +7,7 @@ go into such a question: literals of the statement, declared domains, rows of pu
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import TYPE_NAMES, SqlType, Value
 from dpsql.rewrite.ir.spelled import Spelled
 
 
@@ -30,26 +30,8 @@ class ConstantEvaluator(Protocol):
 
 
 TYPES: Mapping[str, SqlType] = {
-    "boolean": SqlType.BOOLEAN,
-    "smallint": SqlType.SMALLINT,
-    "integer": SqlType.INTEGER,
-    "bigint": SqlType.BIGINT,
-    "numeric": SqlType.NUMERIC,
-    "real": SqlType.REAL,
-    "double precision": SqlType.DOUBLE,
-    "text": SqlType.TEXT,
-    "character varying": SqlType.TEXT,
-    "character": SqlType.TEXT,
-    "bpchar": SqlType.TEXT,
-    "name": SqlType.TEXT,
-    "unknown": SqlType.TEXT,
-    "date": SqlType.DATE,
-    "timestamp without time zone": SqlType.TIMESTAMP,
-    "timestamp with time zone": SqlType.TIMESTAMP,
-    "timestamp": SqlType.TIMESTAMP,
-    "timestamptz": SqlType.TIMESTAMP,
-    "int": SqlType.INTEGER,
-    "decimal": SqlType.NUMERIC,
-    "varchar": SqlType.TEXT,
+    **TYPE_NAMES,
+    **dict.fromkeys(("character", "bpchar", "name", "unknown"), SqlType.TEXT),
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), SqlType.TIMESTAMP),
 }
-"""The names of the types that row-level expressions may have: PostgreSQL's, and those that the parser writes."""
+"""The names of the types that row-level expressions may have; a time with a zone is what the session's clock shows."""
