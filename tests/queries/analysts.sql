@@ -58,7 +58,7 @@ GROUP BY payment_type;
 SELECT payment_type, COUNT(DISTINCT passenger_id) AS u FROM trips GROUP BY payment_type;
 
 -- q18 extremes
---> answered, 1 measurement
+--> answered, 2 measurements
 --> within 0.1
 SELECT MIN(fare) AS lo, MAX(fare) AS hi FROM trips;
 

@@ -24,9 +24,26 @@ SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY fare) FROM
 SELECT median(fare) FILTER (WHERE payment_type = 'cash'), avg(fare) FROM trips;
 
 -- extremes of whole numbers, dates and times
---> answered, 3 measurements
+--> answered, 5 measurements
 --> within 0.01
 SELECT min(seats), max(seats), min(day), max(day), max(picked) FROM rides;
+
+-- the first and the last percentile are the extremes, and no value beyond them
+--> answered, 2 measurements
+--> within 0.01
+SELECT min(tip), percentile_cont(0) WITHIN GROUP (ORDER BY tip) AS least, percentile_cont(0) WITHIN GROUP (ORDER BY tip DESC) AS most,
+  max(tip), percentile_cont(1) WITHIN GROUP (ORDER BY tip) FROM trips WHERE tip >= 1 AND fare < 50;
+
+-- so they are discrete, of dates, and by group
+--> answered, 3 measurements
+--> within 0.1
+SELECT paid, percentile_disc(1) WITHIN GROUP (ORDER BY day), percentile_disc(0) WITHIN GROUP (ORDER BY age), min(fare)
+FROM rides GROUP BY paid;
+
+-- among others in a list they are no value beyond the rows either
+--> answered, 1 measurement
+--> within 0.01
+SELECT percentile_cont(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY seats) FROM rides WHERE seats BETWEEN 1 AND 5 OR fare > 149.9;
 
 -- a percentile that is none
 --> refused 0A000: a percentile is a constant from 0 to 1
@@ -41,7 +58,7 @@ SELECT median(trip_id) FROM trips;
 SELECT min(payment_type) FROM trips;
 
 -- extremes of groups, of which one has no row
---> answered, 2 measurements
+--> answered, 3 measurements
 --> empty 1 group
 --> within 0.01
 SELECT fare > 149 AS dear, min(passenger_count), max(passenger_count), max(pickup_ts) FROM trips WHERE fare < 145 GROUP BY 1;

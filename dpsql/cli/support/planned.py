@@ -15,6 +15,8 @@ _OUTPUT = re.compile(r"Output (.+): ±([0-9.e+-]+) with 95 %(?:, about ([0-9.e+-
 _POINTS = re.compile(r"Points ([0-9., ]+) of (.+) among ([0-9,]+) buckets of \[(.+)\]$")
 _READ_OFF = 7
 """So many times the square of the number of points are more than the buckets, where they are read off noisy counts."""
+_OUTER = 0.1
+"""A quantile so near to an end has scores of whole ranks."""
 _ENOUGH = re.compile(r"Mostly NULL in groups of far fewer than ([0-9,]+) rows$")
 
 
@@ -80,10 +82,11 @@ def _named(point: str, value: str) -> str:
 def _ranks(point: float, enough: int) -> float:
     """Return how far off the chosen rank may be, where `enough` is what `privacy.quantile.depth` says.
 
-    With 95 % the choice misses by less than so many steps of its score, of which each is max(q, 1 − q) of a rank; an extreme
-    is looked for so far inside, and missed by as much again.
+    With 95 % the choice misses by less than so many steps of its score, of which each is max(q, 1 − q) of a rank, and a whole
+    one near the ends; an extreme is looked for so far inside, and missed by as much again.
     """
-    return 2.0 * enough if point in (0, 1) else enough * max(point, 1 - point)
+    outer = min(point, 1 - point) <= _OUTER
+    return 2.0 * enough if point in (0, 1) else enough * (1.0 if outer else max(point, 1 - point))
 
 
 def _whole(text: str) -> int:

@@ -53,7 +53,7 @@ class Builder:
             self._parts.append(finding if aggregates else replace(finding, distinct=CountOf.UNITS))
         for index, aggregate in enumerate(aggregates):
             if index not in outputs:
-                outputs[index] = self._other(aggregate, aggregates, keys)
+                outputs[index] = self._other(aggregate, keys)
         empty = not self._groups.grouped and not self._delta
         parts = () if empty else tuple(self._parts)
         return MeasurementPlan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
@@ -118,13 +118,15 @@ class Builder:
             self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, points, self._delta
         )
 
-    def _other(self, aggregate: Aggregate, every: Sequence[Aggregate], keys: Sequence[Expr]) -> Output:
+    def _other(self, aggregate: Aggregate, keys: Sequence[Expr]) -> Output:
         match aggregate:
+            case asked.Quantile(points=(point,), array=False) if point in {0, 1}:
+                return self._extreme(aggregate.arg, aggregate.where, point)
             case asked.Quantile():
                 part = self._add(self._buckets(aggregate.arg, aggregate.where, aggregate.points, extremes=False))
                 return QuantileOutput(part, tuple(range(len(aggregate.points))), aggregate.array)
             case asked.Extreme():
-                return self._extreme(aggregate, every)
+                return self._extreme(aggregate.arg, aggregate.where, Fraction(int(aggregate.name == "max")))
             case asked.Distinct():
                 return DistinctCountOutput(self._add(self._distinct(aggregate)))
             case asked.GroupingCall():
@@ -132,17 +134,10 @@ class Builder:
             case asked.Moment() | asked.Margin() | asked.Vote():
                 raise AssertionError(aggregate)
 
-    def _extreme(self, aggregate: asked.Extreme, every: Sequence[Aggregate]) -> Output:
-        """Measure MIN and MAX of one expression together if both are asked."""
-        twins = {
-            a.name
-            for a in every
-            if isinstance(a, asked.Extreme) and (a.arg, a.where) == (aggregate.arg, aggregate.where)
-        }
-        points = tuple(Fraction(p) for p, name in ((0, "min"), (1, "max")) if name in twins)
-        buckets = self._buckets(aggregate.arg, aggregate.where, points, extremes=True)
-        place = 1 if len(points) == 2 and aggregate.name == "max" else 0
-        return QuantileOutput(self._add(buckets), (place,), array=False)
+    def _extreme(self, arg: Expr, where: Expr, point: Fraction) -> Output:
+        """Measure MIN or MAX, for which a unit is its own least or largest value in each group: one row, not C of them."""
+        buckets = replace(self._buckets(arg, where, (point,), extremes=True), bound=self._unit_bound())
+        return QuantileOutput(self._add(buckets), (0,), array=False)
 
     def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Histogram:
         known = self._known(arg)

@@ -88,6 +88,17 @@ class BoundedScan:
         outputs = self.outputs([f"sum(w * s{i})" for i in range(number)])
         return f"WITH {units}, {weights} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
 
+    def one_a_unit(self, rows: str, chosen: str) -> str:
+        """Return the statement that keeps of each unit's rows one for each group, `chosen` of them, and counts by `b`."""
+        names = self._names()
+        by_unit, by = ", ".join(["u", *names]), ", ".join([*names, "b"])
+        kept = f"SELECT {by_unit}, {chosen} AS b FROM ({rows}) AS r GROUP BY {by_unit}"
+        if self.bound.form is not Form.REWEIGHT:
+            return f"SELECT {self.outputs(['count(*)'], 'b')} FROM ({kept}) AS r GROUP BY {by}"
+        weights = self.bound.weights("u", "FROM r", self.emitter.dialect)
+        select = f"SELECT {self.outputs(['sum(w)'], 'b')} FROM r JOIN h ON u = hu GROUP BY {by}"
+        return f"WITH r AS MATERIALIZED ({kept}), {weights} {select}"
+
     def outputs(self, sums: Sequence[str], *also: str) -> str:
         """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
         codes = [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]

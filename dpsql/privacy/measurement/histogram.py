@@ -1,7 +1,8 @@
 """The measurement of order statistics: one statement counts rows per bucket, buckets are then chosen privately.
 
 Claim: adding or removing one unit moves all counts of a group's histogram, and all groups' together, by at most
-`bound.mass` (a row is in one group and one bucket, and carries its weight). The selection mechanisms of `quantile.py` take
+`bound.mass` (a row is in one group and one bucket, and carries its weight). Of MIN and MAX the rows are a unit's own extremes,
+one for each group that it is in: the extreme of all rows is that of these. The selection mechanisms of `quantile.py` take
 it from there; for many points the histogram itself is released with discrete Laplace noise of scale mass/ε (Dwork,
 McSherry, Nissim, Smith 2006), and every point is read off it.
 """
@@ -43,7 +44,7 @@ class Histogram:
     x: Scaled
     points: tuple[Fraction, ...]
     extremes: bool
-    """Whether the points 0 and 1 mean MIN and MAX, which have a mechanism of their own."""
+    """Whether it is for MIN or MAX, the only point 0 or 1, which have a mechanism of their own."""
     bound: Bound
     epsilon: Fraction
 
@@ -91,6 +92,8 @@ class Histogram:
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
         part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
         rows = scan.rows([f"{part} AS b"])
+        if self.extremes:
+            return scan.one_a_unit(rows, "max(b)" if self.points[0] else "min(b)")
         weight = "sum(w)" if self.bound.form is Form.REWEIGHT else "count(*)"
         return scan.grouped(rows, [weight], ["b"], "b")
 

@@ -98,21 +98,13 @@ def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entrop
     if not len(histogram):
         return Release([])
     if measurement.extremes:
-        return Release(_extremes(measurement, exact, entropy))
+        choose = quantile.maximum if measurement.points[0] else quantile.minimum
+        return Release([[int(bucket)] for bucket in choose(entropy, histogram, epsilon, mass)])
     if measurement.noisy:
         return Release(_from_noisy(measurement, exact, entropy))
     share = epsilon / len(measurement.points)
     chosen = [quantile.quantile(entropy, histogram, q, share, mass).tolist() for q in measurement.points]
     return Release([sorted_by(measurement.points, row, measurement.number) for row in zip(*chosen, strict=True)])
-
-
-def _extremes(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
-    histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
-    if len(measurement.points) == 2:
-        low, high = quantile.extremes(entropy, histogram, epsilon, mass)
-        return [[int(a), int(b)] for a, b in zip(low, high, strict=True)]
-    choose = quantile.maximum if measurement.points[0] == 1 else quantile.minimum
-    return [[int(b)] for b in choose(entropy, histogram, epsilon, mass)]
 
 
 def _from_noisy(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> list[list[int]]:
@@ -126,13 +118,22 @@ def _from_noisy(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -
     rows = []
     for group, counts in enumerate(exact.histogram.tolist()):
         through = list(accumulate(map(add, counts, noise[group * k : (group + 1) * k])))
-        rows.append([_at(through, q) if through[-1] >= enough else k for q in measurement.points])
+        rows.append([_at(through, q, enough) if through[-1] >= enough else k for q in measurement.points])
     return rows
 
 
-def _at(through: Sequence[int], q: Fraction) -> int:
-    """Return the first bucket up to which a share q of the rows lies, and any row."""
-    wanted = max(math.ceil(q * through[-1]), 1)
+def _at(through: Sequence[int], q: Fraction, enough: int) -> int:
+    """Return the first bucket up to which a share q of the rows lies, and any row.
+
+    An outer point lies at least so far inside as noise alone may add up to.
+    """
+    rows = through[-1]
+    wanted, inside = math.ceil(q * rows), min(enough, rows // 2)
+    if q <= quantile.OUTER:
+        wanted = max(wanted, inside)
+    elif 1 - q <= quantile.OUTER:
+        wanted = min(wanted, rows - inside)
+    wanted = max(wanted, 1)
     return next(index for index, rows in enumerate(through) if rows >= wanted)
 
 
