@@ -13,15 +13,9 @@ MODULES = {str(f.relative_to(ROOM).with_suffix("")): f for f in sorted(ROOM.glob
 ROWS = dict(
     re.findall(r"^\| `([a-z_/]+)` \| (.+) \|$", (TESTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 )
-RULES = [*(name for name in MODULES if name.startswith("translate/")), "emit/emitter", "emit/source", "functions/text"]
+RULES = [*(name for name in MODULES if name.startswith(("translate/", "emit/"))), "functions/text"]
 RULES += [f"syntax/{name}" for name in ("analyze", "grouping", "scope_probe", "simplify", "splice")]
-PLAIN = {
-    "translate/context",
-    "translate/scope_names",
-    "translate/translator",
-    "translate/aggregates",
-    "translate/constants",
-}
+PLAIN = {"translate/context", "translate/scope_names", "translate/translator"}
 """They look names up, and change nothing of a statement."""
 
 

@@ -2,6 +2,9 @@
 
 What an engine stores may be wider, narrower or compared otherwise than the declaration says; `engines.kinds` admits only
 types for which the casts here are total.
+
+day   →  CAST(s0."day" AS DATE)
+paid  →  (CAST(s0."paid" AS VARCHAR) COLLATE "C")
 """
 
 import re

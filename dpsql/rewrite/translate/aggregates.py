@@ -1,4 +1,8 @@
-"""Aggregate calls, translated: what is asked about which rows."""
+"""Aggregate calls, translated: what is asked about which rows.
+
+avg(fare) FILTER (WHERE seats > 2)                      →  Moment('avg', (fare,), where=gt(seats, 2))
+percentile_cont(0.9) WITHIN GROUP (ORDER BY fare DESC)  →  Quantile(fare, (1/10,), discrete=False)
+"""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

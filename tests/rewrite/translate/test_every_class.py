@@ -4,20 +4,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import pytest
-import sqlglot
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.dialect import Client
 from dpsql.rewrite.syntax.parse import parse
-from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.translate.calls import _CALLS as CALLS
-from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
-from dpsql.rewrite.translate.relations import Tracker
 from dpsql.rewrite.translate.speller import SPOKEN
 from dpsql.rewrite.translate.translator import HANDLERS
 from tests.support.exactness import measurements
@@ -36,16 +30,6 @@ FUNCTIONS = sorted(
 OWN_SYNTAX = ("extract",)
 """What has a handler though it is not called as functions are."""
 ARGUMENTS = ("fare", "fare, tip", "note, 1", "'day', picked")
-
-
-@pytest.fixture(scope="module")
-def translator(policy: Policy, world: World) -> Translator:
-    """The translator of expressions over `rides`."""
-    tracker = Tracker(policy, policy.roles["owner"], Constants((), world.oracle()), world.public.declared)
-    tree = sqlglot.parse_one("SELECT count(*) FROM rides", read=Client)
-    assert isinstance(tree, exp.Query)
-    (scope,) = find(tree, policy).scopes
-    return tracker.scope(scope.select, scope.ctes)[1]
 
 
 def made(cls: type[exp.Expr], part: exp.Expr) -> exp.Expr:
