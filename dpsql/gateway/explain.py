@@ -16,10 +16,12 @@ from dpsql.privacy.accuracy.margin import first_width
 from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.partition_rule import FromCount
+from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.release.target import MARGINS
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
@@ -90,10 +92,15 @@ def _left_out(plan: MeasurementPlan) -> Iterator[str]:
 def _headline(part: PricedMeasurement) -> str:
     m = part.measurement
     tables = ", ".join(source.table.name for source in m.relation.sources)
-    groups = (
-        f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups shown when their count passes a threshold"
-    )
-    what = "Order statistics" if isinstance(m, Histogram) else _counted(m)
+    found = "the groups that were found" if part.finds_keys else "groups shown when their count passes a threshold"
+    groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else found
+    match m:
+        case KeySearch():
+            what, groups = "Keys", "shown when enough units have them"
+        case Histogram():
+            what = "Order statistics"
+        case Sums():
+            what = _counted(m)
     return f"{what} of {tables}, {groups}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}"
 
 
@@ -115,6 +122,9 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         Form.REWEIGHT: "mass scaling",
         Form.TRUNCATE: "selection",
     }
+    if isinstance(m, KeySearch):
+        yield from _search(m, part.rule)
+        return
     yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
     if isinstance(m, Histogram):
         points = ", ".join(f"{float(q):g}" for q in m.points)
@@ -129,6 +139,13 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
     if isinstance(part.rule, FromCount):
         yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
+
+
+def _search(m: KeySearch, rule: SelectionRule | None) -> Iterator[str]:
+    yield f"Unit: {m.bound.unit.name}, at most {m.bound.rows:,} keys (selection); with g keys it adds 1/√g to each"
+    if isinstance(rule, GaussianSelection):
+        alone, most = float(rule.units_alone()), float(rule.units)
+        yield f"Threshold, with Gaussian noise: {alone:,.1f} units of one key each, {most:,.1f} of {m.bound.rows:,}"
 
 
 def _interval(interval: Interval) -> str:

@@ -24,12 +24,13 @@ from dpsql.gateway.request import Request
 from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draw, Draws
-from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
-from dpsql.privacy.release.release import Release, release_buckets, release_sums
+from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums, exact_units
+from dpsql.privacy.release.release import Release, release_buckets, release_keys, release_sums
 from dpsql.question import Asker, Cancellation
 
 _LOG = logging.getLogger("dpsql.gateway")
@@ -267,5 +268,7 @@ def _released(part: PricedMeasurement, rows: Sequence[EngineRow], finder: Releas
         case Sums():
             exact = exact_sums(measurement, rows)
             return release_sums(measurement, exact if keys is None else exact.at(keys), entropy, part.rule)
+        case KeySearch():
+            return release_keys(exact_units(measurement, rows), entropy, part.rule)
         case Histogram():
             return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)

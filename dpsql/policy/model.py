@@ -110,6 +110,8 @@ class UnitBound:
 
     column: str
     max_rows: int
+    max_groups: int | None = None
+    """In how many groups a unit counts where groups are found out, or its own number is asked; `max_rows` unless given."""
 
 
 @dataclass(frozen=True, slots=True)

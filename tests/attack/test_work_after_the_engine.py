@@ -8,7 +8,8 @@ import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
-from dpsql.privacy.mechanisms import independent_laplace, k_norm, partition_selection, threshold
+from dpsql.privacy.measurement import key_search
+from dpsql.privacy.mechanisms import gaussian_selection, independent_laplace, k_norm, partition_selection, threshold
 from dpsql.question import Settings
 from tests.gateway.engines import Rows, Watched
 from tests.support.fix_policy import with_rows
@@ -27,6 +28,10 @@ HEAVY = (
     (partition_selection, "_chances"),
     (k_norm, "threshold"),
     (independent_laplace, "threshold"),
+    (gaussian_selection, "selection"),
+    (gaussian_selection, "least_sigma"),
+    (gaussian_selection, "tail_at_most"),
+    (key_search, "selection"),
 )
 SECONDS = 5.0
 """Far more than planning needs, on a busy machine too; tables for so little ε took as long as a minute, and gigabytes."""

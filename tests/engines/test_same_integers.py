@@ -10,6 +10,7 @@ from psycopg.sql import SQL, Identifier
 from dpsql.policy.model import Policy, Table
 from dpsql.privacy.measurement import sums
 from dpsql.privacy.measurement.contribution import Form
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import exact_buckets, exact_sums
@@ -66,6 +67,7 @@ def in_postgres(server: Postgres, bounded: Policy, rides: Sequence[Row], world: 
             grouped = measurement.groups.grouped
             if isinstance(measurement, Sums):
                 return dict(zip(grouped, exact_sums(measurement, rows).coordinates, strict=True))
+            assert isinstance(measurement, Histogram)
             return dict(zip(grouped, exact_buckets(measurement, rows, None).histogram.tolist(), strict=True))
 
         yield ask

@@ -51,7 +51,7 @@ def test_two_gateways_on_one_ledger_never_mix_what_they_found(
         ]
         with ThreadPoolExecutor(2) as pool:
             answers = list(pool.map(asked, clients, engines))
-        assert [engine.runs for engine in engines] == [3, 3]
+        assert [engine.runs for engine in engines] == [4, 4]
         alone = Watched(memory)
         later = new_client(alone, "eve", policy=policy, ledger=ledgers[0])
         question = later.gateway.examine(FOUND, later.asker)

@@ -15,6 +15,7 @@ TRIPS, ZONES = "schemas/trips.yaml", "schemas/zones.yaml"
     [
         (TRIPS, "150]", "151]"),
         (TRIPS, "max_rows: 20", "max_rows: 21"),
+        (TRIPS, "max_rows: 20", "max_rows: 20, max_groups_per_unit: 5"),
         (TRIPS, "nullable: true", "nullable: false"),
         (TRIPS, "cash", "card"),
         (TRIPS, "values: [1, 2]", "values: [2, 1]"),

@@ -12,7 +12,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.sums import Sums
 from tests.support import mutants
-from tests.support.exactness import Measured, measurements
+from tests.support.exactness import Measured, key_searches, measurements
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
@@ -71,6 +71,17 @@ MUTANTS: Sequence[tuple[Break, str]] = (
 )
 
 
+SEARCHES: Sequence[Break] = (
+    mutants.no_selection,
+    mutants.selection_off_by_one,
+    mutants.full_for_each_key,
+    mutants.rows_for_units,
+    mutants.keys_before_selection,
+    mutants.merged_units,
+)
+"""What a search for keys by units must not do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Where a mutant is tried: units with as many rows as they may have, one more, and many more; edges of all types."""
@@ -88,6 +99,15 @@ class Bench:
             return any(self._too_far(measured, self._rows(seed)) for seed in range(4))
         except DpsqlError:
             return True
+
+    def caught_searching(self) -> bool:
+        """Return whether some unit moves a search for keys by units too far, or is in too many groups."""
+        for sql in (FOUND, "SELECT DISTINCT note FROM rides"):
+            (search,) = key_searches(sql, self.policy, self.world, self.engine, "explorer")
+            measured = Measured.of(search, self.engine, self.world)
+            if any(self._too_far(measured, self._rows(seed)) for seed in range(4)):
+                return True
+        return False
 
     def _too_far(self, measured: Measured, rows: Sequence[Row]) -> bool:
         if max(measured.moves("rides", rows, "rider")) > measured.claim:
@@ -125,6 +145,18 @@ def test_what_is_wrong_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch, 
     """Each mistake is caught on its statement."""
     mutant(monkeypatch)
     assert bench.caught(sql)
+
+
+def test_a_right_search_passes(bench: Bench) -> None:
+    """Without a mistake nothing is caught."""
+    assert not bench.caught_searching()
+
+
+@pytest.mark.parametrize("mutant", SEARCHES, ids=lambda case: case.__name__)
+def test_a_wrong_search_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch, mutant: Break) -> None:
+    """Each mistake in finding keys by units moves too much, or too many keys."""
+    mutant(monkeypatch)
+    assert bench.caught_searching()
 
 
 NOTHING: Sequence[Break] = ()

@@ -9,6 +9,7 @@ import pytest
 from dpsql.errors import InternalError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from tests.support import mutants
@@ -124,6 +125,8 @@ def _kind(part: Measurement) -> tuple[str, str, bool]:
             return part.distinct.value, part.bound.form.name, bool(part.delta)
         case Histogram():
             return "order statistics", "extremes" * part.extremes, part.noisy
+        case KeySearch():
+            return "keys", part.bound.form.name, True
 
 
 def test_the_work_is_divided(policy: Policy, world: World, many: Both) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from dpsql.policy.model import Policy, Table, UnitBound
 from dpsql.privacy.measurement.sums import Sums
-from tests.support.exactness import Measured, measurements
+from dpsql.privacy.mechanisms.gaussian_selection import weights
+from tests.support.exactness import Measured, key_searches, measurements
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
@@ -79,6 +80,36 @@ def test_a_unit_is_in_few_of_the_groups_found_out(
             engine.fill("rides", [row for row in rows if row["rider"] == unit])
             seen.append(len(measured.exact()))
     assert max(seen) == sums.bound.rows == most
+
+
+@pytest.mark.parametrize(("dialect", "most"), EACH)
+@pytest.mark.parametrize("sql", FOUND, ids=range(len(FOUND)))
+def test_a_unit_adds_no_more_than_one_to_its_keys(
+    sql: str, dialect: str, most: int, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """Where keys are found by units, a unit moves at most C of them, by squares that come to W² at most.
+
+    Alone it adds ⌊W/√g⌋ to each of its g keys: what the threshold is made for.
+    """
+    policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
+    (search,) = key_searches(sql, policy, world, engine, "explorer")
+    measured, seen, added = Measured.of(search, engine, world), [], set[int]()
+    for rows in databases(policy.tables["rides"], "rider", most, sql):
+        moves = list(measured.moves("rides", rows, "rider"))
+        assert max(moves) <= measured.claim
+        added |= set(moves)
+        for unit in (1, 2, 3):
+            engine.fill("rides", [row for row in rows if row["rider"] == unit])
+            alone = [number for (number,) in measured.exact().values()]
+            assert set(alone) <= {_weight(most, len(alone))}
+            seen.append(len(alone))
+    assert max(seen) == search.bound.rows == most
+    assert most > 1 or max(added) == measured.claim
+
+
+def _weight(most: int, keys: int) -> int:
+    """Return what a unit may add to each of so many keys."""
+    return next((step.weight for step in weights(most) if keys <= step.keys), 0)
 
 
 @pytest.mark.parametrize(("role", "alone"), [("owner", False), ("auditor", True)])

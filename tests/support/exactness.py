@@ -11,11 +11,13 @@ from dpsql.gateway.planning import Planner
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.planner import PlanningContext as Facts
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
-from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums
+from dpsql.privacy.mechanisms.gaussian_selection import full_weight
+from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums, exact_units
 from dpsql.privacy.release.release import estimates
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
@@ -62,6 +64,16 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     return tuple(scope.plan for scope in plan.scopes)
 
 
+def key_searches(sql: str, policy: Policy, world: World, engine: Engine, role: str) -> tuple[KeySearch, ...]:
+    """Return the searches for keys by units of a statement, scope by scope.
+
+    Raises:
+        DpsqlError: the statement is refused.
+    """
+    others = [plan.by_units for plan in plans(sql, policy, world, engine, role)]
+    return tuple(part for plan in others if plan for part in plan.parts if isinstance(part, KeySearch))
+
+
 def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[KeyRow, Sequence[float | None]]:
     """Return the statistics that are read off the exact sums for every group of a statement with one scope."""
     (plan,) = plans(sql, policy, world, engine)
@@ -97,8 +109,14 @@ class Measured:
 
     @property
     def claim(self) -> int:
-        """Return how far one unit may move it."""
-        return self.measurement.sensitivity if isinstance(self.measurement, Sums) else self.measurement.bound.mass
+        """Return how far one unit may move it; where keys are found by units, the square of how far in ℓ2."""
+        match self.measurement:
+            case Sums():
+                return self.measurement.sensitivity
+            case KeySearch():
+                return full_weight(self.measurement.bound.rows) ** 2
+            case Histogram():
+                return self.measurement.bound.mass
 
     def rows(self) -> Sequence[EngineRow]:
         """Return what the engine answers."""
@@ -109,7 +127,11 @@ class Measured:
         if isinstance(self.measurement, Histogram):
             histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
             return dict(zip(each_once(self.measurement.groups.grouped), histogram, strict=True))
-        exact = exact_sums(self.measurement, self.rows())
+        exact = (
+            exact_units(self.measurement, self.rows())
+            if isinstance(self.measurement, KeySearch)
+            else exact_sums(self.measurement, self.rows())
+        )
         keys = self.measurement.groups.grouped if exact.keys is None else exact.keys
         return dict(zip(each_once(keys), exact.coordinates, strict=True))
 
@@ -128,8 +150,10 @@ class Measured:
     def _norm(self, moved: Sequence[int]) -> int:
         """Return the norm of what one group's numbers moved by.
 
-        Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total.
+        Of sums, over the blocks, the largest or, for cells, the total; of a histogram the total; of a key the square.
         """
+        if isinstance(self.measurement, KeySearch):
+            return sum(x**2 for x in moved)
         if isinstance(self.measurement, Histogram):
             return sum(moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]

@@ -20,7 +20,7 @@ from pathlib import Path
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import DIALECTS
-from tests.support.exactness import measurements
+from tests.support.exactness import plans
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import USERS, World, running
 from tests.support.memory import Memory
@@ -113,7 +113,8 @@ def _fact(line: str) -> Mapping[str, object]:
 def engine_statements(golden: Golden, world: World, engine: Memory, dialect: Dialect) -> list[str]:
     """Return what an engine is asked for a statement, each once."""
     role = USERS[golden.user]
-    parts = measurements(golden.sql, world.policy, world, engine, role)
+    found = plans(golden.sql, world.policy, world, engine, role)
+    parts = [part for plan in found for way in (plan, plan.by_units) if way for part in way.parts]
     return list(dict.fromkeys(part.sql(Emitter(dialect, world.public.declared)) for part in parts))
 
 

@@ -12,10 +12,11 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.lattice import EngineSum
-from dpsql.privacy.measurement import contribution, engine_sql, sums
+from dpsql.privacy.measurement import contribution, engine_sql, key_search, sums
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Block, Norm
+from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 from dpsql.privacy.release import exact
 from dpsql.rewrite.analysis.exclusion import Exclusion
 from dpsql.rewrite.dialects.base import Dialect
@@ -102,6 +103,29 @@ def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
         return f"SELECT {reading.outputs(['1'])} FROM ({rows}) AS r{reading.group_by}"
 
     patch.setattr(engine_sql.BoundedScan, "grouped", grouped)
+
+
+def full_for_each_key(patch: pytest.MonkeyPatch) -> None:
+    """Let a unit add to each of its keys what it may add to one."""
+    patch.setattr(key_search, "weights", lambda keys: [Weight(keys, full_weight(keys))])
+
+
+def rows_for_units(patch: pytest.MonkeyPatch) -> None:
+    """Count a unit's rows where each of its keys is to count once."""
+    right = engine_sql.BoundedScan.spread
+
+    def spread(reading: engine_sql.BoundedScan, weight: str) -> str:
+        return right(reading, weight).replace("SELECT DISTINCT", "SELECT")
+
+    patch.setattr(engine_sql.BoundedScan, "spread", spread)
+
+
+def keys_before_selection(patch: pytest.MonkeyPatch) -> None:
+    """Weigh by half of the keys that a unit has."""
+    right = engine_sql.BoundedScan.spread
+    patch.setattr(
+        engine_sql.BoundedScan, "spread", lambda reading, weight: right(reading, weight.replace("n <=", "n / 2 <="))
+    )
 
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:

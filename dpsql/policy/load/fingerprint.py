@@ -15,7 +15,10 @@ def fingerprint(tables: Mapping[str, Table]) -> str:
 
 def _table(table: Table) -> list[object]:
     columns = [_column(table.columns[name]) for name in sorted(table.columns)]
-    units = [[kind, bound.column, bound.max_rows] for kind, bound in sorted(table.units.items())]
+    units = [
+        [kind, bound.column, bound.max_rows, *([] if bound.max_groups is None else [bound.max_groups])]
+        for kind, bound in sorted(table.units.items())
+    ]
     return [table.name, table.public, table.key, units, columns]
 
 

@@ -251,6 +251,8 @@ class UnitShape(StrictShape):
     """The column that identifies the unit."""
     max_rows: CountText | None = None
     """How many rows of one unit count at the most."""
+    max_groups_per_unit: CountText | None = None
+    """In how many groups a unit counts at the most where keys are found out, or distinct units are asked for."""
 
 
 class ColumnShape(StrictShape):

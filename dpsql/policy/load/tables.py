@@ -137,7 +137,7 @@ def _unit(kind: str, file: SchemaFile) -> UnitBound | None:
     for key, given in (("bounds", column.bounds), ("values", column.values)):
         if given is not None:
             file.wrong(("columns", unit.column, key), f'can\'t be given: the column identifies the unit "{kind}"')
-    return UnitBound(unit.column, unit.max_rows)
+    return UnitBound(unit.column, unit.max_rows, unit.max_groups_per_unit)
 
 
 def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column | None:

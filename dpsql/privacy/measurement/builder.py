@@ -11,6 +11,7 @@ from dpsql.privacy.features.feature import ONE, Scaled
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
@@ -38,11 +39,20 @@ class Builder:
     """Collects the measurements of one scope; aggregates that can share one do."""
 
     def __init__(
-        self, relation: Relation, every: Groups, bound: Bound, delta: Fraction, role: Role, known: Known
+        self,
+        relation: Relation,
+        every: Groups,
+        bound: Bound,
+        delta: Fraction,
+        role: Role,
+        known: Known,
+        *,
+        finder: KeySearch | None = None,
     ) -> None:
+        """Take what is known; `delta` is for a count that finds the keys, where no `finder` has found them before."""
         self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
         self._role, self._known = role, known
-        self._parts: list[Measurement] = []
+        self._parts: list[Measurement] = [] if finder is None else [finder]
 
     def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> MeasurementPlan:
         """Return the whole plan."""
@@ -54,7 +64,8 @@ class Builder:
         for index, aggregate in enumerate(aggregates):
             if index not in outputs:
                 outputs[index] = self._other(aggregate, keys)
-        empty = not self._groups.grouped and not self._delta
+        found_out = self._delta or any(isinstance(part, KeySearch) for part in self._parts)
+        empty = not self._groups.grouped and not found_out
         parts = () if empty else tuple(self._parts)
         return MeasurementPlan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
 
@@ -67,9 +78,12 @@ class Builder:
         chosen = design(every, self._known, self._role.mechanism, thresholded=bool(self._delta))
         check_features(chosen.features)
         sums = replace(self._counting(chosen.where), features=chosen.features, block_conditions=chosen.block_conditions)
-        self._parts.append(sums)
+        part = self._add(sums)
         readouts = iter(chosen.readouts)
-        return [self._read(a, [next(readouts) for _ in moments]) for a, moments in zip(aggregates, needed, strict=True)]
+        return [
+            self._read(part, a, [next(readouts) for _ in moments])
+            for a, moments in zip(aggregates, needed, strict=True)
+        ]
 
     def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
         """Return the statistics that an aggregate is read off."""
@@ -81,12 +95,14 @@ class Builder:
             case asked.Vote(arg=arg, where=where):
                 return [asked.Moment("count", (), both(where, _is(arg, value))) for value in self._choices(arg)]
 
-    def _read(self, aggregate: asked.Moment | asked.Margin | asked.Vote, readouts: Sequence[Readout]) -> Output:
+    def _read(
+        self, part: int, aggregate: asked.Moment | asked.Margin | asked.Vote, readouts: Sequence[Readout]
+    ) -> Output:
         match aggregate:
             case asked.Vote(name=name, arg=arg):
-                return VoteOutput(0, name, self._choices(arg), tuple(readouts))
+                return VoteOutput(part, name, self._choices(arg), tuple(readouts))
             case _:
-                return StatisticOutput(0, readouts[0], isinstance(aggregate, asked.Margin))
+                return StatisticOutput(part, readouts[0], isinstance(aggregate, asked.Margin))
 
     def _choices(self, arg: Expr) -> tuple[Value, ...]:
         """Return the values that a vote can be for.
@@ -157,12 +173,13 @@ class Builder:
         return replace(counting, bound=bound, distinct=CountOf.VALUES, value=aggregate.arg)
 
     def _unit_bound(self) -> Bound:
-        """Return in how many groups a unit can be: in one if there is one, else at most `max_rows`."""
+        """Return in how many groups a unit can be: in one if there is one, else in as many as it may, as it may have rows."""
         alone = not self._groups.keys or self._bound.form is Form.UNIQUE
         if alone:
             return replace(self._bound, rows=1, form=Form.UNIQUE)
-        known = len(self._groups.grouped) if not self._delta else self._bound.rows
-        return replace(self._bound, rows=max(min(self._bound.rows, known), 1), form=Form.REWEIGHT)
+        most = min(self._bound.rows, self._bound.groups)
+        known = len(self._groups.grouped) or most  # none are listed where they are found out
+        return replace(self._bound, rows=max(min(most, known), 1), form=Form.REWEIGHT)
 
     def _add(self, part: Measurement) -> int:
         if part not in self._parts:

@@ -38,6 +38,13 @@ class Bound:
     rows: int
     """C."""
     form: Form
+    most_groups: int | None = None
+    """In how many groups a unit may be, where the policy says so."""
+
+    @property
+    def groups(self) -> int:
+        """Return in how many groups a unit may be: in as many as it may have rows, unless the policy says otherwise."""
+        return self.rows if self.most_groups is None else self.most_groups
 
     @property
     def weight(self) -> int:

@@ -71,9 +71,18 @@ class BoundedScan:
                 weights = self.bound.weights(self.unit, self.from_where, self.emitter.dialect)
                 return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
             case Form.TRUNCATE:
-                salted = salt(self.bound.unit, "u", self.emitter.dialect)
-                kept = selected(rows, [*self._names(), *values], self.bound.rows, salted)
-                return f"SELECT {outputs} FROM ({kept}) AS r{grouping}"
+                return f"SELECT {outputs} FROM ({self._selected(rows, values)}) AS r{grouping}"
+
+    def spread(self, weight: str) -> str:
+        """Return the statement that sums a weight by the keys, over each unit's distinct keys that are selected.
+
+        In `weight` a unit has `n` of them, selected or not. Keys that come back alike are one before they are counted.
+        """
+        codes = [f"{code} AS {name}" for code, name in zip(self._codes(), self._names(), strict=True)]
+        pairs = f"SELECT DISTINCT {', '.join(['u', *codes])} FROM ({self.rows(())}) AS c"
+        counted = f"SELECT p.*, count(*) OVER (PARTITION BY u) AS n FROM ({pairs}) AS p"
+        total = self.emitter.dialect.as_text(f"sum({weight})")
+        return f"SELECT {', '.join([*self._names(), total])} FROM ({self._selected(counted)}) AS r{self.group_by}"
 
     def by_unit(self, rows: str, sums: Sequence[str], *, short: bool) -> str:
         """Return the statement that sums the rows by unit and keys first, and weighs those sums.
@@ -101,8 +110,15 @@ class BoundedScan:
 
     def outputs(self, sums: Sequence[str], *also: str) -> str:
         """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""
-        codes = [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
-        return ", ".join([*codes, *also, *map(self.emitter.dialect.as_text, sums)])
+        return ", ".join([*self._codes(), *also, *map(self.emitter.dialect.as_text, sums)])
+
+    def _codes(self) -> list[str]:
+        return [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
+
+    def _selected(self, rows: str, values: Iterable[str] = ()) -> str:
+        """Return as many rows of each unit as its bound allows."""
+        salted = salt(self.bound.unit, "u", self.emitter.dialect)
+        return selected(rows, [*self._names(), *values], self.bound.rows, salted)
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]

@@ -5,13 +5,18 @@ groups that occur, their time and memory would tell whether some do.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import ONE
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.block import Norm
+from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.partition_selection import chances
+from dpsql.privacy.mechanisms.partition_selection import chances, even
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +35,18 @@ class ByUnits:
     """As `partition_selection.chances` packs them."""
 
 
-SelectionRule = FromCount | ByUnits
+SelectionRule = FromCount | ByUnits | GaussianSelection
 
 
-def selection_rule(measurement: Sums) -> SelectionRule | None:
-    """Return the rule by which a measurement selects its groups, None if they are declared.
+def selection_rule(measurement: Measurement) -> SelectionRule | None:
+    """Return the rule by which a measurement selects its groups, None if it selects none.
 
     Keys alone are chosen by their chances where these are few enough to be tabulated; else, as with so little ε the two
     hardly differ, by a noisy count of units that is not released.
     """
-    if not measurement.delta:
+    if isinstance(measurement, KeySearch):
+        return measurement.selection()
+    if isinstance(measurement, Histogram) or not measurement.delta:
         return None
     table = b""
     if measurement.distinct is CountOf.UNITS:
@@ -58,3 +65,19 @@ def least_count(measurement: Sums) -> int:
         raise InternalError
     noise, rows = mechanism(measurement.mechanism), measurement.bound.rows
     return noise.threshold(measurement.scale, block, measurement.row_norm, rows, measurement.delta)
+
+
+def units_needed(measurement: Sums | KeySearch, rule: SelectionRule) -> Fraction:
+    """Return with how many units a group is as often shown as not, by public parameters alone.
+
+    Each unit is taken to be in as many groups as it may, with one row in each.
+    """
+    match rule:
+        case GaussianSelection():
+            return rule.units
+        case ByUnits(chances=table):
+            return Fraction(even(table))
+        case FromCount(least=least) if isinstance(measurement, Sums):
+            return Fraction(least, measurement.steps_per_row)
+        case _:
+            raise InternalError

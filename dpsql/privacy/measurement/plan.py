@@ -6,11 +6,12 @@ from typing import Literal
 from dpsql.policy.model import Value
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.syntax.grouping import Set
 
-Measurement = Sums | Histogram
+Measurement = Sums | Histogram | KeySearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +74,15 @@ class MeasurementPlan:
     """Where the number of a group's rows is read off, if it is measured: it tells which groups may be empty."""
     hides_empty: bool = False
     """Whether groups that may be empty are left out."""
+    by_units: "MeasurementPlan | None" = None
+    """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
+    on what the statement pays."""
+
+    @property
+    def finder(self) -> Sums | KeySearch | None:
+        """Return the measurement that finds the groups, None if they are declared."""
+        match self.parts:
+            case (Sums() | KeySearch() as first, *_) if first.delta:
+                return first
+            case _:
+                return None

@@ -6,10 +6,11 @@ from fractions import Fraction
 from functools import cache
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.model import Role
+from dpsql.policy.model import MechanismName, Role
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_extremes, check_scope
 from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
@@ -57,7 +58,7 @@ def measure(
         Unsupported: an aggregate, or so much of it, can't be answered.
         AccessDenied: the keys would show single units.
     """
-    exprs = [e for a in aggregates for e in inputs(a)]
+    exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
     # Rows for which the condition of a LEFT JOIN does not hold stay.
@@ -75,8 +76,12 @@ def measure(
         context.hides_empty and bool(keys) and not delta
     )  # groups that are selected have shown that they are not empty
     wanted = (*aggregates, _ROWS) if hides and _ROWS not in aggregates else aggregates
-    plan = Builder(relation, every, bound, delta, context.role, known).plan(wanted, keys)
+    plan = Builder(relation, every, bound, delta, role, known).plan(wanted, keys)
     plan = _counted(plan, wanted, len(aggregates), hides=hides)
+    if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
+        search = KeySearch(relation, every, replace(bound, rows=bound.groups, form=Form.TRUNCATE), delta)
+        other = Builder(relation, every, bound, Fraction(0), role, known, finder=search).plan(aggregates, keys)
+        plan = replace(plan, by_units=_counted(other, aggregates, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
 
 
@@ -137,7 +142,8 @@ def contribution_bound(relation: Relation, context: PlanningContext) -> Bound:
     )
     if unit.name in context.unique(table.name) and alone:
         return Bound(unit, 1, Form.UNIQUE)
-    return Bound(unit, table.units[context.role.protects].max_rows, Form.REWEIGHT)
+    declared = table.units[context.role.protects]
+    return Bound(unit, declared.max_rows, Form.REWEIGHT, declared.max_groups)
 
 
 def _groups(

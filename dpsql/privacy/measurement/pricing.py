@@ -11,6 +11,8 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import Privacy, Role
 from dpsql.privacy.features.variance import ratio
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_choice import chosen
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import SelectionRule, selection_rule
 from dpsql.privacy.measurement.plan import Measurement, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.planner import priced
@@ -44,6 +46,8 @@ class PricedMeasurement:
                 return mechanism(name).loss(epsilon, delta)
             case Histogram(epsilon=epsilon):
                 return Privacy(epsilon)
+            case KeySearch(epsilon=epsilon, delta=delta):
+                return Privacy(epsilon, delta)
 
     def paying(self, epsilon: Fraction) -> "PricedMeasurement":
         """Return the measurement at another ε; its groups are declared."""
@@ -56,6 +60,8 @@ class PricedMeasurement:
         groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else "groups by partition selection"
         if isinstance(m, Histogram):
             return f"{len(m.points)} order statistics, {groups}"
+        if isinstance(m, KeySearch):
+            return f"keys by the number of units, {groups}"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
         return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
 
@@ -80,6 +86,7 @@ def shares(
     Raises:
         Unsupported: the share of one is less than the role's measurements cost at least.
     """
+    plans = chosen(plans, epsilon, role.least_epsilon)
     # What an engine is asked depends neither on ε nor on δ, and is written once.
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
     distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
@@ -108,7 +115,8 @@ def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
 
 def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
     parts = tuple(
-        replace(p, delta=equal_share(p.delta, finders)) if isinstance(p, Sums) and p.delta else p for p in plan.parts
+        p if isinstance(p, Histogram) or not p.delta else replace(p, delta=equal_share(p.delta, finders))
+        for p in plan.parts
     )
     return replace(plan, parts=parts)
 
@@ -116,9 +124,9 @@ def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
 def _parts(plan: MeasurementPlan, sqls: Sequence[str]) -> tuple[PricedMeasurement, ...]:
     made: list[PricedMeasurement] = []
     for measurement, sql in zip(plan.parts, sqls, strict=True):
-        finder = made[0] if made and isinstance(plan.parts[0], Sums) and plan.parts[0].delta else None
+        finder = made[0] if made and plan.finder else None
         identity = _identity(measurement, sql) + (finder.identity if finder else "")
-        rule = selection_rule(measurement) if isinstance(measurement, Sums) and measurement.epsilon else None
+        rule = selection_rule(measurement) if measurement.epsilon else None
         made.append(PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
     return tuple(made)
 
@@ -136,6 +144,8 @@ def _identity(measurement: Measurement, sql: str) -> str:
                 measurement.distinct,
                 measurement.delta,
             )
+        case KeySearch():
+            rest = (measurement.bound.rows, measurement.delta)
         case Histogram():
             rest = (measurement.points, measurement.extremes, measurement.x.interval, measurement.number)
     return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()

@@ -36,6 +36,11 @@ def shown(entropy: Entropy, units: Sequence[int], table: bytes) -> list[bool]:
     return [below(entropy, _ONE) < _at(table, max(0, min(n, last))) for n in units]
 
 
+def even(table: bytes) -> int:
+    """Return the least number of units that have a key shown as often as not."""
+    return next(n for n in range(len(table) // _WIDTH) if 2 * _at(table, n) >= _ONE)
+
+
 def _at(table: bytes, n: int) -> int:
     return int.from_bytes(table[_WIDTH * n : _WIDTH * (n + 1)], "big")
 

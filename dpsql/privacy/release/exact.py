@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpsql.errors import InternalError
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell, order_of
@@ -61,7 +62,7 @@ def exact_sums(measurement: Sums, rows: Sequence[EngineRow]) -> ExactSums:
         # Two rows of one group add up, as records do: one that hid the other would depend on their order.
         found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
     if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
-        return _candidates(measurement, found)
+        return _candidates(measurement.groups, found, len(measurement.features))
     nothing, width = (0,) * len(measurement.features), len(measurement.features)
     return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
 
@@ -70,14 +71,31 @@ def _returned(groups: Groups, cells: Sequence[Cell]) -> KeyRow:
     return tuple(key.returned(cell) for key, cell in zip(groups.keys, cells, strict=True))
 
 
-def _candidates(measurement: Sums, found: Mapping[KeyRow, Sequence[int]]) -> ExactSums:
+def exact_units(search: KeySearch, rows: Sequence[EngineRow]) -> ExactSums:
+    """Return what the units of every possible key have added to it, from the engine's rows.
+
+    Of several rows that are one key here the largest stays: a unit that is in each of them moves it no further than one,
+    as it would a sum.
+
+    Raises:
+        InternalError: a sum is not a whole number.
+    """
+    width = len(search.groups.keys)
+    found: dict[KeyRow, Sequence[int]] = {}
+    for row in rows:
+        key = _returned(search.groups, row[:width])
+        found[key] = (max(whole_number(row[width]), *found.get(key, (0,))),)
+    return _candidates(search.groups, found, 1)
+
+
+def _candidates(groups: Groups, found: Mapping[KeyRow, Sequence[int]], width: int) -> ExactSums:
     """Return the groups that occur and are possible, in the order of their keys."""
-    shown = {key: measurement.groups.show(key) for key in found}
+    shown = {key: groups.show(key) for key in found}
     # By the keys alone, in which no two tie: the order in which the engine returns them depends on everybody's rows.
     possible = sorted(
         ((s, key) for key, s in shown.items() if s is not None), key=lambda pair: [*map(order_of, pair[0])]
     )
-    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible], len(measurement.features))
+    return ExactSums([s for s, _ in possible], [found[key] for _, key in possible], width)
 
 
 def exact_buckets(measurement: Histogram, rows: Sequence[EngineRow], keys: Sequence[KeyRow] | None) -> ExactBuckets:

@@ -19,6 +19,7 @@ from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms import partition_selection, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow
 
@@ -79,6 +80,15 @@ def _chosen(
     """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
     kept = partition_selection.shown(entropy, [row[0] // measurement.row_norm for row in coordinates], rule.chances)
     chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
+    return Release([[0] for _ in chosen], chosen)
+
+
+def release_keys(exact: ExactSums, entropy: Entropy, rule: SelectionRule | None) -> Release:
+    """Return the keys that their units' number, with its noise, shows; no number is released."""
+    if exact.keys is None or not isinstance(rule, GaussianSelection):
+        raise InternalError
+    kept = rule.shown(entropy, [row[0] for row in exact.coordinates])
+    chosen = [key for key, keep in zip(exact.keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)
 
 

@@ -18,6 +18,7 @@ from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws, Found, together
@@ -57,6 +58,8 @@ def further(
             wanted = _of_sums(plan, place, draws, error, ladder)
         case Histogram():
             wanted = _of_choices(draws, error, ladder[-1])
+        case KeySearch():
+            return None
     if wanted is None:
         return None
     affordable = bisect_right(ladder, left)
