@@ -3,7 +3,7 @@
 Range tests come before the cast, so that the cast can't fail and ±infinity is treated like any other value that is too
 large. A column whose bounds hold the interval is read unclamped: the range tests clamp it.
 
-seats, in buckets 0 to 6  →  (CASE WHEN s0."seats" > 0 AND s0."seats" < 6 THEN … WHEN s0."seats" >= 6 THEN 6 WHEN … THEN 0 END)
+seats in buckets 0 to 6  →  (CASE WHEN s0."seats" > 0 AND s0."seats" < 6 THEN … WHEN s0."seats" >= 6 THEN 6 WHEN … THEN 0 END)
 """
 
 import math

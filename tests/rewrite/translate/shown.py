@@ -31,7 +31,9 @@ def tree(sql: str) -> exp.Expr:
     """Return the parser's tree of an expression."""
     select = sqlglot.parse_one(f"SELECT {sql}", read=Client)
     assert isinstance(select, exp.Select)
-    return select.expressions[0]
+    (expression,) = select.expressions
+    assert isinstance(expression, exp.Expr)
+    return expression
 
 
 def translated(t: Translator, sql: str) -> str:
