@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from dpsql.gateway.planning import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.remembered import Remembered
 from dpsql.gateway.request import Question, Request
 from dpsql.gateway.weight import weight
+from dpsql.remembered import Remembered
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.parse import Statement
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.gateway import known_plans
-from dpsql.gateway.remembered import Remembered
 from dpsql.gateway.weight import weight
 from dpsql.policy.model import Policy
+from dpsql.remembered import Remembered
 from tests.support.fix_world import NewClient
 from tests.support.memory import Memory
 

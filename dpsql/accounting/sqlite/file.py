@@ -4,63 +4,29 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from pathlib import Path
+from typing import TypeVar
 
 from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet
 from dpsql.accounting.sqlite import owner, trouble
+from dpsql.accounting.sqlite.schema import VERSION, create, last_epoch, upgrade
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.interrupt import pause
 from dpsql.question import Cancellation
 
+T = TypeVar("T")
 _LOG = logging.getLogger("dpsql.ledger")
-_VERSION = 2
 _PATIENCE = 60.0
 """Seconds to wait for another process's transaction; one takes milliseconds."""
 _LEAST = 0.2
 """Seconds to wait for it where that time has gone by with waiting for somebody who waited for it."""
 _AGAIN = 0.02
 """Seconds until it is tried again."""
-
-_TABLES = """
-CREATE TABLE statements (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, kind TEXT NOT NULL,
-    text TEXT NOT NULL
-) STRICT;
-CREATE TABLE charges (
-    id INTEGER PRIMARY KEY, statement INTEGER NOT NULL REFERENCES statements, key TEXT NOT NULL, note TEXT NOT NULL,
-    epsilon TEXT NOT NULL, delta TEXT NOT NULL, measured INTEGER NOT NULL CHECK (measured IN (0, 1))
-) STRICT;
-CREATE TABLE releases (
-    kind TEXT NOT NULL, key TEXT NOT NULL, release BLOB NOT NULL, PRIMARY KEY (kind, key)
-) STRICT;
-CREATE TABLE entitlements (
-    kind TEXT NOT NULL, key TEXT NOT NULL, role TEXT NOT NULL, PRIMARY KEY (kind, key, role)
-) STRICT;
-CREATE TABLE epochs (number INTEGER PRIMARY KEY, began TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
-"""
-_SECOND = """
-ALTER TABLE releases ADD COLUMN failed TEXT;
-CREATE TABLE events (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, what TEXT NOT NULL,
-    cause TEXT NOT NULL, statement TEXT NOT NULL
-) STRICT;
-CREATE TABLE owners (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, ledger TEXT NOT NULL, dataset TEXT NOT NULL, source TEXT NOT NULL,
-    reason TEXT NOT NULL
-) STRICT;
-DELETE FROM releases;
-DELETE FROM entitlements;
-"""
-"""What version 2 adds; whose the releases of version 1 are it does not know."""
-_APPEND_ONLY = """
-CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
-"""
 
 
 class Way(Enum):
@@ -74,7 +40,7 @@ class Way(Enum):
 
 
 class SqliteFile:
-    """One connection, used by one thread at a time."""
+    """A connection for transactions, used by one thread at a time, and another that looks while nobody writes."""
 
     def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: Way) -> None:
         """Open the file of a data set, or make it, readable by its owner only.
@@ -83,6 +49,9 @@ class SqliteFile:
             ConfigError: it is not a ledger, one of a newer dpsql, another data set's, or less than there was.
         """
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._writing: tuple[int, date] | None = None
+        """The last epoch and its first day, while this process writes."""
         self._path, self._dataset = path, dataset
         self.identity = ""
         """What no other ledger has, nor this one for another data set."""
@@ -107,11 +76,30 @@ class SqliteFile:
             self._connection.close()
             raise
         self._inode = path.stat().st_ino
+        self._eye = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
     def close(self) -> None:
-        """Close the connection, after whatever is going on."""
-        with self._lock:
+        """Close the connections, after whatever is going on."""
+        with self._lock, self._looking:
             self._connection.close()
+            self._eye.close()
+
+    def epoch(self) -> tuple[int, date] | None:
+        """Return the last epoch, and the day on which it began, without waiting; None where another process writes."""
+        # While we write nobody else can have begun another one.
+        return self._writing or self.glance(last_epoch) or self._writing
+
+    def glance(self, look: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Return what one look at the file tells, without waiting; None where somebody writes, or nothing can be read."""
+        with self._looking:
+            try:
+                self._eye.execute("BEGIN")
+                return look(self._eye)
+            except sqlite3.Error:
+                return None
+            finally:
+                if self._eye.in_transaction:
+                    self._eye.execute("ROLLBACK")
 
     @contextmanager
     def read(
@@ -139,6 +127,7 @@ class SqliteFile:
         """
         # What is exclusive from its beginning on waits for nobody at its end.
         with self._lent(cancellation, since, "BEGIN EXCLUSIVE") as connection:
+            self._writing = last_epoch(connection)
             yield connection
 
     @contextmanager
@@ -179,6 +168,7 @@ class SqliteFile:
             yield
             self._connection.execute("COMMIT")
         finally:
+            self._writing = None
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
@@ -218,12 +208,12 @@ class SqliteFile:
         with self._transaction():
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
-                _create(connection)
+                create(connection)
             if version in (0, 1):
-                _upgrade(connection)
+                upgrade(connection)
                 owner.own(connection, dataset, now, owner.MADE if version == 0 else owner.TAKEN_OVER)
-            elif version != _VERSION:
-                raise ConfigError(f"ledger {path} has schema version {version}, this dpsql reads version {_VERSION}")
+            elif version != VERSION:
+                raise ConfigError(f"ledger {path} has schema version {version}, this dpsql reads version {VERSION}")
             known = owner.owner(connection)
             if known is None:
                 raise ConfigError(f"ledger {path} belongs to no data set: somebody has changed it")
@@ -261,26 +251,3 @@ def _gone(path: Path, how: str) -> ConfigError:
         hint="Bring the newest copy back. If there is none, lower the budgets by what may be missing, and start once with: "
         "dpsql serve --new-ledger",
     )
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    _run(connection, _TABLES)
-    _append_only(connection, "statements", "charges", "epochs")
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Make version 2 of version 1."""
-    _run(connection, _SECOND)
-    _append_only(connection, "events", "owners")
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _run(connection: sqlite3.Connection, statements: str) -> None:
-    for statement in filter(str.strip, statements.split(";")):
-        connection.execute(statement)
-
-
-def _append_only(connection: sqlite3.Connection, *tables: str) -> None:
-    for table in tables:
-        for action in ("UPDATE", "DELETE"):
-            connection.execute(_APPEND_ONLY.format(table=table, action=action))

@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -40,13 +40,23 @@ from dpsql.accounting.sqlite.releases import (
     mark,
     unmeasured,
 )
+from dpsql.accounting.sqlite.schema import last_epoch
 from dpsql.errors import InternalError
+from dpsql.interrupt import pause
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
+from dpsql.remembered import Remembered
 
 _LOG = logging.getLogger("dpsql.ledger")
 _NAMELESS = DataSet()
 _EPOCH = "INSERT INTO epochs (began, reason) VALUES (?, ?)"
+_KEY = 200
+_LOOKS = 20
+"""How often it is looked for what is stored while somebody writes, which nobody does all the time."""
+_AGAIN = 0.005
+"""Seconds until it is looked for again."""
+_REMEMBERED = 64 * 2**20
+"""Bytes of the releases that are remembered."""
 
 
 class SqliteLedger:
@@ -66,6 +76,8 @@ class SqliteLedger:
             self.advance(f"dpsql adopt, from {self._file.adopted.name}")
         self._totals = RunningTotals()
         self._single_flight = SingleFlight()
+        self._known: Remembered[bytes] = Remembered(_REMEMBERED, _size)
+        """Releases by unit kind, role and key: which of them may have which without a further charge."""
 
     def __enter__(self) -> Self:
         return self
@@ -117,13 +129,20 @@ class SqliteLedger:
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes] | Failing | None:
         """Return what is paid for and stored; see `Ledger.known`."""
-        with self._file.read(cancellation) as connection:
-            found = [find_stored(connection, account, item) for item in items]
-        failed = next((each.failed for each in found if each.failed and each.paid), None)
-        if failed is not None:
-            return failed
-        kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
-        return kept if len(kept) == len(found) else None
+        whose = (account.role.protects, account.role.name)
+        kept = {item.key: self._known.get((*whose, item.key)) for item in items}
+        if None not in kept.values():
+            return {key: release for key, release in kept.items() if release is not None}
+
+        def look(connection: sqlite3.Connection) -> list[StoredItem]:
+            return [find_stored(connection, account, item) for item in items]
+
+        for _ in range(_LOOKS):
+            found = self._file.glance(look)
+            if found is not None:
+                return self._paid(found, whose)
+            pause(_AGAIN, cancellation)
+        return None  # whoever pays waits for those who write, and sees then what is stored
 
     def paid(
         self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
@@ -145,12 +164,15 @@ class SqliteLedger:
     def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch; see `Ledger.epoch`."""
         due = first_day(refresh, self._now())
-        with self._file.read(cancellation) as connection:
-            number, began = _last_epoch(connection)
+        found = self._file.epoch()
+        if found is None:
+            with self._file.read(cancellation) as connection:
+                found = last_epoch(connection)
+        number, began = found
         if number and began >= due:
             return number
         with self._file.write(cancellation) as connection:
-            number, began = _last_epoch(connection)
+            number, began = last_epoch(connection)
             # Another process may have been first.
             return number if number and began >= due else self._next_epoch(connection, f"refresh: {refresh}")
 
@@ -173,6 +195,16 @@ class SqliteLedger:
         """Return what befell an account; see `Ledger.incidents`."""
         with self._file.read() as connection:
             return events.since_opening(connection, role)
+
+    def _paid(self, found: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
+        """Return what `known` does; releases are remembered, since none changes as long as its key is asked for."""
+        failed = next((each.failed for each in found if each.failed and each.paid), None)
+        if failed is not None:
+            return failed
+        kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
+        for key, release in kept.items():
+            self._known.keep((*whose, key), release)
+        return kept if len(kept) == len(found) else None
 
     def _missing(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
@@ -262,18 +294,15 @@ class SqliteLedger:
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
         # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
         forget(connection)
+        self._known = Remembered(_REMEMBERED, _size)
         connection.execute(_EPOCH, (self._now().isoformat(), reason))
-        number, _ = _last_epoch(connection)
+        number, _ = last_epoch(connection)
         return number
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
 
 
-def _last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:
-    row = connection.execute("SELECT number, began FROM epochs ORDER BY number DESC LIMIT 1").fetchone()
-    return (int(row[0]), _day(row[1])) if row else (0, date.min)
-
-
-def _day(time: str) -> date:
-    return datetime.fromisoformat(time).date()
+def _size(value: object) -> int:
+    """Return what a release takes, or its key."""
+    return len(value) if isinstance(value, bytes) else _KEY

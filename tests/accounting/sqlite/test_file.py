@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.accounting.ledger import DataSet
-from dpsql.accounting.sqlite import file, owner
+from dpsql.accounting.sqlite import owner, schema
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import ConfigError, LedgerFailed
@@ -132,7 +132,7 @@ def test_a_ledger_that_another_has_adopted_pays_no_more(tmp_path: Path, clock: C
 def as_of_version_one(path: Path) -> None:
     """Make a ledger that belongs to no data set, with a charge and a release, as the first version did."""
     connection = sqlite3.connect(path)
-    connection.executescript(file._TABLES)
+    connection.executescript(schema._TABLES)
     connection.executescript("""
         PRAGMA user_version = 1;
         INSERT INTO statements VALUES (1, '2024-05-15T12:00:00+00:00', 'ana', 'analyst', 'passenger', 'SELECT 1');

@@ -1,4 +1,4 @@
-"""What the gateway remembers between statements, in so many bytes: what was used least lately is forgotten first."""
+"""What is remembered between statements, in so many bytes: what was used least lately is forgotten first."""
 
 import threading
 from collections import OrderedDict

@@ -1,0 +1,72 @@
+"""The tables of the ledger's file, and the look at its last epoch."""
+
+import sqlite3
+from datetime import date, datetime
+
+VERSION = 2
+"""The version of the tables that this dpsql reads."""
+_TABLES = """
+CREATE TABLE statements (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL
+) STRICT;
+CREATE TABLE charges (
+    id INTEGER PRIMARY KEY, statement INTEGER NOT NULL REFERENCES statements, key TEXT NOT NULL, note TEXT NOT NULL,
+    epsilon TEXT NOT NULL, delta TEXT NOT NULL, measured INTEGER NOT NULL CHECK (measured IN (0, 1))
+) STRICT;
+CREATE TABLE releases (
+    kind TEXT NOT NULL, key TEXT NOT NULL, release BLOB NOT NULL, PRIMARY KEY (kind, key)
+) STRICT;
+CREATE TABLE entitlements (
+    kind TEXT NOT NULL, key TEXT NOT NULL, role TEXT NOT NULL, PRIMARY KEY (kind, key, role)
+) STRICT;
+CREATE TABLE epochs (number INTEGER PRIMARY KEY, began TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+"""
+_SECOND = """
+ALTER TABLE releases ADD COLUMN failed TEXT;
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL, what TEXT NOT NULL,
+    cause TEXT NOT NULL, statement TEXT NOT NULL
+) STRICT;
+CREATE TABLE owners (
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, ledger TEXT NOT NULL, dataset TEXT NOT NULL, source TEXT NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+DELETE FROM releases;
+DELETE FROM entitlements;
+"""
+"""What version 2 adds; whose the releases of version 1 are it does not know."""
+_APPEND_ONLY = """
+CREATE TRIGGER {table}_no_{action} BEFORE {action} ON {table}
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
+"""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables of version 1."""
+    _run(connection, _TABLES)
+    _append_only(connection, "statements", "charges", "epochs")
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Make version 2 of version 1."""
+    _run(connection, _SECOND)
+    _append_only(connection, "events", "owners")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+
+
+def _append_only(connection: sqlite3.Connection, *tables: str) -> None:
+    for table in tables:
+        for action in ("UPDATE", "DELETE"):
+            connection.execute(_APPEND_ONLY.format(table=table, action=action))
+
+
+def last_epoch(connection: sqlite3.Connection) -> tuple[int, date]:
+    """Return the last epoch, and the day on which it began."""
+    row = connection.execute("SELECT number, began FROM epochs ORDER BY number DESC LIMIT 1").fetchone()
+    return (int(row[0]), datetime.fromisoformat(row[1]).date()) if row else (0, date.min)
