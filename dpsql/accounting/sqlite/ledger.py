@@ -30,10 +30,10 @@ from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
+from dpsql.accounting.sqlite.looks import Looks
 from dpsql.accounting.sqlite.releases import (
     StoredItem,
     enter_charges,
-    find_paid,
     find_stored,
     forget,
     keep,
@@ -42,21 +42,12 @@ from dpsql.accounting.sqlite.releases import (
 )
 from dpsql.accounting.sqlite.schema import last_epoch
 from dpsql.errors import InternalError
-from dpsql.interrupt import pause
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
-from dpsql.remembered import Remembered
 
 _LOG = logging.getLogger("dpsql.ledger")
 _NAMELESS = DataSet()
 _EPOCH = "INSERT INTO epochs (began, reason) VALUES (?, ?)"
-_KEY = 200
-_LOOKS = 20
-"""How often it is looked for what is stored while somebody writes, which nobody does all the time."""
-_AGAIN = 0.005
-"""Seconds until it is looked for again."""
-_REMEMBERED = 64 * 2**20
-"""Bytes of the releases that are remembered."""
 
 
 class SqliteLedger:
@@ -76,8 +67,7 @@ class SqliteLedger:
             self.advance(f"dpsql adopt, from {self._file.adopted.name}")
         self._totals = RunningTotals()
         self._single_flight = SingleFlight()
-        self._known: Remembered[bytes] = Remembered(_REMEMBERED, _size)
-        """Releases by unit kind, role and key: which of them may have which without a further charge."""
+        self._looks = Looks(self._file)
 
     def __enter__(self) -> Self:
         return self
@@ -129,27 +119,13 @@ class SqliteLedger:
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes] | Failing | None:
         """Return what is paid for and stored; see `Ledger.known`."""
-        whose = (account.role.protects, account.role.name)
-        kept = {item.key: self._known.get((*whose, item.key)) for item in items}
-        if None not in kept.values():
-            return {key: release for key, release in kept.items() if release is not None}
-
-        def look(connection: sqlite3.Connection) -> list[StoredItem]:
-            return [find_stored(connection, account, item) for item in items]
-
-        for _ in range(_LOOKS):
-            found = self._file.glance(look)
-            if found is not None:
-                return self._paid(found, whose)
-            pause(_AGAIN, cancellation)
-        return None  # whoever pays waits for those who write, and sees then what is stored
+        return self._looks.known(account, items, cancellation)
 
     def paid(
         self, account: Account, keys: Iterable[str], cancellation: Cancellation | None = None
     ) -> Mapping[str, bytes]:
         """Return what is stored and paid for; see `Ledger.paid`."""
-        with self._file.read(cancellation) as connection:
-            return find_paid(connection, account, keys)
+        return self._looks.paid(account, keys, cancellation)
 
     def balance(self, account: Account, cancellation: Cancellation | None = None) -> Balance:
         """Return what was spent; see `Ledger.balance`."""
@@ -195,16 +171,6 @@ class SqliteLedger:
         """Return what befell an account; see `Ledger.incidents`."""
         with self._file.read() as connection:
             return events.since_opening(connection, role)
-
-    def _paid(self, found: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
-        """Return what `known` does; releases are remembered, since none changes as long as its key is asked for."""
-        failed = next((each.failed for each in found if each.failed and each.paid), None)
-        if failed is not None:
-            return failed
-        kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
-        for key, release in kept.items():
-            self._known.keep((*whose, key), release)
-        return kept if len(kept) == len(found) else None
 
     def _missing(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None, since: float
@@ -294,15 +260,10 @@ class SqliteLedger:
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:
         # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
         forget(connection)
-        self._known = Remembered(_REMEMBERED, _size)
+        self._looks = Looks(self._file)
         connection.execute(_EPOCH, (self._now().isoformat(), reason))
         number, _ = last_epoch(connection)
         return number
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
-
-
-def _size(value: object) -> int:
-    """Return what a release takes, or its key."""
-    return len(value) if isinstance(value, bytes) else _KEY

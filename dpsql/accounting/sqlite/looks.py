@@ -1,0 +1,75 @@
+"""What is stored and paid for, looked up without waiting for those who pay.
+
+Promise: what is remembered is what the file had for the role under a key, and no key is asked for in another epoch.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from dpsql.accounting.balance import Account
+from dpsql.accounting.failures import Failing
+from dpsql.accounting.ledger import ChargeItem
+from dpsql.accounting.sqlite.file import SqliteFile
+from dpsql.accounting.sqlite.releases import StoredItem, find_paid, find_stored
+from dpsql.interrupt import pause
+from dpsql.question import Cancellation
+from dpsql.remembered import Remembered
+
+_KEY = 200
+_MOST = 64 * 2**20
+"""Bytes of the releases that are remembered, and of one's key."""
+_TIMES = 20
+"""How often it is looked for what is stored while somebody writes, which nobody does all the time."""
+_AGAIN = 0.005
+"""Seconds until it is looked for again."""
+
+
+class Looks:
+    """Looks into one file, until the epoch ends."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        self._known: Remembered[bytes] = Remembered(_MOST, _size)
+        """Releases by unit kind, role and key: which of them may have which without a further charge."""
+
+    def known(
+        self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None
+    ) -> Mapping[str, bytes] | Failing | None:
+        """Return what is paid for and stored; see `Ledger.known`."""
+        whose = (account.role.protects, account.role.name)
+        kept = {item.key: self._known.get((*whose, item.key)) for item in items}
+        if None not in kept.values():
+            return {key: release for key, release in kept.items() if release is not None}
+
+        def look(connection: sqlite3.Connection) -> list[StoredItem]:
+            return [find_stored(connection, account, item) for item in items]
+
+        for _ in range(_TIMES):
+            found = self._file.glance(look)
+            if found is not None:
+                return self._paid(found, whose)
+            pause(_AGAIN, cancellation)
+        return None  # whoever pays waits for those who write, and sees then what is stored
+
+    def paid(self, account: Account, keys: Iterable[str], cancellation: Cancellation | None) -> Mapping[str, bytes]:
+        """Return what is stored and paid for; see `Ledger.paid`."""
+        wanted = tuple(keys)
+        found = self._file.glance(lambda connection: find_paid(connection, account, wanted))
+        if found is None:
+            with self._file.read(cancellation) as connection:
+                found = find_paid(connection, account, wanted)
+        return found
+
+    def _paid(self, found: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
+        failed = next((each.failed for each in found if each.failed and each.paid), None)
+        if failed is not None:
+            return failed
+        kept = {each.item.key: each.release for each in found if each.paid and each.release is not None}
+        for key, release in kept.items():
+            self._known.keep((*whose, key), release)
+        return kept if len(kept) == len(found) else None
+
+
+def _size(value: object) -> int:
+    """Return what a release takes, or its key."""
+    return len(value) if isinstance(value, bytes) else _KEY
