@@ -1,7 +1,6 @@
-"""Tests mirror the rooms, files stay small, and a rule shows what it does."""
+"""Files stay small, and a rule shows what it does."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -10,26 +9,10 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parents[1]
 ROOM = ROOT / "dpsql" / "rewrite"
 MODULES = {str(f.relative_to(ROOM).with_suffix("")): f for f in sorted(ROOM.glob("*/*.py")) if f.stem != "__init__"}
-ROWS = dict(
-    re.findall(r"^\| `([a-z_/]+)` \| (.+) \|$", (TESTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-)
 RULES = [*(name for name in MODULES if name.startswith(("translate/", "emit/"))), "functions/text"]
 RULES += [f"syntax/{name}" for name in ("analyze", "grouping", "scope_probe", "simplify", "splice")]
 PLAIN = {"translate/context", "translate/scope_names", "translate/translator"}
 """They look names up, and change nothing of a statement."""
-
-
-def test_each_module_has_its_test_or_a_reason() -> None:
-    """A module is tested in the file of its name, or the README says what holds it; not both, and no module that is gone."""
-    tested = {name for name, file in MODULES.items() if (TESTS / file.parent.name / f"test_{file.stem}.py").exists()}
-    assert tested | ROWS.keys() == MODULES.keys()
-    assert tested & ROWS.keys() == set()
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_what_holds_a_module_exists(name: str) -> None:
-    """The README names no test that is gone."""
-    assert all((ROOT / path).exists() for path in re.findall(r"`(tests/[^`]+)`", ROWS[name]))
 
 
 @pytest.mark.parametrize("name", MODULES)
