@@ -79,7 +79,7 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
     yield from _left_out(plan)
     for line in expected(plan):
         share = "" if line.relative is None else f", about {100 * line.relative:.3g} %"
-        yield f"     Output {line.output}: ±{line.margin:.6g} with 95 %{share}"
+        yield f"     Output {line.output}: ±{line.margin:.6g}{line.unit} with 95 %{share}"
 
 
 def _left_out(plan: MeasurementPlan) -> Iterator[str]:
@@ -130,6 +130,8 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
         yield f"Mostly NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
+        if m.margin:
+            yield "Margin: chosen together with the point, which is about 1.5 times as far off for it"
         return
     yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
     if m.block_conditions:

@@ -1,17 +1,16 @@
 """How noisy an answer will be, before anything is measured: from the plan and the expected number of rows alone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpsql.privacy.accuracy.margin import shown_half_width
-from dpsql.privacy.features.feature import ONE, Shape
+from dpsql.privacy.accuracy.margin import distinct_half_width, shown_half_width
+from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
-from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, Output, StatisticOutput
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, Output, QuantileOutput, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
-from dpsql.rewrite.translate.aggregates import Moment
-
-_COUNT = Moment("count", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,29 @@ class Expected:
     """Half the width of the 95 % interval, in units of the output."""
     relative: float | None
     """That as a share of the expected value; None where no value can be expected."""
+    unit: str = ""
+    """What the margin counts, where it is not in units of the output."""
 
 
 def expected(plan: MeasurementPlan) -> list[Expected]:
-    """Return the expected errors of the outputs that are read off sums."""
-    return [found for output in plan.outputs if (found := _of(plan, output)) is not None]
+    """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
+    return [
+        found for output in plan.outputs for found in (_of(plan, output), *_ranks(plan, output)) if found is not None
+    ]
+
+
+def _ranks(plan: MeasurementPlan, output: Output) -> Iterator[Expected]:
+    """Give by how many ranks chosen points may be off; by how much in value depends on where the values lie."""
+    if not isinstance(output, QuantileOutput) or output.part is None or not plan.parts:
+        return
+    buckets = plan.parts[output.part]
+    if not isinstance(buckets, Histogram):
+        return
+    for q in buckets.points:
+        ranks = buckets.ranks(q)
+        if ranks is not None:
+            name = "median" if 2 * q == 1 else f"{float(q):g}-quantile"
+            yield Expected(f"{name}({describe(buckets.x.expr)})", ranks, None, " ranks")
 
 
 def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
@@ -39,8 +56,7 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
                 return None
-            margin = shown_half_width(sums, Readout(_COUNT, ONE), {ONE: 0.0})
-            return Expected(f"distinct {sums.distinct.value}", margin or 0.0, None)
+            return Expected(f"distinct {sums.distinct.value}", distinct_half_width(sums), None)
     return None
 
 

@@ -15,6 +15,9 @@ from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
+from dpsql.rewrite.translate.aggregates import Moment
+
+_COUNT = Moment("count", ())
 
 _SEEN = 0.1
 """The share of the noise from which on a margin counts what rounding may do: lattices are chosen so that it stays below."""
@@ -52,6 +55,11 @@ def _rounding_reach(measurement: Sums, weighted: Weights, found: Estimates) -> f
         if not all(on_lattice(feature, scaled, measurement.lattice) for scaled in values):
             off += abs(Fraction(weight)) * (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4)
     return float(rows * off / (2 * measurement.lattice))
+
+
+def distinct_half_width(measurement: Sums) -> float:
+    """Return the half-width at 95 % of a distinct count, a whole number like any count."""
+    return shown_half_width(measurement, Readout(_COUNT, ONE), {ONE: 0.0}) or 0.0
 
 
 def first_width(measurement: Sums) -> float:

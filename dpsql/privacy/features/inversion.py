@@ -11,18 +11,19 @@ def inverted_width(
     at: float,
     reached: Callable[[float], float],
     possible: tuple[float, float],
-    shown: Callable[[float], float] = lambda value: value,
+    root: Callable[[float], float] | None = None,
 ) -> float:
     """Return how far the values that could have been released as `at` are from what is shown.
 
     A value θ could have been if |at − θ| ≤ reached(θ), how far noise reaches about θ. Of two sides it is the mean, which
-    covers as much as both together; where one is cut off, what is not `possible` not being shown, it is the longer.
-    `shown` is monotonic.
+    covers as much as both together; where one is cut off, what is not `possible` not being shown, it is the longer. So it
+    is where what is shown is the `root`, of which the sides differ by much.
     """
+    shown = root or _itself
     least, most = possible
     ends = [_end(at, reached, possible, side) for side in (-1, 1)]
     value, (low, high) = shown(_within(at, possible)), map(shown, ends)
-    if least < ends[0] <= at <= ends[1] < most:
+    if root is None and least < ends[0] <= at <= ends[1] < most:
         return (high - low) / 2
     smallest = _LEAST * abs(shown(_within(_within(at, possible) + reached(at), possible)) - value)
     return max(value - low, high - value, smallest)
@@ -38,6 +39,10 @@ def _end(at: float, reached: Callable[[float], float], possible: tuple[float, fl
             return further
         end = further
     return end
+
+
+def _itself(value: float) -> float:
+    return value
 
 
 def _within(value: float, possible: tuple[float, float]) -> float:

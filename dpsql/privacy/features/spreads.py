@@ -54,10 +54,8 @@ class Variance(Statistic):
         def reached(s: float) -> float:
             return reach(variance_weights(readout, MeanAndVariance(mu, s))) / n + less
 
-        def shown(s: float) -> float:
-            return whole * (math.sqrt(s * factor) if self.root else s * factor)
-
-        return inverted_width(unclamped_variance(readout, found, n), reached, (0.0, 1.0), shown)
+        at, root = unclamped_variance(readout, found, n), math.sqrt if self.root else None
+        return inverted_width(at, reached, (0.0, 1.0), root) * whole * (math.sqrt(factor) if self.root else factor)
 
 
 def least_rows(*, sample: bool) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeGuard
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
@@ -15,10 +16,12 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
+    DistinctMarginOutput,
     GroupingOutput,
     Measurement,
     MeasurementPlan,
     Output,
+    PointMarginOutput,
     QuantileOutput,
     StatisticOutput,
     VoteOutput,
@@ -53,10 +56,15 @@ class Builder:
         self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
         self._role, self._known = role, known
         self._parts: list[Measurement] = [] if finder is None else [finder]
+        self._margins: set[tuple[object, ...]] = set()
+        """The quantiles whose margins are asked."""
 
     def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> MeasurementPlan:
         """Return the whole plan."""
-        summed = [(i, a) for i, a in enumerate(aggregates) if isinstance(a, (asked.Moment, asked.Margin, asked.Vote))]
+        self._margins = {
+            _place(a.of) for a in aggregates if isinstance(a, asked.Margin) and isinstance(a.of, asked.Quantile)
+        }
+        summed = [(i, a) for i, a in enumerate(aggregates) if _is_summed(a)]
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
@@ -90,8 +98,10 @@ class Builder:
         match aggregate:
             case asked.Moment():
                 return [aggregate]
-            case asked.Margin(of=moment):
+            case asked.Margin(of=asked.Moment() as moment):
                 return [moment]
+            case asked.Margin():
+                raise AssertionError(aggregate)
             case asked.Vote(arg=arg, where=where):
                 return [asked.Moment("count", (), both(where, _is(arg, value))) for value in self._choices(arg)]
 
@@ -136,13 +146,12 @@ class Builder:
 
     def _other(self, aggregate: Aggregate, keys: Sequence[Expr]) -> Output:
         match aggregate:
-            case asked.Quantile(points=(point,), array=False) if point in {0, 1}:
-                return self._extreme(aggregate.arg, aggregate.where, point)
-            case asked.Quantile():
-                part = self._add(self._buckets(aggregate.arg, aggregate.where, aggregate.points, extremes=False))
-                return QuantileOutput(part, tuple(range(len(aggregate.points))), aggregate.array)
-            case asked.Extreme():
-                return self._extreme(aggregate.arg, aggregate.where, Fraction(int(aggregate.name == "max")))
+            case asked.Margin(of=asked.Distinct() as distinct):
+                return DistinctMarginOutput(self._add(self._distinct(distinct)))
+            case asked.Margin(of=asked.Quantile() | asked.Extreme() as of):
+                return PointMarginOutput(self._point(of).part)
+            case asked.Quantile() | asked.Extreme():
+                return self._point(aggregate)
             case asked.Distinct():
                 return DistinctCountOutput(self._add(self._distinct(aggregate)))
             case asked.GroupingCall():
@@ -150,7 +159,19 @@ class Builder:
             case asked.Moment() | asked.Margin() | asked.Vote():
                 raise AssertionError(aggregate)
 
-    def _extreme(self, arg: Expr, where: Expr, point: Fraction) -> Output:
+    def _point(self, aggregate: asked.Quantile | asked.Extreme) -> QuantileOutput:
+        """Measure points of an expression, and how far off one is if that is asked anywhere."""
+        match aggregate:
+            case asked.Extreme(name=name, arg=arg, where=where):
+                return self._extreme(arg, where, Fraction(int(name == "max")))
+            case asked.Quantile(arg=arg, where=where, points=(point,), array=False) if point in {0, 1}:
+                return self._extreme(arg, where, point)
+            case asked.Quantile(arg=arg, where=where, points=points, array=array):
+                buckets = self._buckets(arg, where, points, extremes=False)
+                part = self._add(replace(buckets, margin=_place(aggregate) in self._margins))
+                return QuantileOutput(part, tuple(range(len(points))), array)
+
+    def _extreme(self, arg: Expr, where: Expr, point: Fraction) -> QuantileOutput:
         """Measure MIN or MAX, for which a unit is its own least or largest value in each group: one row, not C of them."""
         buckets = replace(self._buckets(arg, where, (point,), extremes=True), bound=self._unit_bound())
         return QuantileOutput(self._add(buckets), (0,), array=False)
@@ -185,6 +206,17 @@ class Builder:
         if part not in self._parts:
             self._parts.append(part)
         return self._parts.index(part)
+
+
+def _place(of: asked.Quantile) -> tuple[object, ...]:
+    """Return what two quantiles have in common that are one measurement."""
+    return (of.arg, of.where, of.points)
+
+
+def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:
+    """Return whether an aggregate is read off sums."""
+    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    return isinstance(of, (asked.Moment, asked.Vote))
 
 
 def _is(arg: Expr, value: Value) -> Expr:

@@ -15,6 +15,7 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.mechanisms import quantile_width
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket
@@ -26,6 +27,8 @@ from dpsql.rewrite.ir.relation import Relation
 _BUCKETS = 1024
 _CELLS = 2**22
 """The most cells of a histogram over all groups; with more groups the buckets become wider."""
+_PAIRS = 2**24
+"""The most pairs of a bucket and a width over all groups."""
 _READ_OFF = 7
 """m points are read off one noisy histogram of k buckets when 7·m² > k.
 
@@ -47,11 +50,13 @@ class Histogram:
     """Whether it is for MIN or MAX, the only point 0 or 1, which have a mechanism of their own."""
     bound: Bound
     epsilon: Fraction
+    margin: bool = False
+    """Whether how far off it may be is chosen together with the point, of which there is one."""
 
     @property
     def number(self) -> int:
         """Return k, the number of buckets."""
-        return bucket_count(self.x, len(self.groups.grouped))
+        return bucket_count(self.x, len(self.groups.grouped), pairs=self.margin)
 
     @property
     def whole(self) -> bool:
@@ -77,7 +82,26 @@ class Histogram:
         """
         if self.noisy:
             return math.isqrt(math.floor(6 * self.number * (mass / self.epsilon) ** 2)) + 1
+        if self.margin:
+            return quantile_width.enough(self.epsilon, mass)
         return max(depth(self.number, self.epsilon / len(self.points), mass), 1)
+
+    def ranks(self, q: Fraction) -> float | None:
+        """Return by how many ranks a chosen point is off at most with 95 %; None where it is read off, or an extreme."""
+        if self.noisy or self.extremes:
+            return None
+        if self.margin:
+            share, choices = self.epsilon * (1 - quantile_width.COUNTED), self.number**2
+        else:
+            share, choices = self.epsilon / len(self.points), self.number
+        return float(depth(choices, share, self.bound.rows) * max(q, 1 - q))
+
+    def half_width(self, buckets: int) -> Fraction:
+        """Return how far the value of a bucket may be from a value that is so many buckets away at most."""
+        if self.whole:
+            return Fraction(buckets)
+        rounded = Fraction(1 if _whole(self.x) else 0, 2)
+        return self.x.interval.width * (2 * buckets + 1) / (2 * self.number) + rounded
 
     def value(self, index: int) -> Fraction:
         """Return the public point that stands for a bucket: its only value, or its middle."""
@@ -98,9 +122,10 @@ class Histogram:
         return scan.grouped(rows, [weight], ["b"], "b")
 
 
-def bucket_count(x: Scaled, groups: int) -> int:
+def bucket_count(x: Scaled, groups: int, *, pairs: bool = False) -> int:
     """Return how many buckets a histogram has: as fine as the type, up to 1,024, fewer with very many groups."""
-    most = max(min(_BUCKETS, _CELLS // max(groups, 1)), 2)
+    cells = _PAIRS // len(quantile_width.widths(_BUCKETS)) if pairs else _CELLS
+    most = max(min(_BUCKETS, cells // max(groups, 1)), 2)
     width = x.interval.width
     if _whole(x) and width < most:
         return int(width) + 1

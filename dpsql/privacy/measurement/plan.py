@@ -41,6 +41,20 @@ class DistinctCountOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctMarginOutput:
+    """An output that is the margin of a distinct count."""
+
+    part: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PointMarginOutput:
+    """An output that is the margin of a chosen bucket."""
+
+    part: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupingOutput:
     """An output that says which of some keys a row is not grouped by, as bits."""
 
@@ -57,7 +71,15 @@ class VoteOutput:
     readouts: tuple[Readout, ...]
 
 
-Output = StatisticOutput | QuantileOutput | DistinctCountOutput | GroupingOutput | VoteOutput
+Output = (
+    StatisticOutput
+    | QuantileOutput
+    | DistinctCountOutput
+    | DistinctMarginOutput
+    | PointMarginOutput
+    | GroupingOutput
+    | VoteOutput
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,13 @@ def _identity(measurement: Measurement, sql: str) -> str:
         case KeySearch():
             rest = (measurement.bound.rows, measurement.delta)
         case Histogram():
-            rest = (measurement.points, measurement.extremes, measurement.x.interval, measurement.number)
+            rest = (
+                measurement.points,
+                measurement.extremes,
+                measurement.x.interval,
+                measurement.number,
+                measurement.margin,
+            )
     return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
 
 

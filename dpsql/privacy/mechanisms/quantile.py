@@ -48,7 +48,7 @@ def quantile(
     outer = min(q, 1 - q) <= OUTER
     a, b = (2 * a, 2 * b) if outer else (a, b)
     step, enough = b if outer else max(a, b - a), max(depth(histogram.shape[1], epsilon, mass), 1)
-    counts = _wide_enough(histogram, b, enough)
+    counts = wide_enough(histogram, b, enough)
     through: Scores = counts.cumsum(axis=1)
     rows, upper = through[:, -1:], b * through
     wanted = a * rows
@@ -75,7 +75,7 @@ def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, m
     capped counts with a slope 1.0 and 84. All but those that take rows are alike where many units have the largest value.
     """
     wanted = max(depth(histogram.shape[1], epsilon, mass), 1)
-    counts = _wide_enough(histogram, 1, wanted)
+    counts = wide_enough(histogram, 1, wanted)
     through: Scores = counts.cumsum(axis=1)
     rows, above = through[:, -1:], through[:, -1:] - through
     outside = np.maximum(above + 1 - wanted, wanted - above - counts)
@@ -100,7 +100,7 @@ def depth(buckets: int, epsilon: Fraction, mass: int) -> int:
     return math.floor(2 * mass * logarithm / epsilon)
 
 
-def _wide_enough(histogram: NDArray[np.int64], factor: int, enough: int) -> Scores:
+def wide_enough(histogram: NDArray[np.int64], factor: int, enough: int) -> Scores:
     """Return the counts in a type that holds `factor` times their sum, and `factor` times `enough`."""
     rows = max(histogram.sum(axis=1, dtype=np.float64).max(initial=0.0), enough)
     return histogram if rows * factor < _WIDE else histogram.astype(np.object_)

@@ -8,16 +8,19 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.privacy.accuracy.emptiness import emptiness
-from dpsql.privacy.accuracy.margin import shown_half_width
+from dpsql.privacy.accuracy.margin import distinct_half_width, shown_half_width
+from dpsql.privacy.accuracy.point_margin import point_half_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
+    DistinctMarginOutput,
     GroupingOutput,
     MeasurementPlan,
     Output,
+    PointMarginOutput,
     QuantileOutput,
     StatisticOutput,
     VoteOutput,
@@ -127,11 +130,28 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
         case DistinctCountOutput(part=part):
             counted = 0.0 if part is None or not plan.parts else found[part][ONE]
             return format_number(max(counted, 0.0) if clamp else counted, type_)
+        case DistinctMarginOutput() | PointMarginOutput():
+            return _margin(plan, output, line, type_)
         case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
-            chosen = [_point(plan.parts[part], line.chosen[part][place], type_) for place in places]
+            chosen = [_point(_buckets(plan, part), line.chosen[part][place], type_) for place in places]
             return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
+
+
+def _margin(
+    plan: MeasurementPlan, output: DistinctMarginOutput | PointMarginOutput, line: _Line, type_: str
+) -> CellText:
+    """Return the margin of what is not read off sums."""
+    match output:
+        case DistinctMarginOutput(part=part):
+            return (
+                "0" if part is None or not plan.parts else format_number(distinct_half_width(_sums(plan, part)), type_)
+            )
+        case PointMarginOutput(part=part):
+            if part is None or not plan.parts:
+                return None
+            return format_number(point_half_width(_buckets(plan, part), line.chosen[part]), type_)
 
 
 def _of_no_rows(output: StatisticOutput) -> CellText:
@@ -166,10 +186,15 @@ def _sums(plan: MeasurementPlan, part: int | None) -> Sums:
     return sums
 
 
-def _point(part: object, bucket: int, type_: str) -> CellText:
-    """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
-    if not isinstance(part, Histogram):
+def _buckets(plan: MeasurementPlan, part: int) -> Histogram:
+    buckets = plan.parts[part]
+    if not isinstance(buckets, Histogram):
         raise InternalError
+    return buckets
+
+
+def _point(part: Histogram, bucket: int, type_: str) -> CellText:
+    """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
     if bucket >= part.number:
         return None
     value = part.value(bucket)

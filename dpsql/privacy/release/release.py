@@ -21,6 +21,7 @@ from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
+from dpsql.privacy.mechanisms.quantile_width import quantile_and_width
 from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow
 
 
@@ -103,7 +104,7 @@ def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence
 
 
 def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entropy) -> Release:
-    """Return for every group the bucket that was chosen for each point, in the points' order."""
+    """Return for every group the bucket that was chosen for each point, in the points' order, or one and its width."""
     histogram, epsilon, mass = exact.histogram, measurement.epsilon, measurement.bound.mass
     if not len(histogram):
         return Release([])
@@ -112,6 +113,10 @@ def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entrop
         return Release([[int(bucket)] for bucket in choose(entropy, histogram, epsilon, mass)])
     if measurement.noisy:
         return Release(_from_noisy(measurement, exact, entropy))
+    if measurement.margin:
+        (q,) = measurement.points
+        bucket, width = quantile_and_width(entropy, histogram, q, epsilon, mass)
+        return Release([[int(b), int(w)] for b, w in zip(bucket, width, strict=True)])
     share = epsilon / len(measurement.points)
     chosen = [quantile.quantile(entropy, histogram, q, share, mass).tolist() for q in measurement.points]
     return Release([sorted_by(measurement.points, row, measurement.number) for row in zip(*chosen, strict=True)])

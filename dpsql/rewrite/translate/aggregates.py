@@ -62,7 +62,7 @@ class Distinct:
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: Moment
+    of: Moment | Quantile | Extreme | Distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,12 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
     if len(node.expressions) != 1:
         raise _refused(node)
     inner = aggregate(t, node.expressions[0])
-    if not isinstance(inner, Moment):
+    several = isinstance(inner, Quantile) and inner.array
+    if several or not isinstance(inner, (Moment, Quantile, Extreme, Distinct)):
         raise Unsupported(
-            "dpsql.margin() takes count, sum, avg, variances, covariances and regressions",
-            because="margin-of-sums",
+            "dpsql.margin() takes one number that an aggregate estimates: no array, mode or boolean",
+            because="margin-of-number",
+            hint="Ask for the margin of each percentile by itself." if several else None,
             position=position(node),
         )
     return Margin(inner)

@@ -27,6 +27,6 @@ def test_an_impossible_value_is_not_said_to_be_exact() -> None:
     assert inverted_width(-0.5, lambda _: 0.1, (0.0, 1.0)) == pytest.approx(0.1 / 16)
 
 
-def test_the_width_is_that_of_what_is_shown() -> None:
-    """Of a standard deviation, that of the root."""
-    assert inverted_width(0.25, lambda _: 0.11, (0.0, 1.0), lambda v: v**0.5) == pytest.approx((0.6 - 0.14**0.5) / 2)
+def test_the_width_of_a_root_is_its_longer_side() -> None:
+    """Of a standard deviation the sides differ by much, and the mean of both would cover too little."""
+    assert inverted_width(0.25, lambda _: 0.11, (0.0, 1.0), lambda v: v**0.5) == pytest.approx(0.5 - 0.14**0.5)

@@ -1,0 +1,118 @@
+"""A quantile and how far off it is: one private choice of a bucket and of how many buckets around it may have the quantile.
+
+A margin in ranks is public, one in values is not: how many values lie about the quantile is private. So candidates are
+pairs of a bucket and a width h, the bucket scored as by `quantile`, and h by how far the quantile's rank lies inside the
+2·h + 1 buckets about it, which should be `_INSIDE`: noise then leaves it inside in 95 of 100 choices, however values lie.
+A candidate has the worse of both scores. Each moves by max(a, b − a) for a unit's row, so that their maximum does, and ε is
+not divided. Of the two errors, which are as in a cube of two coordinates, the bucket's has 1.41 times the standard deviation
+that it has alone. An eighth of ε is for the number of rows, by which groups with too few have no quantile, or no margin.
+"""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.privacy.mechanisms.permute_and_flip import Scores, permute_and_flip
+from dpsql.privacy.mechanisms.quantile import wide_enough
+
+_AT_ONCE = 2**22
+"""How many candidates are in memory at once."""
+_INSIDE = Fraction(327, 100)
+"""With r from Gamma(3) and Y uniform in [−r, r], the law of a coordinate of a cube of two, P(Y < −3.27) = 5 %."""
+COUNTED = Fraction(1, 8)
+"""The share of ε for the number of rows."""
+_ANY, _ENOUGH = Fraction(24, 10), 7
+"""Noisy rows in units of their noise's scale: a group without rows has more than the one in 22 cases; with the other the
+choice is among the rows, and not among the empty buckets, of which there are many."""
+
+
+def widths(buckets: int) -> tuple[int, ...]:
+    """Return the widths that there are to choose from: every one up to 8, then an eighth more each time."""
+    found = [0]
+    while found[-1] < buckets - 1:
+        found.append(min(max(found[-1] + 1, found[-1] * 9 // 8), buckets - 1))
+    return tuple(found)
+
+
+def enough(epsilon: Fraction, mass: int) -> int:
+    """Return from about how many rows on a group has a quantile and a margin."""
+    return math.ceil(_ENOUGH * mass / (epsilon * COUNTED))
+
+
+def quantile_and_width(
+    entropy: Entropy, histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each group the index of a bucket near the `q`-quantile, and within how many of it the quantile is with 95 %.
+
+    A group with too few rows has the index after the last, and one with few the largest width. Both are read off a noisy
+    number of rows, which costs its share of ε (Dwork et al. 2006); the rest is for the choice.
+    """
+    groups, buckets = histogram.shape
+    among, scale, left = widths(buckets), Fraction(mass) / (epsilon * COUNTED), epsilon * (1 - COUNTED)
+    noise = np.array(discrete_laplace(entropy, scale, groups), dtype=np.float64)
+    noisy = histogram.sum(axis=1, dtype=np.float64) + noise
+    rows, sensitivity = max(1, _AT_ONCE // (buckets * len(among))), mass * _step(q)
+    chosen = [
+        permute_and_flip(entropy, _scores(histogram[first : first + rows], q, left, mass), left, sensitivity)
+        for first in range(0, groups, rows)
+    ]
+    every = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+    bucket, width = every // len(among), np.array(among)[every % len(among)]
+    few, none = noisy < float(_ENOUGH * scale), noisy < float(_ANY * scale)
+    return np.where(none, buckets, bucket), np.where(few, buckets - 1, width)
+
+
+def _step(q: Fraction) -> int:
+    a, b = q.as_integer_ratio()
+    return max(a, b - a)
+
+
+def _scores(histogram: NDArray[np.int64], q: Fraction, epsilon: Fraction, mass: int) -> Scores:
+    """Return the score of every pair, by bucket and then by width.
+
+    A width is the right one if the quantile's rank is as far inside as it should be, and is not with the one before. One
+    that stands for several, being followed by a gap, counts for as many: ln of their number, in units of 2·sensitivity/ε.
+    """
+    buckets = histogram.shape[1]
+    among, unit = widths(buckets), 2 * mass * _step(q) / epsilon
+    wanted = math.floor(_INSIDE * unit)
+    counts = wide_enough(histogram, q.denominator, 10 * wanted)
+    missed = _outside(counts, q)
+    steps = [1, *(b - a for a, b in pairwise(among))]
+    before: Scores | None = None
+    scores: list[Scores] = []
+    for width, step in zip(among, steps, strict=True):
+        inside = _inside(counts, q, width)
+        off = missed if before is None else np.maximum(missed, before - wanted)
+        if width < buckets - 1:
+            off = np.maximum(off, wanted - inside)
+        scores.append(-off - math.floor(unit * Fraction(math.log(max(steps) / step))))
+        before = inside
+    every: Scores = np.concatenate([layer[:, :, None] for layer in scores], axis=2).reshape(len(histogram), -1)
+    return every
+
+
+def _outside(counts: Scores, q: Fraction) -> Scores:
+    """Return for each bucket the distance of a·n from [b·cᵢ, b·cᵢ₊₁], where q = a/b."""
+    a, b = q.as_integer_ratio()
+    upper: Scores = b * counts.cumsum(axis=1)
+    wanted = a * counts.sum(axis=1, keepdims=True)
+    distance: Scores = np.maximum(np.maximum(wanted - upper, upper - b * counts - wanted), 0)
+    return distance
+
+
+def _inside(counts: Scores, q: Fraction, width: int) -> Scores:
+    """Return for each bucket how far the rank a·n is inside the ranks b·cᵢ of the buckets at most `width` away."""
+    groups, buckets = counts.shape
+    a, b = q.as_integer_ratio()
+    through: Scores = b * np.concatenate([np.zeros((groups, 1), dtype=counts.dtype), counts.cumsum(axis=1)], axis=1)
+    place, rank = np.arange(buckets), a * counts.sum(axis=1, keepdims=True)
+    below = rank - through[:, np.maximum(place - width, 0)]
+    above = through[:, np.minimum(place + width + 1, buckets)] - rank
+    least: Scores = np.minimum(below, above)
+    return least
