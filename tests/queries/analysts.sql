@@ -28,7 +28,6 @@ SELECT COUNT(DISTINCT passenger_id) AS u FROM trips;
 
 -- q10 a histogram
 --> answered, 1 measurement
---> empty 1 group: conditions are taken for closed ranges
 SELECT FLOOR(trip_distance / 2) AS b, COUNT(*) AS n FROM trips WHERE trip_distance < 24 GROUP BY FLOOR(trip_distance / 2)
 ORDER BY b;
 
@@ -69,7 +68,6 @@ SELECT EXTRACT(hour FROM pickup_ts) AS h, AVG(fare) AS a FROM trips GROUP BY EXT
 
 -- q21 buckets
 --> answered, 1 measurement
---> empty 1 group: conditions are taken for closed ranges
 SELECT WIDTH_BUCKET(fare, 0, 100, 20) AS b, COUNT(*) AS n FROM trips WHERE fare > 0 GROUP BY WIDTH_BUCKET(fare, 0, 100, 20)
 ORDER BY b;
 

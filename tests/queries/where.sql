@@ -8,7 +8,7 @@ SELECT count(*) FILTER (WHERE fare = 0), count(*) FILTER (WHERE fare >= 150), co
   count(*) FILTER (WHERE fare < 0), count(*) FILTER (WHERE fare <> 150) FROM trips;
 
 -- beyond the bounds
---> answered, 1 measurement
+--> answered, free
 SELECT count(*) FROM trips WHERE fare > 150;
 
 -- infinity is the bound

@@ -33,6 +33,7 @@ from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
+from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate import aggregates as asked
 from dpsql.rewrite.translate.aggregates import Aggregate
@@ -121,7 +122,7 @@ class Builder:
             MissingBounds: they are not declared.
             Unsupported: there are none.
         """
-        env = {ref: self._known(ref) for ref in refs(arg)}
+        env: Env = {ref: self._known(ref) for ref in refs(arg)}
         values = tuple(value for value in domain(arg, env, MOST_FEATURES) if value is not None)
         if not values:
             raise Unsupported(

@@ -1,6 +1,6 @@
 """From the facts about one scope to what is measured for it: depends on the query, the policy and public rows only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -21,8 +21,8 @@ from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_grou
 from dpsql.rewrite.analysis.joined import PublicRows, matches_once
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.predicates import narrowed
-from dpsql.rewrite.ir.expr import Expr, Ref, both, refs
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.expr import Expr, both, refs
+from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Join, Relation
 from dpsql.rewrite.syntax.grouping import Set
 from dpsql.rewrite.translate import aggregates as asked
@@ -146,9 +146,7 @@ def contribution_bound(relation: Relation, context: PlanningContext) -> Bound:
     return Bound(unit, declared.max_rows, Form.REWEIGHT, declared.max_groups)
 
 
-def _groups(
-    keys: Sequence[Expr], relation: Relation, env: Mapping[Ref, Facts], context: PlanningContext
-) -> tuple[Groups, Fraction]:
+def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: PlanningContext) -> tuple[Groups, Fraction]:
     """Return the groups, and the δ that partition selection costs: 0 where the policy declares them."""
     if not keys:
         return NO_KEYS, Fraction(0)
@@ -161,10 +159,10 @@ def _groups(
     return selected_groups(keys, env, limit), delta
 
 
-def _known(env: Mapping[Ref, Facts], declared: Declared) -> Known:
+def _known(env: Env, declared: Declared) -> Known:
     @cache
     def known(expr: Expr) -> Facts:
-        missing = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
+        missing: Env = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
         return facts(expr, {**missing, **env})
 
     return known

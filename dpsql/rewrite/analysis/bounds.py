@@ -37,9 +37,10 @@ def facts(expr: Expr, env: Env) -> Facts:
             known = Facts.of_values((value,), nullable=False) if value is not None else Facts()
         case Apply():
             rule = function_of(expr).facts
+            found = _applied(expr, env) if rule is None else rule(facts(expr.args[0], env), expr)
+            known = _said(found, env[expr]) if expr in env else found
             if rule is None:
-                return _applied(expr, env)
-            known = rule(facts(expr.args[0], env), expr)
+                return known
         case _:
             assert_never(expr)
     return known if known.float_range else replace(known, float_range=as_read(known.interval, expr.type))
@@ -52,7 +53,11 @@ def _applied(expr: Apply, env: Env) -> Facts:
         for arg, known in zip(expr.args, given, strict=True):
             _require_bounds(arg, known)
     try:
-        interval = function.interval([g.interval for g in given], expr)
+        intervals = [g.interval for g in given]
+        if function.interval_of_present is not None:
+            interval = function.interval_of_present(intervals, [g.nullable for g in given])
+        else:
+            interval = function.interval(intervals, expr)
         within = None if interval is None else computed_range(expr, [g.float_range for g in given])
     except (OverflowError, ValueError, ZeroDivisionError):
         raise too_large(expr) from None
@@ -67,11 +72,28 @@ def _applied(expr: Apply, env: Env) -> Facts:
     return Facts(nullable, interval, float_range=within)
 
 
-def _branches(expr: Apply, env: Env) -> list[Facts]:
-    """Return the facts about the parts of a CASE: each result by what its conditions say of whole numbers.
+def _said(found: Facts, said: Facts) -> Facts:
+    """Return what is known of an expression about which a condition says something.
 
-    Only of them: what is divided by one can't overflow, even if an engine computes it for rows of another branch.
+    It is the very expression that the engine compares, and so has the very value that was compared.
     """
+    return replace(
+        found,
+        nullable=found.nullable and said.nullable,
+        interval=_both(found.interval, said.interval),
+        float_range=_both(found.float_range, said.float_range),
+    )
+
+
+def _both(found: Interval | None, said: Interval | None) -> Interval | None:
+    """Return what both contain; a condition alone may bound an expression, if it does so on both sides."""
+    if found is None or said is None:
+        return found or (said if said is not None and said.magnitude < LARGEST else None)
+    return found.meet(said) or found
+
+
+def _branches(expr: Apply, env: Env) -> list[Facts]:
+    """Return the facts about the parts of a CASE: each result by what its conditions say."""
     given: list[Facts] = []
     rest = env
     for condition, result in branches(expr):

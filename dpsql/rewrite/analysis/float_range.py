@@ -35,7 +35,9 @@ def computed_range(expr: Apply, given: Sequence[Interval | None]) -> Interval | 
         return found
     if function.float_range.several:
         found = widened(found)
-    return _rounded(function.float_range.beside(found, args))
+    if function.float_range.beside is not None:
+        found = function.float_range.beside(found, args)
+    return _rounded(found)
 
 
 def _argument(interval: Interval | None, expr: Apply, rule: FloatRange, *, double: bool) -> Interval | None:

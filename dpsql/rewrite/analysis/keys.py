@@ -5,16 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import InternalError, MissingBounds
+from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import countable, facts, too_large
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
-from dpsql.rewrite.analysis.predicates import where
+from dpsql.rewrite.analysis.images import image
+from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
 from dpsql.rewrite.functions.table import describe, function_of, integral
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs
-from dpsql.rewrite.ir.facts import Env
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
+from dpsql.rewrite.ir.facts import Env, Facts
 
 _FEW = 16
 """Up to so many texts are grouped by their numbers."""
@@ -88,7 +89,8 @@ def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell
         inner = _inner(expr)
         if inner is not None and refs(inner):
             grouped, pairs = _peeled(inner, env, limit)
-            return grouped, [(a, None if b is None else _outer(expr, b)) for a, b in pairs]
+            outer = [(a, None if b is None else _outer(expr, b)) for a, b in pairs]
+            return grouped, [pair for pair in outer if _allowed(pair[1], expr, env)]
     return expr, [(value, value) for value in domain(expr, env, limit)]
 
 
@@ -113,15 +115,18 @@ class _Known:
 
     env: Env
     limit: int
+    possible: bool = True
+    """Whether a row can be so."""
 
     def interval(self, expr: Expr) -> Interval | None:
         return facts(expr, self.env).interval
 
     def of(self, expr: Expr) -> Sequence[Cell]:
-        return domain(expr, self.env, self.limit)
+        return domain(expr, self.env, self.limit) if self.possible else ()
 
     def where(self, condition: Expr, *, holds: bool) -> "_Known":
-        return _Known(where(condition, self.env, holds=holds), self.limit)
+        env, possible = assumed(condition, self.env, holds=holds, chosen=True)
+        return _Known(env, self.limit, self.possible and possible)
 
 
 def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
@@ -130,7 +135,7 @@ def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     exactly = _enumerated(expr, env, limit) if known.values is None else None
     if exactly is not None:
         return exactly
-    values = _values(expr, env, limit)
+    values = [value for value in _values(expr, env, limit) if _allowed(value, expr, env)]
     if len(values) > limit:
         raise too_many(len(values), limit)
     null: tuple[Cell, ...] = (None,) if known.nullable and None not in values else ()
@@ -148,9 +153,43 @@ def _values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
         found = rule(expr, _Known(env, limit)) if rule else None
         if found is not None:
             return found
+        if integral(expr) or expr.type.is_float:
+            found = image(expr, lambda part: _listed(part, env, limit))
+            if found is not None:
+                return found
     if known.interval is not None and (integral(expr) or expr.type is SqlType.DATE):
-        return _whole_numbers(known.interval, limit)
+        return _whole_numbers(_computed_interval(expr, known, known.interval), limit)
     raise unknown_domain(expr)
+
+
+def _listed(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
+    """Return the values of a part of a key, if they are few."""
+    try:
+        return domain(expr, env, limit)
+    except (MissingBounds, Unsupported):
+        return None
+
+
+def _allowed(value: Cell, expr: Expr, env: Env) -> bool:
+    """Return whether the conditions about the very expression let it have a value."""
+    if not isinstance(expr, Apply) or expr not in env or value is None or isinstance(value, str):
+        return True
+    said = env[expr]
+    exact = Fraction(value)
+    computed = exact if expr.type.is_integer or not expr.type.is_number else Fraction(float(value))
+    return not (
+        (said.interval is not None and exact not in said.interval)
+        or (said.float_range is not None and computed not in said.float_range)
+    )
+
+
+def _computed_interval(expr: Expr, known: Facts, interval: Interval) -> Interval:
+    """Return where the values are that an engine computes: exactly where each operation rounds once."""
+    within = known.float_range
+    if within is None:
+        return interval
+    steps = [part for part in walk(expr) if isinstance(part, Apply)]
+    return within if all(function_of(step).float_range.exact for step in steps) else within.meet(interval) or interval
 
 
 def unknown_domain(expr: Expr) -> MissingBounds:

@@ -21,11 +21,16 @@ from dpsql.rewrite.ir.facts import Env, Facts
 
 _EXACT = 2**53
 """Smaller whole numbers are exact in double precision."""
+_ENDLESS = 10**300
+"""What is larger is no number of an engine's."""
 
 
-def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ref, Facts] | None:
-    """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can."""
-    env = {ref: declared.one(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
+def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
+    """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
+
+    What it says about an expression is among them, by that expression: its value is the very one that was compared.
+    """
+    env: dict[Expr, Facts] = {ref: declared.one(ref) for ref in dict.fromkeys((*columns, *refs(condition)))}
     for conjunct in conjuncts(condition):
         if isinstance(conjunct, Const) and conjunct.value is not True:
             return None
@@ -35,17 +40,31 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
 
 
 def where(condition: Expr, env: Env, *, holds: bool) -> Env:
-    """Return what is known about whole numbers where a condition holds, or where it does not: false, or NULL."""
-    said = conjuncts(condition if holds else _denied(condition))
-    known = dict(env)
-    for conjunct in said:
-        (ref, *others) = refs(conjunct) or (None,)
-        if ref is None or others or not ref.type.is_integer or known[ref].values is not None:
+    """Return what is known where a condition holds, or where it does not: false, or NULL.
+
+    An engine may compute what is in one branch for rows of another, so that only a column of whole numbers, by which
+    nothing can overflow, is nearer than before to what an engine computes.
+    """
+    return assumed(condition, env, holds=holds, chosen=False)[0]
+
+
+def assumed(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[Env, bool]:
+    """Return the same, and whether it can be so at all; of rows that are `chosen` nothing else is computed."""
+    known, possible = dict(env), True
+    for conjunct in conjuncts(condition if holds else _denied(condition)):
+        about = _about(conjunct)
+        if about is None or (isinstance(about, Ref) and known[about].values is not None):
             continue
-        one = {ref: known[ref]}
-        if _apply(conjunct, one):
-            known[ref] = replace(one[ref], nullable=known[ref].nullable)
-    return known
+        before = known.get(about, Facts())
+        one = {about: before}
+        if not _apply(conjunct, one):
+            possible = possible and not holds and before.nullable
+            continue
+        near = chosen or (isinstance(about, Ref) and about.type.is_integer)
+        wide = before.float_range or (as_read(before.interval, about.type) if isinstance(about, Ref) else None)
+        within = one[about].float_range if near else wide
+        known[about] = replace(one[about], nullable=before.nullable, float_range=within)
+    return known, possible
 
 
 def _denied(expr: Expr) -> Expr:
@@ -62,36 +81,77 @@ def _condition(expr: Expr) -> Condition | None:
     return function_of(expr).condition if isinstance(expr, Apply) else None
 
 
-def _apply(conjunct: Expr, env: dict[Ref, Facts]) -> bool:
-    """Narrow `env` by one conjunct; return False if nothing can satisfy it."""
-    inside = refs(conjunct)
-    if len(inside) != 1:
-        return True
-    (ref,) = inside
-    known = env[ref]
-    if ref.type.is_integer and blurred(conjunct):
-        return True
-    if known.values is not None and evaluable(conjunct):
-        values = tuple(v for v in known.values if evaluate(conjunct, {ref: v}) is True)
-        nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
-        # To an engine a number that is not whole may be equal to one that is only very near.
-        within = None if ref.type.is_integer else known.float_range or as_read(known.interval, ref.type)
-        env[ref] = replace(Facts.of_values(values, nullable=nullable), float_range=within)
-        return bool(values) or nullable
+def _about(conjunct: Expr) -> Expr | None:
+    """Return the one thing that a condition compares with constants; None if it is none, or compares two."""
     condition = _condition(conjunct)
-    if not isinstance(conjunct, Apply) or condition is None:
+    return condition.compared(conjunct) if condition is not None and isinstance(conjunct, Apply) else None
+
+
+def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
+    """Narrow `env` by one conjunct; return False if nothing can satisfy it."""
+    inside, about, condition = refs(conjunct), _about(conjunct), _condition(conjunct)
+    if len(inside) == 1 and not (inside[0].type.is_integer and blurred(conjunct)):
+        (ref,) = inside
+        if env.get(ref, Facts()).values is not None and evaluable(conjunct):
+            return _among_values(conjunct, ref, env)
+    if about is None or condition is None or not isinstance(conjunct, Apply):
         return True
-    if condition.excludes_one and known.interval is not None and is_whole(ref):
-        return _without(conjunct, ref, env)
-    bound = condition.narrows(conjunct, ref)
+    if blurred(conjunct) and (is_whole(about) or isinstance(about, Apply)):
+        return True
+    if isinstance(about, Ref) and condition.excludes_one and env[about].interval is not None and is_whole(about):
+        return _without(conjunct, about, env)
+    bound = condition.narrows(conjunct, about)
     if bound is None:
         return True
-    interval = known.interval.meet(bound) if known.interval is not None else None
-    if interval is not None and is_whole(ref):
+    if blurred(conjunct):
+        bound = bound.hull(_compared(bound, strict=False))
+    found = _narrowed(about, env.get(about), bound, strict=condition.strict)
+    if found is not None:
+        env[about] = found
+    return found is not None
+
+
+def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:
+    """Leave those of a column's values for which a condition holds."""
+    known = env[ref]
+    values = tuple(v for v in known.values or () if evaluate(conjunct, {ref: v}) is True)
+    nullable = known.nullable and evaluate(conjunct, {ref: None}) is True
+    # To an engine a number that is not whole may be equal to one that is only very near.
+    within = None if ref.type.is_integer else known.float_range or as_read(known.interval, ref.type)
+    env[ref] = replace(Facts.of_values(values, nullable=nullable), float_range=within)
+    return bool(values) or nullable
+
+
+def _narrowed(about: Expr, known: Facts | None, bound: Interval, *, strict: bool) -> Facts | None:
+    """Return what is known of a column or an expression that is within a bound too; None if nothing is."""
+    known = known or Facts()
+    interval: Interval | None = bound
+    if known.interval is not None:
+        interval = known.interval.meet(bound)
+    elif isinstance(about, Ref):
+        interval = None
+    if interval is not None and is_whole(about):
         low, high = Fraction(math.ceil(interval.low)), Fraction(math.floor(interval.high))
         interval = Interval(low, high) if low <= high else None
-    env[ref] = replace(known, nullable=False, interval=interval)
-    return known.interval is None or interval is not None
+    if interval is None:
+        return replace(known, nullable=False) if known.interval is None else None
+    if is_whole(about):
+        return replace(known, nullable=False, interval=interval)
+    computed = _compared(bound, strict=strict)
+    before = known.float_range or (as_read(known.interval, about.type) if isinstance(about, Ref) else None)
+    within = computed if before is None else before.meet(computed)
+    return None if within is None else replace(known, nullable=False, interval=interval, float_range=within)
+
+
+def _compared(bound: Interval, *, strict: bool) -> Interval:
+    """Return where the numbers are that an engine finds within a bound, in double precision."""
+    return Interval(_next(bound.low, math.inf, strict=strict), _next(bound.high, -math.inf, strict=strict))
+
+
+def _next(end: Fraction, towards: float, *, strict: bool) -> Fraction:
+    if abs(end) >= _ENDLESS:
+        return end
+    return Fraction(math.nextafter(float(end), towards) if strict else float(end))
 
 
 def blurred(condition: Expr) -> bool:
@@ -115,7 +175,7 @@ def _is_blurred(number: Fraction) -> bool:
     return abs(number) >= _EXACT or Fraction(repr(float(number))) != number
 
 
-def _without(conjunct: Apply, ref: Ref, env: dict[Ref, Facts]) -> bool:
+def _without(conjunct: Apply, ref: Ref, env: dict[Expr, Facts]) -> bool:
     """Take a value off the end of a column's interval."""
     known = env[ref]
     interval, value = known.interval, next((number_of(arg) for arg in conjunct.args if arg != ref), None)

@@ -1,12 +1,14 @@
 """Arithmetic. `numeric` is computed in double precision on every engine."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.functions.exact import greatest_of, least_of, of_numbers, of_some, ratio, rest, sign_of
 from dpsql.rewrite.functions.function import (
     LARGEST,
     Call,
@@ -18,7 +20,7 @@ from dpsql.rewrite.functions.function import (
     infix,
     template,
 )
-from dpsql.rewrite.functions.ranges import corners, hull, known, same
+from dpsql.rewrite.functions.ranges import corners, hull, known, monotone, same
 from dpsql.rewrite.functions.steps import of_all, of_first, of_product, of_quotient
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Whole
 from dpsql.rewrite.ir.literal import simplest
@@ -163,6 +165,7 @@ ARITHMETIC: tuple[Function, ...] = (
         inverse=Inverse(_addend, _added),
         step=of_all,
         whole=all_whole,
+        computed=of_numbers(operator.add),
         in_64_bits=True,
         describe=infix("+"),
         call=Call(operator="Add", arity=2),
@@ -175,6 +178,7 @@ ARITHMETIC: tuple[Function, ...] = (
         inverse=Inverse(_minuend, _taken),
         step=of_all,
         whole=all_whole,
+        computed=of_numbers(operator.sub),
         in_64_bits=True,
         describe=infix("-"),
         call=Call(operator="Sub", arity=2),
@@ -187,6 +191,7 @@ ARITHMETIC: tuple[Function, ...] = (
         inverse=Inverse(_variable, _times),
         step=of_product,
         whole=all_whole,
+        computed=of_numbers(operator.mul),
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True, folds_constants=True),
         describe=infix("*"),
@@ -200,6 +205,7 @@ ARITHMETIC: tuple[Function, ...] = (
         makes_null=True,
         defined=_divides,
         step=of_quotient,
+        computed=ratio,
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True),
         describe=infix("/"),
@@ -211,6 +217,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "a % b, mod(a, b)",
         _modulus,
         _modulo,
+        computed=rest,
         makes_null=True,
         defined=_leaves_a_rest,
         in_64_bits=True,
@@ -227,6 +234,7 @@ ARITHMETIC: tuple[Function, ...] = (
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(-Fraction(value)), of_whole=True),
         step=of_first,
         whole=all_whole,
+        computed=of_numbers(operator.neg),
         in_64_bits=True,
         describe=lambda args, _: f"-{args[0]}",
     ),
@@ -236,6 +244,7 @@ ARITHMETIC: tuple[Function, ...] = (
         template("abs({0})"),
         _absolute,
         step=of_first,
+        computed=of_numbers(abs),
         whole=all_whole,
         in_64_bits=True,
         call=Call(("abs",)),
@@ -244,14 +253,34 @@ ARITHMETIC: tuple[Function, ...] = (
         "sign",
         "sign(a)",
         _sign,
-        lambda _, __: Interval.of(-1, 1),
+        monotone(sign_of),
+        computed=of_numbers(sign_of),
         whole=whole_always,
         without_digits=True,
         call=Call(("sign",)),
-        note="−1, 0 or 1 are all group keys",
     ),
-    Function("greatest", "greatest(a, …)", lambda a, _, __: f"greatest({', '.join(a)})", hull, null=all, step=of_all),
-    Function("least", "least(a, …)", lambda a, _, __: f"least({', '.join(a)})", hull, null=all, step=of_all),
+    Function(
+        "greatest",
+        "greatest(a, …)",
+        lambda a, _, __: f"greatest({', '.join(a)})",
+        hull,
+        interval_of_present=greatest_of,
+        null=all,
+        step=of_all,
+        computed=of_some(max),
+        whole=all_whole,
+    ),
+    Function(
+        "least",
+        "least(a, …)",
+        lambda a, _, __: f"least({', '.join(a)})",
+        hull,
+        interval_of_present=least_of,
+        null=all,
+        step=of_all,
+        computed=of_some(min),
+        whole=all_whole,
+    ),
     Function(
         "to_double",
         "a::double precision, a::numeric",
@@ -259,6 +288,7 @@ ARITHMETIC: tuple[Function, ...] = (
         same,
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
         step=of_first,
+        computed=of_numbers(lambda x: x),
         describe=first_argument,
     ),
 )

@@ -9,7 +9,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import Condition, EvaluateRule, Function, infix, template
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.ir.expr import Apply, Const, Expr
 
 _FAR = Fraction(10) ** 400
 _EVERYWHERE = Interval(-_FAR, _FAR)
@@ -30,9 +30,9 @@ def number_of(expr: Expr) -> Fraction | None:
     return Fraction(expr.value)
 
 
-def is_whole(ref: Ref) -> bool:
-    """Return whether a column's values are whole numbers: dates and times are counted in days and microseconds."""
-    return ref.type.is_integer or ref.type.is_temporal
+def is_whole(expr: Expr) -> bool:
+    """Return whether values are whole numbers by their type: dates and times are counted in days and microseconds."""
+    return expr.type.is_integer or expr.type.is_temporal
 
 
 def _below(value: Fraction, step: int) -> Interval:
@@ -60,14 +60,14 @@ _HOLDS: dict[str, Callable[[Fraction | str, Fraction | str], bool]] = {
 _SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def _narrowed(apply: Apply, ref: Ref) -> Interval | None:
+def _narrowed(apply: Apply, about: Expr) -> Interval | None:
     op, (a, b) = apply.op, apply.args
-    if b == ref:
+    if b == about:
         op, a, b = _MIRROR[op], b, a
     value = number_of(b)
-    if a != ref or value is None:
+    if a != about or value is None:
         return None
-    return _HALVES[op](value, 1 if is_whole(ref) and value.denominator == 1 else 0)
+    return _HALVES[op](value, 1 if is_whole(about) and value.denominator == 1 else 0)
 
 
 def _as_stored(op: str) -> Callable[[Interval, Fraction], bool]:
@@ -117,6 +117,7 @@ def _comparison(op: str) -> Function:
             compared=_only_variable,
             narrows=_narrowed,
             denied=lambda apply, _: replace(apply, op=_OPPOSITE[op]),
+            strict=op in ("lt", "gt"),
             excludes_one=op == "ne",
             as_stored=_as_stored(op),
         ),
@@ -135,10 +136,10 @@ def _is_member(args: Sequence[Value | None], _: Apply) -> Value | None:
     return True if first in rest else (None if None in rest else False)
 
 
-def _among(apply: Apply, ref: Ref) -> Interval | None:
+def _among(apply: Apply, about: Expr) -> Interval | None:
     numbers = [number_of(arg) for arg in apply.args[1:]]
     found = [n for n in numbers if n is not None]
-    whole = apply.args[0] == ref and found and len(found) == len(numbers)
+    whole = apply.args[0] == about and found and len(found) == len(numbers)
     return Interval(min(found), max(found)) if whole else None
 
 

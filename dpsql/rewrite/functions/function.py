@@ -14,7 +14,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref
+from dpsql.rewrite.ir.expr import Apply, Expr
 from dpsql.rewrite.ir.facts import Facts
 
 LARGEST = Fraction(10) ** 140
@@ -28,6 +28,7 @@ DefinedRule = Callable[[Sequence[Interval | None], Apply], bool]
 StepRule = Callable[[Apply, Callable[[Expr], Fraction | None]], Fraction | None]
 WholeRule = Callable[[Apply, Callable[[Expr], bool]], bool]
 DescribeRule = Callable[[Sequence[str], Apply], str]
+PresentRule = Callable[[Sequence[Interval | None], Sequence[bool]], Interval | None]
 FactsRule = Callable[[Facts, Apply], Facts]
 DomainRule = Callable[[Apply, Domains], Sequence[Cell] | None]
 
@@ -44,8 +45,13 @@ class FloatRange:
     """Whether arguments that are too small to be multiplied become 0."""
     folds_constants: bool = False
     """Whether an engine may multiply the constants of a product first, so that 0·a·b has to fit as 1·a·b."""
-    beside: Callable[[Interval, Sequence[Interval | None]], Interval] = lambda found, _: found
+    beside: Callable[[Interval, Sequence[Interval | None]], Interval] | None = None
     """Adds what else the result can be."""
+
+    @property
+    def exact(self) -> bool:
+        """Return whether the range of the results is no larger than what an engine computes at the ends of the arguments'."""
+        return not (self.jumps or self.several) and self.beside is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,12 @@ class Condition:
 
     compared: Callable[[Apply], Expr | None] = lambda _: None
     """Returns the one thing that is compared with constants; None where there are two."""
-    narrows: Callable[[Apply, Ref], Interval | None] = lambda _, __: None
-    """Returns the interval that a column has where the condition holds."""
+    narrows: Callable[[Apply, Expr], Interval | None] = lambda _, __: None
+    """Returns the interval that a column or an expression has where the condition holds."""
     denied: Callable[[Apply, Callable[[Expr], Expr]], Expr | None] = lambda _, __: None
     """Returns what holds of values where the condition does not, given how to deny its parts; None where nothing is known."""
+    strict: bool = False
+    """Whether that interval's ends are left out, where numbers have digits after the point."""
     excludes_one: bool = False
     """Whether it holds of every value but one."""
     as_stored: Callable[[Interval, Fraction], bool] = lambda _, __: False
@@ -124,6 +132,8 @@ class Function:
     """How people write it, for the documentation."""
     emit: EmitRule
     interval: IntervalRule = unknown
+    interval_of_present: PresentRule | None = None
+    """Returns an interval as `interval` does, given also which arguments can be NULL, where that says more."""
     makes_null: bool = False
     """Whether it can be NULL although no argument is."""
     defined: DefinedRule = undefined
@@ -136,6 +146,9 @@ class Function:
     """Whether numbers and times given to it must be bounded, so that it can't overflow."""
     evaluate: EvaluateRule | None = None
     """Returns its exact value for public values; None where only engines compute it."""
+    computed: EvaluateRule | None = None
+    """Returns its value for whole numbers and numbers in double precision, before it is rounded to one, where an engine
+    computes it by one operation: for group keys."""
     facts: FactsRule | None = None
     """Returns all that is known of its values, where that is more than an interval, given the same of its first argument."""
     domain: DomainRule | None = None

@@ -8,6 +8,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import whole_always
+from dpsql.rewrite.functions.exact import of_numbers
 from dpsql.rewrite.functions.function import LARGEST, Call, FloatRange, Function, Inverse, first_argument, template
 from dpsql.rewrite.functions.ranges import known, monotone
 from dpsql.rewrite.functions.steps import of_digits
@@ -24,6 +25,11 @@ def _round_to(x: Fraction, apply: Apply) -> Fraction:
     return (away if x >= 0 else -away) / scale
 
 
+def _rounded_value(args: Sequence[Value | None], apply: Apply) -> Value | None:
+    (x,) = args
+    return None if x is None else simplest(_round_to(Fraction(x), apply))
+
+
 def _digits(apply: Apply) -> int:
     return apply.option.number if isinstance(apply.option, Digits) else 0
 
@@ -34,10 +40,26 @@ def _rounding(intervals: Sequence[Interval | None], apply: Apply) -> Interval | 
 
 
 def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    _, low, high = intervals
+    x, low, high = intervals
     if low is None or high is None or max(low.magnitude, high.magnitude, 1 / (high.low - low.low)) > LARGEST:
         raise OverflowError
-    return Interval(Fraction(0), Fraction(option(apply, Buckets).number + 1))
+    if x is None:
+        return Interval(Fraction(0), Fraction(option(apply, Buckets).number + 1))
+    start, end = (Fraction(arg.value or 0) for arg in apply.args[1:] if isinstance(arg, Const))
+    ends = sorted(_bucket_of(x_end, start, end, option(apply, Buckets).number) for x_end in (x.low, x.high))
+    return Interval(Fraction(ends[0]), Fraction(ends[1]))
+
+
+def _bucket_of(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
+    """Return the bucket that an engine computes, in double precision as `_bucket` has it."""
+    number, start, end = float(x), float(low), float(high)
+    if number < start:
+        return 0
+    if number >= end:
+        return count + 1
+    if number <= float(low + (high - low) / (16 * count)):
+        return 1
+    return min(math.floor((number - start) * float(count / (high - low))), count - 1) + 1
 
 
 def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
@@ -94,6 +116,7 @@ ROUNDING: tuple[Function, ...] = (
         "floor(a)",
         template("floor({0})"),
         monotone(lambda x: Fraction(math.floor(x))),
+        computed=of_numbers(math.floor),
         whole=whole_always,
         without_digits=True,
         call=Call(("floor",), keeps_whole=True),
@@ -103,6 +126,7 @@ ROUNDING: tuple[Function, ...] = (
         "ceil(a), ceiling(a)",
         template("ceil({0})"),
         monotone(lambda x: Fraction(math.ceil(x))),
+        computed=of_numbers(math.ceil),
         whole=whole_always,
         without_digits=True,
         call=Call(("ceil", "ceiling"), keeps_whole=True),
@@ -112,6 +136,7 @@ ROUNDING: tuple[Function, ...] = (
         "trunc(a)",
         template("trunc({0})"),
         monotone(lambda x: Fraction(math.trunc(x))),
+        computed=of_numbers(math.trunc),
         whole=whole_always,
         call=Call(("trunc",), keeps_whole=True),
     ),
@@ -121,6 +146,7 @@ ROUNDING: tuple[Function, ...] = (
         _rounded,
         _rounding,
         inverse=Inverse(_scaled, _scaled_back),
+        computed=_rounded_value,
         whole=lambda apply, _: _digits(apply) <= 0,
         step=of_digits,
         float_range=FloatRange(jumps=True, several=True),
@@ -130,6 +156,7 @@ ROUNDING: tuple[Function, ...] = (
         "a::integer, a::bigint",
         _to_integer,
         _rounding,
+        computed=_rounded_value,
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
         float_range=FloatRange(jumps=True),
         describe=first_argument,

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
-from dpsql.rewrite.ir.expr import Ref
+from dpsql.rewrite.ir.expr import Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +29,5 @@ class Facts:
         return cls(nullable, interval, values)
 
 
-Env = Mapping[Ref, Facts]
-"""Facts about columns: declared ones, narrowed by what WHERE says."""
+Env = Mapping[Expr, Facts]
+"""Facts about columns: declared ones, narrowed by what WHERE says; and what it says about expressions beside that."""

@@ -15,7 +15,7 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluate
 from dpsql.rewrite.analysis.exclusion import Exclusion, exclusion
 from dpsql.rewrite.ir.expr import FALSE, Apply, Const, Expr, Ref, both
-from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.facts import Env, Facts
 
 BOOL = SqlType.BOOLEAN
 
@@ -27,7 +27,7 @@ def _ref(name: str, type_: SqlType) -> Ref:
 PAID, LATE = _ref("paid", SqlType.TEXT), _ref("late", BOOL)
 SEATS, FARE, TIP = _ref("seats", SqlType.INTEGER), _ref("fare", SqlType.DOUBLE), _ref("tip", SqlType.DOUBLE)
 NOTE = _ref("note", SqlType.TEXT)
-KNOWN = {
+KNOWN: Env = {
     PAID: Facts.of_values(("card", "cash"), nullable=True),
     LATE: Facts.of_values((False, True), nullable=False),
     SEATS: Facts(nullable=False, interval=Interval.of(0, 6)),

@@ -66,9 +66,9 @@ def test_fractions_are_no_keys() -> None:
 
 def test_too_many_groups_are_refused_before_they_are_listed() -> None:
     """The role's limit is checked on the interval, not by counting."""
-    seats = apply("add", apply("mul", SEATS, number(10**12)), SEATS)
-    with pytest.raises(Unsupported, match="6,000,000,000,007 groups") as refused:
-        key_of(seats, ENV, 100)
+    fine = apply("floor", apply("mul", FARE, number(10**12), type_=DOUBLE), type_=DOUBLE)
+    with pytest.raises(Unsupported, match="155,000,000,000,001 groups") as refused:
+        key_of(fine, ENV, 100)
     assert refused.value.because == "too-many-groups"
 
 
@@ -79,3 +79,11 @@ def test_a_value_is_returned_as_double_precision_has_it() -> None:
     assert not key.fractional
     assert key_of(SEATS, ENV, 10).returned(3) == 3
     assert key.grouped.type in {NUMERIC, BIGINT}
+
+
+def test_arithmetic_over_keys_makes_no_others() -> None:
+    """Of seven numbers of seats there are seven multiples, and of pairs of dollars four."""
+    seats = apply("add", apply("mul", SEATS, number(10**12)), SEATS)
+    assert list(key_of(seats, ENV, 100).shown or {}) == [n * (10**12 + 1) for n in range(7)]
+    turned = apply("abs", PAIRS, type_=DOUBLE)
+    assert list((key_of(turned, ENV, 100).shown or {}).values()) == [0, 50, 100, 150, None]

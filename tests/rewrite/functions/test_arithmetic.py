@@ -23,7 +23,11 @@ from tests.rewrite.refs import BIGINT, DOUBLE, ENV, FARE, SEATS, apply, number
         (apply("neg", FARE, type_=DOUBLE), -150, 5),
         (apply("abs", FARE, type_=DOUBLE), 0, 150),
         (apply("sign", FARE, type_=DOUBLE), -1, 1),
-        (apply("greatest", SEATS, number(9)), 0, 9),
+        (apply("greatest", SEATS, number(9)), 9, 9),
+        (apply("greatest", SEATS, number(3)), 3, 6),
+        (apply("least", SEATS, number(3)), 0, 3),
+        (apply("least", FARE, SEATS, type_=DOUBLE), -5, 6),
+        (apply("least", FARE, FARE, type_=DOUBLE), -5, 150),
     ],
 )
 def test_the_interval_holds_all_values(expr: Apply, low: int, high: int | str) -> None:

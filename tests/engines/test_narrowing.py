@@ -1,0 +1,128 @@
+"""What a condition says about an expression holds in both engines, for each row that satisfies it: to the last bit."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+
+from dpsql.errors import DpsqlError
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.predicates import narrowed
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, both, refs
+from dpsql.rewrite.ir.facts import Facts
+from tests.engines.nasty import DECLARED, REF, Engines, texts_of
+from tests.engines.test_any_expression import EXPRESSIONS
+from tests.support.dialects import DIALECTS, DUCKDB
+
+BOOL, DOUBLE = SqlType.BOOLEAN, SqlType.DOUBLE
+_OPS = st.sampled_from(["lt", "le", "gt", "ge", "eq"])
+_CONSTANTS = st.sampled_from(
+    ["0", "0.1", "0.5", "2", "-2.5", "99.99999999999999", "0.09999999999999999999999", "1e-400"]
+)
+
+
+def _known(expr: Expr) -> Facts | None:
+    try:
+        return facts(expr, {ref: DECLARED.one(ref) for ref in refs(expr)})
+    except DpsqlError:
+        return None
+
+
+def _values(engines: Engines, expr: Expr) -> list[Any]:
+    return list(engines.ask(DUCKDB, [texts_of(expr, DUCKDB)[0]])[0])
+
+
+def _constant(data: st.DataObject, engines: Engines, expr: Expr) -> Const:
+    """Return a constant to compare an expression with: one of its values, or another."""
+    numbers = [float(v) for v in _values(engines, expr) if isinstance(v, (int, float))]
+    found = sorted({number for number in numbers if math.isfinite(number)})
+    if data.draw(st.booleans()) and found:
+        value = data.draw(st.sampled_from(found))
+        return Const(data.draw(st.sampled_from([Fraction(value), Fraction(repr(value))])), DOUBLE)
+    return Const(Fraction(data.draw(_CONSTANTS)), SqlType.NUMERIC)
+
+
+def _inside(value: Any, interval: Interval | None) -> bool:
+    return interval is None or interval.low <= Fraction(value) <= interval.high
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(st.data())
+def test_rows_that_pass_are_within_what_a_condition_says(engines: Engines, data: st.DataObject) -> None:
+    """No value is beyond where an engine is said to find it, and none is NULL; a branch of CASE knows its condition."""
+    expr = data.draw(EXPRESSIONS.filter(lambda e: _known(e) is not None and e.type.is_number))
+    constants = [_constant(data, engines, expr) for _ in range(data.draw(st.integers(1, 2)))]
+    condition = both(*(Apply(data.draw(_OPS), (expr, constant), BOOL) for constant in constants))
+    note(f"{condition}")
+    assume(refs(expr))
+    try:
+        env = narrowed(refs(expr), condition, DECLARED)
+        chosen = Apply("case", (condition, expr, Const(None, expr.type)), expr.type)
+        branch = _known(chosen)
+        texts = {d: [*texts_of(expr, d), Emitter(d, DECLARED).sql(condition)] for d in DIALECTS}
+    except DpsqlError:
+        assume(False)
+        return
+    known = None if env is None else facts(expr, env)
+    for dialect in DIALECTS:
+        for value, present, holds in zip(*engines.ask(dialect, texts[dialect]), strict=True):
+            if present and holds:
+                assert known is not None, value
+                assert not (value is None and not known.nullable)
+                assert _inside(value, known.float_range), (value, known)
+                assert branch is None or _inside(value, branch.float_range)
+
+
+@pytest.mark.parametrize(
+    ("expr", "op", "constant", "interval"),
+    [
+        (Apply("abs", (REF["xn"],), DOUBLE), "lt", "5", Interval.of(0, 5)),
+        (Apply("sub", (REF["x"], REF["xn"]), DOUBLE), "ge", "3", Interval.of(3, "120.5")),
+        (Apply("elapsed", (REF["t"], REF["tn"]), SqlType.BIGINT), "gt", "7.5", None),
+        (Apply("div", (REF["x"], REF["xn"]), DOUBLE), "eq", "7", Interval.of(7, 7)),
+        (Apply("div", (REF["x"], REF["xn"]), DOUBLE), "le", "7", None),
+    ],
+)
+def test_a_condition_narrows_an_expression(expr: Expr, op: str, constant: str, interval: Interval | None) -> None:
+    """Also one that has no bounds of its own, where it bounds both sides."""
+    condition = Apply(op, (expr, Const(Fraction(constant), DOUBLE)), BOOL)
+    env = narrowed(refs(expr), condition, DECLARED)
+    assert env is not None
+    found = facts(expr, env)
+    assert not found.nullable
+    if interval is not None or expr.type is DOUBLE:
+        assert found.interval == interval
+    else:
+        assert found.interval is not None
+        assert found.interval.low == 8
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "bound"), [("lt", "40", "39.99999999999999"), ("gt", "40", "40.00000000000001")]
+)
+def test_an_end_that_is_left_out_is_not_computed(op: str, value: str, bound: str) -> None:
+    """The next number in double precision is the last that can occur."""
+    condition = Apply(op, (REF["x"], Const(Fraction(value), DOUBLE)), BOOL)
+    env = narrowed([REF["x"]], condition, DECLARED)
+    assert env is not None
+    within = facts(REF["x"], env).float_range
+    assert within is not None
+    assert float(within.high if op == "lt" else within.low) in (
+        float(bound),
+        math.nextafter(float(value), float(bound)),
+    )
+
+
+def test_nothing_is_below_the_bound(engines: Engines) -> None:
+    """What no value can be costs nothing to ask; in neither engine a row says otherwise."""
+    below = Apply("lt", (REF["x"], Const(0, DOUBLE)), BOOL)
+    assert narrowed([REF["x"]], below, DECLARED) is None
+    for dialect in DIALECTS:
+        found, present = engines.ask(dialect, [Emitter(dialect, DECLARED).sql(below), texts_of(REF["x"], dialect)[1]])
+        assert not any(a and b for a, b in zip(found, present, strict=True))

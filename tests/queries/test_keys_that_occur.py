@@ -1,0 +1,114 @@
+"""Group keys of arithmetic: every key that an engine finds is listed, and none is listed that no row could have.
+
+Both engines hold rows on a grid so fine that every possible key has one, with the neighbours in double precision of each
+point at which a key could change.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.policy.model import Policy
+from dpsql.question import Asker
+from tests.support.fix_engines import ENGINES, Engines
+from tests.support.fix_world import USERS, Client, World, noon
+from tests.support.records import Maker, Row
+
+KEYS = [
+    "floor(fare / 10) * 10 + 0",
+    "0 + 10 * floor(fare / 10)",
+    "(floor(fare / 10) * 10)::int",
+    "floor(fare / 0.5)",
+    "floor(fare * 0.3)",
+    "ceil(fare / 7)",
+    "-floor(fare / 12.5) * 12.5",
+    "trunc((fare - 20) / 10) * 10",
+    "abs(floor(fare / 10) * 10 - 50)",
+    "floor(floor(fare / 10) * 10 / 3)",
+    "floor(fare / 10) * 10 / 4",
+    "round(fare / 10) * 10",
+    "sign(fare - 1)",
+    "fare::int - fare::int % 10",
+    "greatest(floor(fare / 10) * 10, 20)",
+    "least(floor(fare / 10), 3)",
+    "width_bucket(fare, 0, 150, 15)",
+    "width_bucket(fare, 5, 40, 7)",
+    "width_bucket(fare, 0, 0.9, 3)",
+    "passenger_count * 2 + 1",
+    "10 - 3 * passenger_count",
+    "passenger_count * passenger_count",
+    "passenger_count % 4 - passenger_count / 4",
+    "CASE WHEN fare < 10 THEN floor(fare) ELSE -1 END",
+]
+CONDITIONS = [
+    "fare >= 0",
+    "fare < 40",
+    "fare <= 40",
+    "fare > 10 AND fare < 50",
+    "fare BETWEEN 0.3 AND 0.9",
+    "passenger_count < 3 AND passenger_count <> 0",
+]
+ABOUT_THEM = [
+    ("floor(fare / 10)", "floor(fare / 10) < 3"),
+    ("floor(fare / 10) * 10", "floor(fare / 10) * 10 <= 30"),
+    ("floor(fare / 10) * 10", "floor(fare / 10) BETWEEN 2 AND 4"),
+    ("ceil(fare / 10)", "fare / 10 > 2 AND fare / 10 <= 3.5"),
+    ("width_bucket(fare, 0, 150, 15)", "width_bucket(fare, 0, 150, 15) <= 15"),
+    ("passenger_count * 2 + 1", "passenger_count * 2 + 1 > 4"),
+]
+"""Keys, and conditions about them or what they are computed of."""
+
+
+def _grid(policy: Policy) -> list[Row]:
+    """Return a row for each quarter of a dollar, tenth and their neighbours, and some beyond the bounds."""
+    near = [n / 4 for n in range(601)] + [n / 10 for n in range(101)] + [n / 3 for n in range(451)]
+    fares = sorted({math.nextafter(x, to) for x in near for to in (x, -math.inf, math.inf)} | {-3.0, 1e9})
+    made, table = Maker(5, dirt=0.0), policy.tables["trips"]
+    return [made.row(table) | {"passenger_id": n, "fare": x, "passenger_count": n % 7} for n, x in enumerate(fares)]
+
+
+@pytest.fixture(scope="module")
+def clients(
+    world: World, tiny: Engines, policy: Policy, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Client]]:
+    """Give a client of either engine, which holds the grid."""
+    directory: Path = tmp_path_factory.mktemp("grid")
+    made: dict[str, Client] = {}
+    with ExitStack() as opened:
+        ana, owner = (opened.enter_context(world.connect(name)) for name in ("ana", "dpsql_owner"))
+        for name in ENGINES:
+            tiny[name].fill("trips", _grid(policy))
+            ledger = opened.enter_context(SqliteLedger(directory / f"{name}.db", noon))
+            made[name] = Client(world.gateway(tiny[name], ledger), ledger, ana, owner, Asker("ana", USERS["ana"]))
+        yield made.__getitem__
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_are_those_that_occur(clients: Callable[[str], Client], key: str, engine: str) -> None:
+    """No group is empty, since each could have a row and does; and all groups together have all rows."""
+    for condition in CONDITIONS:
+        check(clients(engine), key, condition)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("key", "condition"), ABOUT_THEM)
+def test_conditions_about_a_key_leave_some(
+    clients: Callable[[str], Client], key: str, condition: str, engine: str
+) -> None:
+    """Also where they are about what the key is computed of."""
+    check(clients(engine), key, condition)
+
+
+def check(client: Client, key: str, condition: str) -> None:
+    """Ask for all groups, of which none may be empty, and for all rows."""
+    rows = client.ask(f"SELECT {key} AS key, count(*) FROM trips WHERE {condition} GROUP BY 1").rows
+    used = "passenger_count" if "passenger_count" in key else "fare"
+    ((every,),) = client.ask(f"SELECT count(*) FROM trips WHERE {used} IS NOT NULL AND {condition}").rows
+    assert [row for row in rows if row[1] == 0] == [], condition
+    assert sum(int(str(row[1])) for row in rows) == every, condition
+    assert every
