@@ -16,13 +16,6 @@ _RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANS
 
 
 @dataclass(frozen=True, slots=True)
-class Private:
-    """A statement that the gateway answers."""
-
-    question: Question
-
-
-@dataclass(frozen=True, slots=True)
 class Prepare:
     """`PREPARE name AS inner`."""
 
@@ -53,7 +46,7 @@ class RefusedStatement:
     error: DpsqlError
 
 
-ClassifiedStatement = Private | Prepare | ExecuteNamed | Deallocate | RefusedStatement
+ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | RefusedStatement
 
 
 def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | None:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from dpsql.errors import DpsqlError, InternalError, Unsupported
-from dpsql.gateway.request import Answers
+from dpsql.gateway.request import Answers, Question
 from dpsql.question import Asker
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
@@ -13,7 +13,6 @@ from dpsql.wire.intercept.classify import (
     Deallocate,
     ExecuteNamed,
     Prepare,
-    Private,
     RefusedStatement,
     is_restoring,
     read,
@@ -111,7 +110,7 @@ class SessionContext:
         except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
             _LOG.exception("a statement could not be examined")
             return RefusedStatement(InternalError())
-        return None if question is None else Private(question)
+        return question
 
     def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
         """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it.
@@ -120,7 +119,7 @@ class SessionContext:
             LimitExceeded: there is no room for it.
         """
         inner = self.inspect(prepare.inner)
-        prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Private) else None
+        prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Question) else None
         name = prepare.name.encode(codec)
         if prepared is not None:
             self.names.expect_statement(name, prepared.size)
@@ -132,10 +131,10 @@ class SessionContext:
         name = None if deallocate.name is None else deallocate.name.encode(codec)
         self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
-    def named(self, execute: ExecuteNamed, codec: str) -> tuple[Private, Prepared] | None:
+    def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
         """Return the private statement that an EXECUTE means; None if it is the shadow's alone."""
         prepared = self.names.statements.get(execute.name.encode(codec))
-        if prepared is None or not isinstance(prepared.statement, Private):
+        if prepared is None or not isinstance(prepared.statement, Question):
             return None
         return prepared.statement, prepared
 

@@ -2,36 +2,21 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dpsql.errors import DpsqlError, InternalError, Refusal
 from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
-from dpsql.wire.intercept.classify import ExecuteNamed, Private
+from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import stopped
-from dpsql.wire.intercept.interceptor import EXPLAIN, Asked, Interceptor, failed_probe
-from dpsql.wire.intercept.prepared import Prepared
+from dpsql.wire.intercept.interceptor import EXPLAIN, Interceptor, failed_probe
+from dpsql.wire.intercept.prepared import Execution
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 
 _LOG = logging.getLogger("dpsql.wire")
 _NOBODYS = ("53", "57", "58")
 """Classes of errors that a statement is not to blame for: too little memory, a cancel, the system."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A private statement on its way into a portal."""
-
-    private: Private
-    prepared: Prepared
-    portal: bytes
-    rest: bytes
-    """Formats, values and result formats, as the Bind message has them."""
-    bound: bool
-    """Whether the client's own statement is in the portal already, and describes the answer."""
-    offset: int | None
-    """Where the statement begins in what the client sent; None when errors can't point there."""
 
 
 class Runner:
@@ -44,7 +29,7 @@ class Runner:
         self.working: Cancellation | None = None
         """What interrupts the statement that is being answered; None when there is none."""
 
-    async def install(self, run: Run, codec: str) -> bytes | None:
+    async def install(self, run: Execution, codec: str) -> bytes | None:
         """Bind the answer to `run.portal`; return the statement's row description, b"" if it has no rows.
 
         None when the client was told an error and the shadow skips.
@@ -59,22 +44,17 @@ class Runner:
             return None
         return described
 
-    async def _install(self, run: Run, codec: str, cancellation: Cancellation) -> bytes | None:
-        asked: Asked | None = None
+    async def _install(self, run: Execution, codec: str, cancellation: Cancellation) -> bytes | None:
         try:
-            values, count = messages.bind_parameters(run.rest)
-            oids = await self._types(run.prepared, codec) if count else ()
-            portal = run.portal if run.bound else None
-            asked = Asked(run.private.question, run.prepared.text, oids, values, portal)
-            answer = await self._interceptor.answer(self._backend, asked, codec, cancellation)
+            answer = await self._interceptor.answer(self._backend, run, codec, cancellation)
         except ShadowRefusedError as refused:
-            self.tell(_placed(refused, asked, run.offset))
+            self.tell(_placed(refused, run))
             return None
         except DpsqlError as failed:
             self.refuse(failed, run.offset)
             return None
         try:
-            await self._interceptor.install(self._backend, answer, asked, run.rest, run.portal, codec)
+            await self._interceptor.install(self._backend, answer, run, codec)
         except ShadowRefusedError as refused:
             self.tell(_of_answer(refused))
             return None
@@ -101,22 +81,16 @@ class Runner:
         placed = None if offset is None or failed.position is None else failed.position + offset
         refuse(self._backend, replace(Refusal.of(failed), position=placed).error())
 
-    async def _types(self, prepared: Prepared, codec: str) -> tuple[int, ...]:
-        if prepared.oids is None:
-            text = prepared.text.encode(codec)
-            prepared.oids = await self._interceptor.parameter_types(self._backend, text, prepared.declared)
-        return prepared.oids
 
-
-def _placed(refused: ShadowRefusedError, asked: Asked | None, offset: int | None) -> bytes:
+def _placed(refused: ShadowRefusedError, run: Execution) -> bytes:
     """Return the error with its position in what the client sent, if it has one there."""
-    if offset is None:
+    if run.offset is None:
         return unplaced(refused.body)
-    probe = None if asked is None else failed_probe(asked, refused)
+    probe = failed_probe(run, refused)
     if probe is None:
-        return moved(refused.body, offset)
-    at = asked.text.find(probe) if asked is not None and probe else -1
-    return unplaced(refused.body) if at < 0 else moved(refused.body, offset + at)
+        return moved(refused.body, run.offset)
+    at = run.text.find(probe) if probe else -1
+    return unplaced(refused.body) if at < 0 else moved(refused.body, run.offset + at)
 
 
 def _of_answer(refused: ShadowRefusedError) -> bytes:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
-from dpsql.gateway.request import Answers, Question, Request
+from dpsql.gateway.request import Answers, Request
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
+from dpsql.wire.intercept.prepared import Execution, Prepared
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, parameter_oids, row_description
@@ -50,21 +51,6 @@ _READING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A private statement about to run."""
-
-    question: Question
-    text: str
-    """The client's own statement, which describes the answer."""
-    oids: tuple[int, ...]
-    """The types of its parameters."""
-    values: bytes
-    """The parameters as a Bind message has them, up to the result formats."""
-    portal: bytes | None = None
-    """The client's portal, which then describes the answer in the place of `text`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What the shadow shall run instead, and the columns that it must have."""
 
@@ -85,16 +71,7 @@ class Interceptor:
         self._measuring = measuring
         self._types = types
 
-    async def parameter_types(self, backend: Backend, text: bytes, declared: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the types of a statement's parameters, as the shadow infers them.
-
-        Raises:
-            ShadowRefusedError: when the shadow can't parse it.
-        """
-        replies = await backend.ask(*_described(text, declared))
-        return next(parameter_oids(body) for kind, body in replies if kind == b"t")
-
-    async def answer(self, backend: Backend, asked: Asked, codec: str, cancellation: Cancellation) -> Answer:
+    async def answer(self, backend: Backend, asked: Execution, codec: str, cancellation: Cancellation) -> Answer:
         """Return what the shadow shall run.
 
         Raises:
@@ -102,6 +79,8 @@ class Interceptor:
             DpsqlError: what the gateway says instead of an answer.
         """
         since = asyncio.get_running_loop().time()
+        if asked.takes_parameters and asked.prepared.oids is None:
+            asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         replies = await self._describe(backend, asked, codec)
         descriptions = [row_description(b, codec) if k == b"T" else () for k, b in replies if k in (b"T", b"n")]
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
@@ -124,10 +103,8 @@ class Interceptor:
         kind, body = next((k, b) for k, b in replies if k in (b"T", b"n"))
         return Answer(text, spelled[0], body if kind == b"T" else b"")
 
-    async def install(
-        self, backend: Backend, answer: Answer, asked: Asked, rest: bytes, portal: bytes, codec: str
-    ) -> None:
-        """Parse the answer in the shadow, compare its columns with the original's, and bind it to `portal`.
+    async def install(self, backend: Backend, answer: Answer, asked: Execution, codec: str) -> None:
+        """Parse the answer in the shadow, compare its columns with the original's, and bind it to its portal.
 
         Raises:
             ShadowRefusedError: when PostgreSQL does not take it.
@@ -137,8 +114,8 @@ class Interceptor:
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
             (MessageKind.PARSE, messages.parse_message(_ANSWER, answer.text.encode(codec), asked.oids)),
             (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
-            (MessageKind.CLOSE, messages.close_message(b"P", portal)),
-            (MessageKind.BIND, messages.bind_message(portal, _ANSWER, rest)),
+            (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
+            (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
             (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
         )
         columns = next((row_description(body, codec) for kind, body in replies if kind == b"T"), ())
@@ -173,12 +150,17 @@ class Interceptor:
         encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
-    async def _describe(self, backend: Backend, asked: Asked, codec: str) -> tuple[Message, ...]:
+    async def _parameter_types(self, backend: Backend, prepared: Prepared, codec: str) -> tuple[int, ...]:
+        """Return the types of a statement's parameters, as the shadow infers them."""
+        replies = await backend.ask(*_described(prepared.text.encode(codec), prepared.declared))
+        return next(parameter_oids(body) for kind, body in replies if kind == b"t")
+
+    async def _describe(self, backend: Backend, asked: Execution, codec: str) -> tuple[Message, ...]:
         """Describe the original, then each probe, read the settings and the parameters, and rehearse, in one round trip."""
         wanted: list[tuple[MessageKind, bytes]] = []
-        if asked.portal is not None:
+        if asked.bound:
             wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
-        elif asked.question.probes[:1] != (asked.text,):
+        elif asked.describes_itself:
             wanted += _described(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
             wanted += _described(probe.encode(codec), asked.oids)
@@ -190,7 +172,9 @@ class Interceptor:
             wanted += _ran(asked.question.rehearsal.text.encode(codec), asked.oids, asked.values + b"\0\0")
         return await backend.ask(*wanted)
 
-    async def _is_done_already(self, backend: Backend, asked: Asked, replies: tuple[Message, ...], codec: str) -> bool:
+    async def _is_done_already(
+        self, backend: Backend, asked: Execution, replies: tuple[Message, ...], codec: str
+    ) -> bool:
         """Return whether nothing is left to do, since what IF NOT EXISTS would make is there; take back what was tried."""
         rehearsal = asked.question.rehearsal
         if rehearsal is None or not rehearsal.undone:
@@ -276,11 +260,10 @@ def _writable(text: str, codec: str) -> bool:
     return True
 
 
-def failed_probe(asked: Asked, refused: ShadowRefusedError) -> str | None:
+def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:
     """Return the statement that an error of `answer` is about, None where it is the client's own."""
     before = sum(kind in (b"T", b"n") for kind, _ in refused.replies)
-    own = asked.portal is not None or asked.question.probes[:1] != (asked.text,)
-    if before < own:
+    if before < asked.describes_itself:
         return None
-    place = before - own
+    place = before - asked.describes_itself
     return asked.question.probes[place] if place < len(asked.question.probes) else ""

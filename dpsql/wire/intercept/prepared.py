@@ -5,8 +5,10 @@ What the shadow confirmed counts; before its replies come, a name may be one, an
 
 from dataclasses import dataclass
 
+from dpsql.gateway.request import Question
 from dpsql.wire.intercept.allowance import Allowance
-from dpsql.wire.intercept.classify import ClassifiedStatement, Private
+from dpsql.wire.intercept.classify import ClassifiedStatement
+from dpsql.wire.protocol.messages import bind_parameters
 
 _PER_CHARACTER = 200
 
@@ -25,7 +27,7 @@ class Prepared:
     @property
     def size(self) -> int:
         """Return the bytes that it takes, most of them for what the gateway took apart."""
-        return (_PER_CHARACTER if isinstance(self.statement, Private) else 1) * len(self.text)
+        return (_PER_CHARACTER if isinstance(self.statement, Question) else 1) * len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,47 @@ class Portal:
     def size(self) -> int:
         """Return the bytes that it takes beside its statement."""
         return len(self.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A private statement that is about to be answered, and what becomes of its answer."""
+
+    question: Question
+    prepared: Prepared
+    portal: bytes
+    """Which gets the answer."""
+    rest: bytes
+    """Formats, values and result formats, as the Bind message has them."""
+    bound: bool
+    """Whether the client's own statement is in the portal already, and describes the answer."""
+    offset: int | None
+    """Where the statement begins in what the client sent; None when errors can't point there."""
+
+    @property
+    def text(self) -> str:
+        """Return the client's own statement, which describes the answer where no portal does."""
+        return self.prepared.text
+
+    @property
+    def values(self) -> bytes:
+        """Return the parameters as a Bind message has them, up to the result formats."""
+        return bind_parameters(self.rest)[0]
+
+    @property
+    def takes_parameters(self) -> bool:
+        """Return whether there are any."""
+        return bind_parameters(self.rest)[1] > 0
+
+    @property
+    def oids(self) -> tuple[int, ...]:
+        """Return the types of its parameters, once they are known."""
+        return (self.prepared.oids or ()) if self.takes_parameters else ()
+
+    @property
+    def describes_itself(self) -> bool:
+        """Return whether the whole statement is described beside the question's probes: it is not the first of them."""
+        return self.bound or self.question.probes[:1] != (self.text,)
 
 
 class PreparedStatements:

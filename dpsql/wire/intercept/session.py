@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, SyntaxFailed, Unsupported
+from dpsql.gateway.request import Question
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Prepare, Private, RefusedStatement, tag
+from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
-from dpsql.wire.intercept.execution import Run
-from dpsql.wire.intercept.prepared import Portal, Prepared
+from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
 from dpsql.wire.intercept.refusal import refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
@@ -200,8 +200,10 @@ class Session:
 
     async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal, codec: str) -> None:
         match portal.prepared.statement:
-            case Private() as private:
-                await self._answer(frame, Run(private, portal.prepared, name, portal.rest, bound=True, offset=0), codec)
+            case Question() as question:
+                await self._answer(
+                    frame, Execution(question, portal.prepared, name, portal.rest, bound=True, offset=0), codec
+                )
             case Prepare() as prepare:
                 self._context.run_prepare(frame.raw, prepare, codec)
             case Deallocate() as deallocate:
@@ -225,9 +227,9 @@ class Session:
             return
         values = messages.bind_texts(arguments, codec).removesuffix(b"\0\0")
         formats = portal.rest[len(messages.bind_parameters(portal.rest)[0]) :]
-        await self._answer(frame, Run(*named, name, values + formats, bound=True, offset=None), codec)
+        await self._answer(frame, Execution(*named, name, values + formats, bound=True, offset=None), codec)
 
-    async def _answer(self, frame: Frame, run: Run, codec: str) -> None:
+    async def _answer(self, frame: Frame, run: Execution, codec: str) -> None:
         if await self._context.runner.install(run, codec) is None:
             return
         said = tag(run.prepared.text)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, UndefinedParameter
+from dpsql.gateway.request import Question
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
@@ -20,14 +21,12 @@ from dpsql.wire.intercept.classify import (
     Deallocate,
     ExecuteNamed,
     Prepare,
-    Private,
     RefusedStatement,
     read,
     tag,
 )
 from dpsql.wire.intercept.context import SessionContext, SkippedError
-from dpsql.wire.intercept.execution import Run
-from dpsql.wire.intercept.prepared import Prepared
+from dpsql.wire.intercept.prepared import Execution, Prepared
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
@@ -166,9 +165,9 @@ async def _run_part(context: SessionContext, part: Part) -> None:
         case Deallocate() as deallocate:
             _bind(context, part, codec)
             context.run_deallocate(messages.execute_message(b""), deallocate, codec)
-        case Private() as private:
-            prepared = Prepared(part.text, (), private, oids=())
-            await _answer(context, Run(private, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
+        case Question() as question:
+            prepared = Prepared(part.text, (), question, oids=())
+            await _answer(context, Execution(question, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
         case RefusedStatement(failed):
@@ -190,7 +189,7 @@ def _bind(context: SessionContext, part: Part, codec: str) -> None:
     )
 
 
-async def _answer(context: SessionContext, asked: Run, codec: str) -> None:
+async def _answer(context: SessionContext, asked: Execution, codec: str) -> None:
     described = await context.runner.install(asked, codec)
     if described is None:
         return
@@ -211,7 +210,7 @@ async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNa
     arguments = await context.runner.arguments(execute, codec, part.start)
     if arguments is not None:
         rest = messages.bind_texts(arguments, codec)
-        await _answer(context, Run(*named, b"", rest, bound=False, offset=None), codec)
+        await _answer(context, Execution(*named, b"", rest, bound=False, offset=None), codec)
 
 
 def _moving(part: Part) -> Callable[[bytes], bytes]:
