@@ -8,12 +8,12 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
+from dpsql.gateway.plan_values import Values, clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.privacy.accuracy.emptiness import within_noise
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.accuracy.margin import first_width
-from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
@@ -26,17 +26,29 @@ from dpsql.privacy.release.target import MARGINS
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
 
-_CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
+_NODE = "Private Answer"
 
 
 def explain(priced: PricedPlan, prefix: str) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
+    It is named and typed as EXPLAIN's own output is. FORMAT TEXT and YAML have a line a row. FORMAT JSON has one value,
+    `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
+
     Raises:
         Unsupported: FORMAT XML, whose type not every PostgreSQL can write.
     """
     options = prefix.lower()
-    return _as_query(_lines(priced, statements="verbose" in options), options)
+    lines = _lines(priced, statements="verbose" in options)
+    if "xml" in options:
+        raise Unsupported(
+            "a private statement's plan can't be told as XML", because="plan-format", hint="FORMAT JSON has the same."
+        )
+    if "json" in options:
+        return f'SELECT {shadow_literal(_json(plan_values(priced), lines))}::json AS "QUERY PLAN"'  # a literal only
+    array = ", ".join(shadow_literal(line) for line in lines)
+    source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
+    return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 
 
 def _lines(priced: PricedPlan, *, statements: bool) -> list[str]:
@@ -136,8 +148,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
     yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
     if m.block_conditions:
         yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
-    clamped = dict.fromkeys(f.x for f in m.features if f.x is not None and f.shape in _CLAMPING)
-    for x in clamped:
+    for x in clamped(m):
         yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
     if isinstance(part.rule, FromCount):
         yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
@@ -158,25 +169,6 @@ def _delta(delta: Fraction) -> str:
     return f", δ = {show_down(delta)}" if delta else ""
 
 
-def _as_query(lines: Sequence[str], options: str) -> str:
-    """Return a SELECT of the lines, named and typed as EXPLAIN's own output is in the format that `options` ask for.
-
-    FORMAT TEXT and YAML have a line a row. FORMAT JSON has one value, `[{"Plan": {"Node Type": …, "Details": [line, …]}}]`,
-    as tools expect that draw plans.
-    """
-    if "xml" in options:
-        raise Unsupported(
-            "a private statement's plan can't be told as XML", because="plan-format", hint="FORMAT JSON has the same."
-        )
-    if "json" in options:
-        return f'SELECT {shadow_literal(_json(lines))}::json AS "QUERY PLAN"'  # a literal only
-    array = ", ".join(shadow_literal(line) for line in lines)
-    source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
-    return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
-
-
-def _json(lines: Sequence[str]) -> str:
-    return json.dumps([{"Plan": {"Node Type": _NODE, "Details": list(lines)}}], ensure_ascii=False, indent=2)
-
-
-_NODE = "Private Answer"
+def _json(values: Values, lines: Sequence[str]) -> str:
+    node = {"Node Type": _NODE, **values, "Details": list(lines)}
+    return json.dumps([{"Plan": node}], ensure_ascii=False, indent=2)

@@ -7,6 +7,7 @@ import duckdb
 import pytest
 
 from dpsql.cli.support.epsilon_tables import OutputNoise
+from dpsql.cli.support.explained import ExplainedChoice, ExplainedRange
 from dpsql.cli.support.planned import planned, quantiles
 
 _CONFIG = """\
@@ -81,11 +82,8 @@ def test_medians_err_by_ranks_and_extremes_by_more(lines: Mapping[str, OutputNoi
 
 def test_many_points_have_no_rank() -> None:
     """They are read off noisy counts; when groups are too small is known all the same."""
-    explained = [
-        "Points 0.25, 0.5, 0.75 of x among 31 buckets of [0, 30]",
-        "Mostly NULL in groups of far fewer than 28 rows",
-    ]
-    assert [(line.output, line.error) for line in quantiles(explained)] == [
+    choice = ExplainedChoice((0.25, 0.5, 0.75), ExplainedRange("x", 0, 30), buckets=31, enough=28)
+    assert [(line.output, line.error) for line in quantiles([choice])] == [
         ("0.25-quantile(x)", ""),
         ("median(x)", ""),
         ("0.75-quantile(x)", ""),

@@ -57,6 +57,9 @@ def test_a_plan_may_be_json(here: Site, plain: Site) -> None:
     node = plan[0]["Plan"]
     assert node["Node Type"] == "Private Answer"
     assert any("noisy sums of trips" in line for line in node["Details"])
+    assert [one["Tables"] for one in node["Measurements"]] == [["trips"]]
+    assert [(one["Output"], one["Margin"] > 0) for one in node["Outputs"]] == [("count(*)", True)]
+    assert any(f"ε = {node['Epsilon']}" in line for line in node["Details"])
     assert json.dumps(plan)
 
 

@@ -1,30 +1,35 @@
 """What `dpsql plot` knows of its picture: read from the statement and from its EXPLAIN, which is free."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
 import sqlglot
 from sqlglot import exp
 
-_COST = re.compile(r"Private answer: ε = ([0-9.e+-]+)(, δ = [0-9.e+-]+)?")
-_TABLES = re.compile(r"-> .+? of ([^,]+(?:, [^,]+)*?), (?:[0-9,]+ groups|groups shown)")
-_RANGES = re.compile(
-    r"(?:Clamp: (?P<clamped>.+) to|Points .+? of (?P<chosen>.+) among [0-9,]+ buckets of) \[(?P<ends>.+)\]$"
-)
+from dpsql.cli.support.explained import Explained, ExplainedRange, explained
+
 _ABOVE_NOTHING = frozenset({"count", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
 _WITHIN = frozenset({"avg", "min", "max", "median", "percentile_cont", "percentile_disc"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One column of the answer: what was asked for, and which aggregate of what that is, if it is one."""
+    """One column of the answer."""
 
     name: str
     text: str
+    """What was asked for."""
     aggregate: str
+    """Which aggregate of `argument` that is; empty for anything else."""
     argument: str
+
+    @classmethod
+    def of(cls, item: exp.Expr) -> "_Item":
+        """Read one of what a SELECT returns."""
+        aggregate, argument = _call(item)
+        return cls(item.alias_or_name or aggregate, item.unalias().sql("postgres"), aggregate, argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +44,24 @@ class Plotted:
     """What the answer cost when it was first given; empty for a statement over public tables."""
     items: tuple[_Item, ...]
     """The columns of the answer."""
-    ranges: tuple[tuple[str, float, float], ...]
-    """The bounds that values are clamped to, by what is clamped."""
+    ranges: tuple[ExplainedRange, ...]
+    """The bounds that values are clamped to."""
     bucketed: tuple[str, float, float, int, str] | None
     """The column that holds numbers of `width_bucket`, its constants, and what is put into buckets."""
 
     @classmethod
     def of(cls, connection: psycopg.Connection[tuple[object, ...]], role: str | None, statement: str) -> "Plotted":
         """Ask EXPLAIN; a statement that it does not explain is drawn all the same."""
-        lines: list[str] = []
-        if not re.match(r"(?i)\s*explain\b", statement):
-            with connection.cursor() as cursor:
-                cursor.execute(f"EXPLAIN {statement}".encode())
-                lines = [str(row[0]) for row in cursor.fetchall()]
-        cost = next(filter(None, map(_COST.match, lines)), None)
+        plan = None if re.match(r"(?i)\s*explain\b", statement) else explained(connection, statement)
         selects = _selects(statement)
         return cls(
             dataset=connection.info.dbname,
             role=role or f"of user {connection.info.user}",
             statement=" ".join(statement.split()),
-            tables=tuple(
-                dict.fromkeys(name for line in lines if (found := _TABLES.search(line)) for name in [found[1]])
-            ),
-            epsilon=f"ε = {cost[1]}{cost[2] or ''}" if cost else "",
-            items=tuple(_Item(item.alias_or_name or _call(item)[0], _text(item), *_call(item)) for item in selects),
-            ranges=tuple(_ranges(lines)),
+            tables=() if plan is None else tuple(dict.fromkeys(map(", ".join, plan.tables))),
+            epsilon="" if plan is None else _cost(plan),
+            items=tuple(map(_Item.of, selects)),
+            ranges=() if plan is None else (*plan.clamped, *(one.of for one in plan.choices)),
             bucketed=next(filter(None, map(_bucketed, selects)), None),
         )
 
@@ -78,7 +76,7 @@ class Plotted:
             return None, None
         if item.aggregate in _ABOVE_NOTHING:
             return 0.0, None
-        ends = next(((low, high) for what, low, high in self.ranges if what.lower() == item.argument.lower()), None)
+        ends = next(((r.low, r.high) for r in self.ranges if r.expression.lower() == item.argument.lower()), None)
         if ends is None or item.aggregate not in _WITHIN | {"sum"}:
             return None, None
         if item.aggregate == "sum":
@@ -98,10 +96,6 @@ def _selects(statement: str) -> Sequence[exp.Expr]:
     return tree.selects if isinstance(tree, exp.Select) else ()
 
 
-def _text(item: exp.Expr) -> str:
-    return item.unalias().sql("postgres")
-
-
 def _call(item: exp.Expr) -> tuple[str, str]:
     """Return the aggregate that an item is, as SQL spells it, and its argument; two empty texts for anything else."""
     node = item.unalias()
@@ -114,14 +108,8 @@ def _call(item: exp.Expr) -> tuple[str, str]:
     return node.sql("postgres").partition("(")[0].lower(), node.this.sql("postgres") if node.this else ""
 
 
-def _ranges(lines: Iterable[str]) -> Iterable[tuple[str, float, float]]:
-    for line in lines:
-        if found := _RANGES.search(line):
-            try:
-                low, high = map(float, found["ends"].split(", "))
-            except ValueError:  # dates
-                continue
-            yield found["clamped"] or found["chosen"], low, high
+def _cost(plan: Explained) -> str:
+    return f"ε = {plan.epsilon}, δ = {plan.delta}" if plan.delta else f"ε = {plan.epsilon}"
 
 
 def _bucketed(item: exp.Expr) -> tuple[str, float, float, int, str] | None:

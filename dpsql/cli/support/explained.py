@@ -1,0 +1,109 @@
+"""What EXPLAIN says of a private statement, as values: asked as any client could, free, and nothing is read for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedRange:
+    """An expression and the interval that its values are clamped to."""
+
+    expression: str
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, node: Mapping[str, object]) -> "ExplainedRange":
+        """Read one from EXPLAIN's JSON."""
+        return cls(str(node["Expression"]), _number(node["Low"]), _number(node["High"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOutput:
+    """An output that is read off noisy sums."""
+
+    name: str
+    margin: float
+    relative: float | None
+    """The margin as a share of what is expected, where something is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedChoice:
+    """Order statistics that are chosen among buckets."""
+
+    points: tuple[float, ...]
+    of: ExplainedRange
+    buckets: int
+    enough: int
+    """Groups of far fewer rows are mostly NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a private statement would measure and pay."""
+
+    epsilon: str
+    delta: str
+    """Empty where it is 0."""
+    tables: tuple[tuple[str, ...], ...]
+    """Those that each measurement reads."""
+    clamped: tuple[ExplainedRange, ...]
+    choices: tuple[ExplainedChoice, ...]
+    outputs: tuple[ExplainedOutput, ...]
+
+    @classmethod
+    def of(cls, node: Mapping[str, object]) -> "Explained":
+        """Read a plan from EXPLAIN's JSON."""
+        measurements = _nodes(node["Measurements"])
+        return cls(
+            str(node["Epsilon"]),
+            str(node.get("Delta", "")),
+            tuple(tuple(map(str, _items(one["Tables"]))) for one in measurements),
+            tuple(ExplainedRange.of(each) for one in measurements for each in _nodes(one.get("Clamped", []))),
+            tuple(_choice(one) for one in measurements if "Points" in one),
+            tuple(_output(one) for one in _nodes(node["Outputs"])),
+        )
+
+
+def explained(connection: psycopg.Connection[tuple[object, ...]], statement: str) -> Explained | None:
+    """Return what EXPLAIN says of a statement; None if it is not a private one."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}".encode())
+        ((value,),) = cursor.fetchall()
+    (plan,) = _nodes(value)
+    (node,) = _nodes([plan["Plan"]])
+    return Explained.of(node) if "Measurements" in node else None
+
+
+def _choice(node: Mapping[str, object]) -> ExplainedChoice:
+    (chosen,) = _nodes([node["Chosen"]])
+    points = tuple(map(_number, _items(node["Points"])))
+    return ExplainedChoice(
+        points, ExplainedRange.of(chosen), int(_number(node["Buckets"])), int(_number(node["Enough"]))
+    )
+
+
+def _output(node: Mapping[str, object]) -> ExplainedOutput:
+    relative = node["Relative"]
+    return ExplainedOutput(
+        str(node["Output"]), _number(node["Margin"]), None if relative is None else _number(relative)
+    )
+
+
+def _items(value: object) -> Sequence[object]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return value
+
+
+def _nodes(value: object) -> Sequence[Mapping[str, object]]:
+    return [one for one in _items(value) if isinstance(one, dict)]
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, (int, float)):
+        raise TypeError(value)
+    return float(value)

@@ -1,0 +1,56 @@
+"""What EXPLAIN (FORMAT JSON) says in numbers, for programs: the same as its lines say to people."""
+
+from collections.abc import Mapping, Sequence
+
+from dpsql.accounting.composition import compose
+from dpsql.accounting.privacy_loss import show_down
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.policy.model import Privacy
+from dpsql.privacy.accuracy.expected_error import expected
+from dpsql.privacy.features.feature import Scaled, Shape
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.rewrite.functions.table import describe
+
+Values = Mapping[str, object]
+_CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
+
+
+def plan_values(priced: PricedPlan) -> Values:
+    """Return what the statement costs, its measurements, and the expected errors; all of it follows from the plan alone.
+
+    Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null.
+    """
+    outputs = [line for scope in priced.scopes for line in expected(scope.plan)]
+    return {
+        **_cost(compose(part.cost for part in priced.measurements)),
+        "Measurements": [_measurement(part) for part in priced.measurements],
+        "Outputs": [{"Output": o.output, "Margin": o.margin, "Relative": o.relative} for o in outputs],
+    }
+
+
+def clamped(measurement: Sums) -> Sequence[Scaled]:
+    """Return what is clamped to its interval before it is summed."""
+    return list(dict.fromkeys(f.x for f in measurement.features if f.x is not None and f.shape in _CLAMPING))
+
+
+def _measurement(part: PricedMeasurement) -> Values:
+    m = part.measurement
+    common = {"Tables": [source.table.name for source in m.relation.sources], **_cost(part.cost)}
+    match m:
+        case Sums():
+            return {**common, "Clamped": [_range(x) for x in clamped(m)]}
+        case Histogram():
+            points = [float(q) for q in m.points]
+            chosen = {"Points": points, "Buckets": m.number, "Enough": m.enough(m.bound.rows)}
+            return {**common, **chosen, "Chosen": _range(m.x)}
+
+
+def _range(x: Scaled) -> Values:
+    return {"Expression": describe(x.expr), "Low": float(x.interval.low), "High": float(x.interval.high)}
+
+
+def _cost(cost: Privacy) -> Values:
+    delta = {"Delta": show_down(cost.delta)} if cost.delta else {}
+    return {"Epsilon": show_down(cost.epsilon), **delta}
