@@ -37,6 +37,8 @@ What is raised after data was read (the last four) takes no message, so that no 
 from dataclasses import dataclass
 from typing import ClassVar
 
+_TELL = "Tell whoever runs dpsql; its log has the cause."
+
 
 class DpsqlError(Exception):
     """An error that a person will read: what is wrong, and the next step as a hint."""
@@ -155,6 +157,10 @@ class LedgerFull(
     """There is no room for a charge and for what it would pay for."""
 
 
+class LedgerFailed(_FixedError, sqlstate="58030", text="the ledger can't be read or written", advice=_TELL):
+    """The ledger's file is damaged, out of reach, or the process has no descriptors left."""
+
+
 class LedgerBusy(
     _FixedError,
     sqlstate="55P03",
@@ -162,15 +168,6 @@ class LedgerBusy(
     advice="Try again. Whoever runs dpsql finds out which process holds it: a backup, or a forgotten sqlite3.",
 ):
     """Another process has kept the ledger locked for too long."""
-
-
-class LedgerFailed(
-    _FixedError,
-    sqlstate="58030",
-    text="the ledger can't be read or written",
-    advice="Tell whoever runs dpsql; its log has the cause.",
-):
-    """The ledger's file is damaged, out of reach, or the process has no descriptors left."""
 
 
 class QueryCanceled(_FixedError, sqlstate="57014", text="canceling statement due to user request or time limit"):

@@ -6,33 +6,6 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks: a user of the server, and the role whose ledger pays."""
-
-    user: str
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnDescription:
-    """One column of a row description, as the shadow gave it."""
-
-    name: str
-    oid: int
-    typmod: int
-    type: str
-    """PostgreSQL's own spelling, as `format_type(oid, typmod)` gives it: `numeric(10,2)`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One bound parameter: its value as text (None is NULL) and its type's spelling."""
-
-    text: str | None
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of the client's session in the shadow that an answer depends on."""
 
@@ -46,6 +19,18 @@ class Settings:
     search_path: str = '"$user", public'
     date_order: str = "MDY"
     """How `01-02-2020` is read: MDY, DMY or YMD."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDescription:
+    """One column of a row description, as the shadow gave it."""
+
+    name: str
+    oid: int
+    typmod: int
+    """What PostgreSQL says of the type beyond its number: a length, a precision; -1 for nothing."""
+    type: str
+    """PostgreSQL's own spelling, as `format_type(oid, typmod)` gives it: `numeric(10,2)`."""
 
 
 @dataclass(slots=True)
@@ -82,3 +67,22 @@ class Cancellation:
         self._event.set()
         for stop in tuple(self._stops):
             stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks."""
+
+    user: str
+    role: str
+    """Whose budget pays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One bound parameter."""
+
+    text: str | None
+    """Its value; None is NULL."""
+    type: str
+    """As `format_type` spells it."""

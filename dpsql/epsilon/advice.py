@@ -101,6 +101,13 @@ class Affordable:
     error: float
     """As the share that `share_of` names."""
 
+    @classmethod
+    def of(cls, output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> "Affordable":
+        """Return what a question of a level costs, and how many the budget pays for."""
+        epsilon = level_epsilon(level, [output], contribution=size.max_rows, rows=size.in_group, cap=None)
+        error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
+        return cls(epsilon, int(budget / epsilon), error)
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -130,17 +137,10 @@ def advise(wish: Wish) -> Advice:
         beliefs=_beliefs(wish, plan, per_query),
         examples=_examples(wish.size, per_query),
         affordable={
-            output: {level: affordable(output, level, wish.size, plan.each) for level in NoiseLevel}
+            output: {level: Affordable.of(output, level, wish.size, plan.each) for level in NoiseLevel}
             for output in OutputKind
         },
     )
-
-
-def affordable(output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> Affordable:
-    """Return what a question of a level costs, and how many the budget pays for."""
-    epsilon = level_epsilon(level, [output], contribution=size.max_rows, rows=size.in_group, cap=None)
-    error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
-    return Affordable(epsilon, int(budget / epsilon), error)
 
 
 def _beliefs(wish: Wish, plan: EpsilonPlan, per_query: Fraction) -> tuple[tuple[str, Belief], ...]:

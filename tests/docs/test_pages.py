@@ -75,7 +75,7 @@ def test_log_messages_are_logged() -> None:
         for word in re.findall(r"`([^`]+)`", line[: line.find("|", 3)])
     ]
     code = " ".join(text(file) for file in (ROOT / "dpsql").rglob("*.py"))
-    written = {re.sub(r"%[srd]", "…", said) for said in re.findall(r'_(?:LOG|SELDOM)\.\w+\(\s*"([^"]+)"', code)}
+    written = {re.sub(r"%[srd]", "…", said) for said in re.findall(r'_(?:LOG|RATE_LIMITED)\.\w+\(\s*"([^"]+)"', code)}
     assert shown
     assert [word for word in shown if not any(said.startswith(word) for said in written)] == []
 
