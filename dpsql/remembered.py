@@ -1,4 +1,4 @@
-"""What is remembered between statements, in so many bytes: what was used least lately is forgotten first."""
+"""A cache with a limit in bytes: what was used least recently is forgotten first."""
 
 import threading
 from collections import OrderedDict
@@ -32,7 +32,7 @@ class Remembered(Generic[V]):
             return found[0]
 
     def keep(self, key: Hashable, value: V) -> None:
-        """Remember a value, if there can be room for it."""
+        """Remember a value, unless it is larger than the whole cache."""
         size = self._weigh(key) + self._weigh(value) + _EACH
         with self._lock:
             self._forget(key)

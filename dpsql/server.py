@@ -51,11 +51,11 @@ _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
 """Seconds a measurement may take."""
 _LOOK = 0.5
-"""Seconds between two looks whether the shadow lives."""
+"""Seconds between two checks that the shadow runs."""
 _ATTEMPTS = 3
-"""How often a new configuration is tried where the shadow dies meanwhile."""
+"""How often a new configuration is tried when the shadow dies meanwhile."""
 _PAUSE = 5.0
-"""Seconds until it is tried again to start it."""
+"""Seconds before the next attempt to start it."""
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -64,7 +64,7 @@ class Server:
     """Serves one configuration: `async with Server(config) as server: …`."""
 
     def __init__(self, config: Config, ledger: Way = Way.AS_IT_IS) -> None:
-        """Serve `config`; `ledger` says what its owner has said about the ledger."""
+        """Serve `config`; `ledger` is how its owner allows it to be opened."""
         self._config = config
         self._way = ledger
         self._stack = AsyncExitStack()
@@ -72,7 +72,7 @@ class Server:
         self._shadow_thread = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
         self._complete = True
         self._rebuilding = asyncio.Lock()
-        """Held by whoever makes the shadow's database."""
+        """Held while the shadow's database is made."""
         self._public: Public
         self._contents: str
         self._engine: Engine
@@ -94,7 +94,7 @@ class Server:
 
     @property
     def sandbox(self) -> Sandbox:
-        """Return how far the kernel shuts the shadow in."""
+        """Return how far the kernel confines the shadow."""
         return self._shadow.sandbox
 
     async def __aenter__(self) -> Self:
@@ -118,10 +118,10 @@ class Server:
         await self._stack.aclose()
 
     async def reload(self) -> None:
-        """Read the configuration's file again: its policy, roles and users count from now on.
+        """Read the configuration's file again and apply its policy, roles and users.
 
-        Sessions end only where tables changed, and those of users who are no more, or have another role or password; who is
-        logged in and has asked nothing stays. Data that were replaced are opened as they are now.
+        Sessions end where tables have changed, and those of users who were removed or have another role or password; a client
+        that has asked nothing yet stays. Replaced data files are opened anew.
 
         Raises:
             ConfigError: it can't be used, or something else in it changed; everything stays as it was.
@@ -140,7 +140,7 @@ class Server:
                 engine.close()
             raise
         if old_engine is not engine:
-            # What runs on it may end.
+            # Statements that run on it may finish.
             old_engine.close()
         await self._listener.drain_outdated()
         await self._on_shadow_thread(self._drop_roles)
@@ -148,8 +148,8 @@ class Server:
             await self._pages.change(self._site())
 
     async def _serve_config(self, new: Config, engine: Engine) -> None:
-        """Serve what the new configuration says; where that fails, the shadow is made again as the old one says."""
-        # Whatever may have to be waited for comes first: the shadow can be started again meanwhile.
+        """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
+        # What may take long comes before the lock: the shadow can be restarted meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine)
         contents = await asyncio.to_thread(self._contents_of, new, public)
         for attempt in range(1, _ATTEMPTS + 1):
@@ -196,19 +196,19 @@ class Server:
         await self._open_pages()
 
     def _drop_roles(self) -> None:
-        """Forget users that are no more; if that fails they can't log in all the same, and the next time will do."""
+        """Drop the roles of users who were removed; they can't log in even if that fails, and the next reload tries again."""
         try:
             build.dismiss(self._shadow, self._config.policy, roles_of(self._config))
         except psycopg.Error:
             _LOG.exception("the shadow still has roles of users that are no more")
 
     def _contents_of(self, config: Config, public: Public) -> str:
-        """Return what the shadow's tables are made of beside the policy: the epoch, and the public rows as they are now."""
+        """Return what the shadow's tables depend on beside the policy: the epoch, and a hash of the public rows."""
         rows = hashlib.sha256(repr(public.rows).encode()).hexdigest()
         return f"{self._ledger.epoch(config.refresh)} {rows}"
 
     def _build_gateway(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
-        """Make the shadow's database, if it is not there, and a gateway beside it."""
+        """Make the shadow's database, if it is not there, and return a gateway for it."""
         policy, session = config.policy, self._oracle
         build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
 
@@ -236,7 +236,7 @@ class Server:
         return listener
 
     async def _watch_shadow(self) -> None:
-        """Start the shadow again whenever it dies; sessions that were in it are gone, the others wait."""
+        """Restart the shadow whenever it dies; sessions that were in it are lost, the others wait."""
         while True:
             await asyncio.sleep(_LOOK)
             if self._complete and self._shadow.alive:
@@ -256,7 +256,7 @@ class Server:
         await self._listener.suspend(session_ends.shadow_ended(), 0)
         if not self._shadow.alive:
             await self._on_shadow_thread(self._shadow.restart)
-        # Of the public rows and the epoch as they were read: the engine may be away, and the ledger locked.
+        # With the public rows and the epoch as they were read: the engine may be away, and the ledger locked.
         parts = (self._config, self._public, self._engine, self._contents)
         gateway = await self._on_shadow_thread(self._build_gateway, *parts)
         self._listener.resume(gateway, entries_of(self._config))
@@ -264,7 +264,7 @@ class Server:
         _LOG.warning("the shadow serves again")
 
     async def _on_shadow_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Do what takes long on a thread that lives as long as we do: the kernel ends the shadow with its thread."""
+        """Run slow work on a thread that lives as long as the server: the kernel ends the shadow with its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._shadow_thread, partial(work, *args, **kwargs))
 
     async def _open_pages(self) -> None:
@@ -280,7 +280,7 @@ class Server:
         self._pages = pages
 
     def _site(self) -> Site:
-        """Return what the pages are made from now."""
+        """Return what the pages are made from."""
         config = self._config
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None)
         clock = time.monotonic

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of a private statement: what would be measured, how far off it would be, what it would cost."""
+"""EXPLAIN of a private statement: what would be measured, how far off it would be, what it would cost."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import Unsupported
-from dpsql.gateway.plan_values import Values, clamped, plan_values
+from dpsql.gateway.plan_values import PlanValues, clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.privacy.accuracy.emptiness import within_noise
@@ -169,6 +169,6 @@ def _delta(delta: Fraction) -> str:
     return f", δ = {show_down(delta)}" if delta else ""
 
 
-def _json(values: Values, lines: Sequence[str]) -> str:
+def _json(values: PlanValues, lines: Sequence[str]) -> str:
     node = {"Node Type": _NODE, **values, "Details": list(lines)}
     return json.dumps([{"Plan": node}], ensure_ascii=False, indent=2)

@@ -1,4 +1,4 @@
-"""What the gateway remembers of statements: their questions, their plans, and what these pay."""
+"""What the gateway remembers of statements: their questions, their plans, and the prices of these."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -55,7 +55,7 @@ def _with_price(request: Request) -> Hashable:
 
 
 def _by_length(value: object) -> int:
-    """Return what a text weighs, or a question: in proportion to its text, which is quickly told."""
+    """Return the bytes of a text or a question; a question is estimated by its text, which is quick."""
     match value:
         case str():
             return len(value)

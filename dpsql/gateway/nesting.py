@@ -1,4 +1,4 @@
-"""What is nested too deeply for us is refused, not failed at."""
+"""Refuses statements that are nested more deeply than Python's stack allows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from dpsql.errors import Unsupported
 
 @contextmanager
 def nesting_refused() -> Iterator[None]:
-    """Refuse a statement on which we run out of stack.
+    """Turn the end of the stack into a refusal.
 
     Raises:
         Unsupported: instead of RecursionError.

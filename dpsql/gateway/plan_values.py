@@ -13,11 +13,11 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
 
-Values = Mapping[str, object]
+PlanValues = Mapping[str, object]
 _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 
 
-def plan_values(priced: PricedPlan) -> Values:
+def plan_values(priced: PricedPlan) -> PlanValues:
     """Return what the statement costs, its measurements, and the expected errors; all of it follows from the plan alone.
 
     Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null.
@@ -35,7 +35,7 @@ def clamped(measurement: Sums) -> Sequence[Scaled]:
     return list(dict.fromkeys(f.x for f in measurement.features if f.x is not None and f.shape in _CLAMPING))
 
 
-def _measurement(part: PricedMeasurement) -> Values:
+def _measurement(part: PricedMeasurement) -> PlanValues:
     m = part.measurement
     common = {"Tables": [source.table.name for source in m.relation.sources], **_cost(part.cost)}
     match m:
@@ -47,10 +47,10 @@ def _measurement(part: PricedMeasurement) -> Values:
             return {**common, **chosen, "Chosen": _range(m.x)}
 
 
-def _range(x: Scaled) -> Values:
+def _range(x: Scaled) -> PlanValues:
     return {"Expression": describe(x.expr), "Low": float(x.interval.low), "High": float(x.interval.high)}
 
 
-def _cost(cost: Privacy) -> Values:
+def _cost(cost: Privacy) -> PlanValues:
     delta = {"Delta": show_down(cost.delta)} if cost.delta else {}
     return {"Epsilon": show_down(cost.epsilon), **delta}

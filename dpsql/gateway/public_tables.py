@@ -19,7 +19,7 @@ _MOST_VALUES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """What is public: the rows of public tables by column, and the facts about every column."""
+    """The rows of public tables by column, and the facts about every declared column."""
 
     rows: PublicRows
     declared: Declared

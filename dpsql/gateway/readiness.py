@@ -1,4 +1,4 @@
-"""Whether questions would be answered now: for load balancers and monitors, who ask again and again."""
+"""Whether questions would be answered now, for load balancers and monitors."""
 
 import threading
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
 
 _KEPT = 5.0
-"""Seconds for which a look counts; however many ask, the engine is asked no more often."""
+"""Seconds for which a check counts; the engine is not asked more often, however many ask."""
 _PATIENCE = 10.0
-"""Seconds that the engine has."""
+"""Seconds that the engine may take."""
 
 
 class Readiness:
-    """Looks whether the engine takes measurements, without one being charged or run."""
+    """Checks that the engine takes measurements, without charging or running one."""
 
     def __init__(self, engine: Callable[[], tuple[Engine, Policy]], clock: Callable[[], float]) -> None:
-        """`engine` returns the engine of the moment and the policy that it serves."""
+        """`engine` returns the current engine and its policy."""
         self._engine = engine
         self._clock = clock
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class Readiness:
         with self._lock:
             if self._seen is None or self._clock() - self._seen[0] > _KEPT:
                 found = self._look()
-                # Counted from its end: an engine that hangs is not asked all the time.
+                # Counted from the end of the check: an engine that hangs is not asked all the time.
                 self._seen = self._clock(), found
             return self._seen[1]
 

@@ -19,11 +19,11 @@ from dpsql.rewrite.syntax.scopes import Kind
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What the session tries before the answer: what PostgreSQL does not let it do then costs nothing."""
+    """A statement to try before the answer is paid for: where PostgreSQL refuses it, nothing was charged."""
 
     text: str
     undone: str = ""
-    """What takes it back, if it leaves anything behind."""
+    """The statement that undoes it; empty if it leaves nothing behind."""
 
 
 def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:

@@ -11,7 +11,7 @@ from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 
 _T = TypeVar("_T")
 Work = Callable[[], _T]
-"""What is left to do, and may keep a thread busy for long."""
+"""Work that may take long, for a thread of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Answers(Protocol):
     def answer(self, request: Request) -> str | Work[str]:
         """Return the statement to run in the shadow instead of the question's, parameters kept as `$n`.
 
-        Where something has to be measured or paid for, return what does that and then returns the statement: what is
-        stored need not wait for it. Both block; call them on a worker thread.
+        Where something has to be measured or paid for, return the work that does so and then returns the statement, so that
+        stored answers need not wait behind measurements. Both block; call them on a worker thread.
 
         Raises:
-            DpsqlError: whatever the client is to be told instead of an answer.
+            DpsqlError: the client gets this instead of an answer.
         """

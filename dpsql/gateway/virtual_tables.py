@@ -109,7 +109,7 @@ def _budget(account: Account, ledger: Ledger, cancellation: Cancellation) -> str
 
 
 def _brief(statement: str) -> str:
-    """Return a statement, or the beginning of a long one: many long ones must not be too much for the shadow."""
+    """Return a statement, a long one cut short: many long ones would be too much for the shadow."""
     return statement if len(statement) <= _LONGEST else f"{statement[:_LONGEST]}…"
 
 

@@ -10,9 +10,9 @@ from types import FunctionType, MethodType, ModuleType
 from dpsql.policy.model import Policy, Role, Table
 
 _FEW = 64
-"""From this many members on a collection is weighed by some of them."""
+"""Collections with more members are weighed by a sample of them."""
 _SHARED = (type, enum.Enum, FunctionType, MethodType, ModuleType, Policy, Role, Table)
-"""What is there anyway, whoever points to it."""
+"""Kinds of values that exist anyway, and weigh nothing."""
 _KNOWN: dict[type[object], tuple[str, ...]] = {}
 
 
@@ -34,7 +34,7 @@ def weight(value: object) -> int:
 
 
 def _parts(value: object) -> tuple[Iterable[object], int]:
-    """Return what a value refers to, or some of it and how many each of them stands for."""
+    """Return the values that a value refers to, or a sample of them, and how many members each of the sample stands for."""
     if isinstance(value, (str, bytes, int, float)):
         return (), 1
     if isinstance(value, Mapping):

@@ -32,7 +32,7 @@ class ShadowRefusedError(Exception):
 
 
 class Backend(asyncio.Protocol):
-    """A connection to the shadow: `send` what the client asked for, `ask` what we want to know."""
+    """A connection to the shadow: `send` passes on what the client sent, `ask` sends messages of our own."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Backend(asyncio.Protocol):
         self.replies = Replies(ready, self._noted)
         self._stop = stop
         self.key = b""
-        """What a cancel request must show."""
+        """The key that a cancel request has to carry."""
         self._deliver = deliver
         self._lost = lost
         self._transport: asyncio.Transport | None = None
@@ -99,7 +99,7 @@ class Backend(asyncio.Protocol):
         self.key = next(body for kind, body in collected if kind == b"K")
 
     def send(self, raw: bytes, owed: PendingReply | None = None) -> None:
-        """Send a message; `owed` says what becomes of its replies."""
+        """Send a message; `owed` says what is done with its replies."""
         if owed is not None:
             self.replies.owe(owed)
         self._write(raw)

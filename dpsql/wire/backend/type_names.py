@@ -16,7 +16,7 @@ class TypeNames:
         self._known: dict[tuple[int, int], str] = {}
 
     async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
-        """Return `format_type(oid, typmod)` for each pair, whatever the search path, from the shadow where it is not known.
+        """Return `format_type(oid, typmod)` for each pair, whatever the search path; ask the shadow for those that are new.
 
         Raises:
             ShadowRefusedError: when the shadow can't be asked.

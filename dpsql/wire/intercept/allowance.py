@@ -1,4 +1,4 @@
-"""How many bytes sessions keep here between their messages: what each, each user, and all together may have."""
+"""How many bytes are kept between messages: limits for a session, for all sessions of a user, and for all users."""
 
 from collections import Counter
 
@@ -9,19 +9,19 @@ _MIB = 2**20
 
 
 class Kept:
-    """What all sessions keep."""
+    """The bytes that all sessions keep."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.size = 0
-        """The bytes of all."""
+        """Bytes of all sessions together."""
         self._of_users: Counter[str] = Counter()
 
     def take(self, user: str, session: int, size: int) -> None:
-        """Count `size` more bytes of a session that has `session`.
+        """Count `size` more bytes for a session that keeps `session` bytes already.
 
         Raises:
-            LimitExceeded: somebody would have too much; nothing is counted.
+            LimitExceeded: one of the limits would be passed; nothing is counted.
         """
         for whose, kept, most in (
             ("this session", session, self._limits.kept_by_session),
@@ -37,35 +37,35 @@ class Kept:
         self._of_users[user] += size
 
     def give(self, user: str, size: int) -> None:
-        """Count bytes no more."""
+        """Stop counting so many bytes of a user."""
         self.size -= size
         self._of_users[user] -= size
-        self._of_users += Counter()  # forget who has nothing
+        self._of_users += Counter()  # drops users who keep nothing
 
 
 class Allowance:
-    """What one session keeps."""
+    """The bytes that one session keeps."""
 
     def __init__(self, kept: Kept, user: str) -> None:
         self._kept = kept
         self._user = user
         self.size = 0
-        """Its bytes."""
+        """Bytes that are kept now."""
 
     def take(self, size: int) -> None:
-        """Keep `size` more bytes.
+        """Count `size` more bytes.
 
         Raises:
-            LimitExceeded: that is too much.
+            LimitExceeded: that would pass a limit.
         """
         self._kept.take(self._user, self.size, size)
         self.size += size
 
     def give(self, size: int) -> None:
-        """Keep so many less."""
+        """Stop counting so many bytes."""
         self._kept.give(self._user, size)
         self.size -= size
 
     def close(self) -> None:
-        """Keep nothing any more."""
+        """Stop counting all bytes of the session."""
         self.give(self.size)

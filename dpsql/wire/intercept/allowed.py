@@ -24,7 +24,7 @@ _NO_DUMP = "Clients need no locks, so pg_dump is not for them: \\d and dpsql.col
 
 
 def refusal(reader: Reader) -> DpsqlError | None:
-    """Return why the statement whose first token is next may not reach the shadow; None if it may.
+    """Return why the statement that begins at the reader's next token may not reach the shadow; None if it may.
 
     Raises:
         DpsqlError: where it can't be read.

@@ -50,7 +50,7 @@ ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | RefusedSt
 
 
 def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | None:
-    """Return what the words of one statement say; None if the gateway, or else the shadow, has to say more."""
+    """Return what a statement is by its first words; None if it is for the gateway or the shadow to tell."""
     try:
         reader = _begun(text)
         if reader.is_at_end:
@@ -71,7 +71,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | 
 
 
 def _begun(text: str) -> Reader:
-    """Return a reader at the first token that is no semicolon: statements may be empty."""
+    """Return a reader behind any semicolons at the start: statements may be empty."""
     reader = Reader(text)
     while reader.skip(";"):
         pass
@@ -101,7 +101,7 @@ def _deallocate(reader: Reader) -> Deallocate | None:
 
 
 def tag(text: str) -> bytes | None:
-    """Return what a client is to be told that it ran, where an answer to it runs as something else.
+    """Return the command tag for the client where the answer runs as another kind of statement; else None.
 
     Raises:
         DpsqlError: PostgreSQL would not read it.

@@ -28,7 +28,7 @@ _LOG = logging.getLogger("dpsql.wire")
 
 
 class SkippedError(Exception):
-    """The shadow has failed, the client knows, and nothing is looked at before the next Sync."""
+    """The shadow has failed and the client was told; everything before the next Sync is ignored."""
 
 
 class SessionContext:
@@ -54,7 +54,7 @@ class SessionContext:
         self._asked: tuple[str, str] | None = None
 
     def ready(self, in_transaction: bool) -> None:
-        """Hear of a ReadyForQuery."""
+        """Note a ReadyForQuery."""
         self._asked = None
         self.names.ready(in_transaction, settled=self.backend.replies.is_settled)
 
@@ -62,8 +62,8 @@ class SessionContext:
         """Return what the client wrote, with the tokens that PostgreSQL sees in it.
 
         Raises:
-            DpsqlError: it can't be read, or the session is such that nothing can.
-            SkippedError: the shadow would not look at it.
+            DpsqlError: it can't be read, or the session's settings let nothing be read.
+            SkippedError: the shadow would ignore it.
             ShadowLostError: when the shadow goes.
         """
         if self._reads and raw.isascii() and b"\\" not in raw:
@@ -78,26 +78,26 @@ class SessionContext:
         return text
 
     async def codec(self) -> str:
-        """Return what reads and writes the client's texts.
+        """Return the codec of the client's texts.
 
         Raises:
-            DpsqlError: the session is such that nothing can be read.
-            SkippedError: the shadow would not look at it.
+            DpsqlError: the session's settings let nothing be read.
+            SkippedError: the shadow would ignore it.
             ShadowLostError: when the shadow goes.
         """
         await self._be_certain()
         return self._codec()
 
     def check(self) -> None:
-        """Check that the session, which has just begun, is one that we read.
+        """Check that the texts of a new session can be read.
 
         Raises:
-            DpsqlError: when it is not.
+            DpsqlError: they can't.
         """
         self._codec()
 
     def inspect(self, text: str) -> ClassifiedStatement | None:
-        """Return what `text` is to us; None if it is the shadow's alone."""
+        """Return what dpsql has to do with a statement; None if the shadow runs it as it is."""
         found = read(text)
         if isinstance(found, Deallocate) and not self.names.may_have(found.name):
             return None
@@ -132,7 +132,7 @@ class SessionContext:
         self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
     def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
-        """Return the private statement that an EXECUTE means; None if it is the shadow's alone."""
+        """Return the private statement that an EXECUTE names; None if the shadow runs it as it is."""
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
             return None
@@ -140,7 +140,7 @@ class SessionContext:
 
     @property
     def _reading(self) -> tuple[str, str]:
-        """Return the last that is known of the encoding and of `standard_conforming_strings`."""
+        """Return the encoding and `standard_conforming_strings`, as far as they are known."""
         told = self.backend.replies.parameters
         return self._asked or (told.get("client_encoding", ""), told.get("standard_conforming_strings", ""))
 
@@ -163,7 +163,7 @@ class SessionContext:
         return codec
 
     async def _be_certain(self) -> None:
-        """Learn how the session reads texts now; what was sent and not answered may change it."""
+        """Find out how the session reads texts now; statements that are still running may change it."""
         replies = self.backend.replies
         if replies.is_certain:
             return

@@ -1,4 +1,4 @@
-"""`statement_timeout` where the shadow can't see to it: while the gateway works on a private statement."""
+"""`statement_timeout` while the gateway works on a private statement, of which the shadow knows nothing."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from dpsql.errors import QueryCanceled, StatementTimeout
 from dpsql.question import Cancellation
 
 LONGEST_TIMEOUT = 300.0
-"""Seconds that a measurement may take whatever a session says; what reaches that limit the gateway stores as failed."""
+"""Seconds that a measurement may take whatever a session sets; one that takes longer is stored as failed."""
 _SHOWN = re.compile(r"(\d+)(ms|s|min|h|d)?")
 _UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -25,15 +25,15 @@ def seconds(shown: str) -> float | None:
 
 @contextmanager
 def kept(limit: float | None, since: float, cancellation: Cancellation) -> Iterator[None]:
-    """Cancel what is done within the block when it has taken `limit` seconds, from `since` on the loop's clock.
+    """Cancel the work of the block `limit` seconds after `since` on the loop's clock.
 
     Raises:
-        StatementTimeout: instead of QueryCanceled, when that was why.
+        StatementTimeout: instead of QueryCanceled, when the limit was the cause.
     """
     loop = asyncio.get_running_loop()
 
     def expire() -> None:
-        # What stops an engine may take a moment, which is not the event loop's.
+        # To stop an engine may take a moment, which must not hold up the event loop.
         loop.run_in_executor(None, cancellation.expire)
 
     timer = None if limit is None else loop.call_at(since + limit, expire)
@@ -47,5 +47,5 @@ def kept(limit: float | None, since: float, cancellation: Cancellation) -> Itera
 
 
 def stopped(cancellation: Cancellation) -> QueryCanceled:
-    """Return what a client hears whose statement was stopped, by itself or by the time."""
+    """Return the error for a statement that was stopped, by a cancel request or by the time limit."""
     return StatementTimeout() if cancellation.late else QueryCanceled()

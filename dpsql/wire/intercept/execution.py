@@ -16,7 +16,7 @@ from dpsql.wire.protocol import messages
 
 _LOG = logging.getLogger("dpsql.wire")
 _NOBODYS = ("53", "57", "58")
-"""Classes of errors that a statement is not to blame for: too little memory, a cancel, the system."""
+"""Classes of errors that no statement causes: too little memory, a cancel, the system."""
 
 
 class Runner:
@@ -27,19 +27,19 @@ class Runner:
         self._interceptor = interceptor
         self.write = write
         self.working: Cancellation | None = None
-        """What interrupts the statement that is being answered; None when there is none."""
+        """Cancels the statement that is being answered; None when there is none."""
 
     async def install(self, run: Execution, codec: str) -> bytes | None:
         """Bind the answer to `run.portal`; return the statement's row description, b"" if it has no rows.
 
-        None when the client was told an error and the shadow skips.
+        None when the client was sent an error and the shadow ignores what comes before the next Sync.
         """
         cancellation = self.working = Cancellation()
         try:
             described = await self._install(run, codec, cancellation)
         finally:
             self.working = None
-        if described is not None and cancellation.requested:  # between two things that the shadow did
+        if described is not None and cancellation.requested:  # it came while the shadow had nothing to do
             refuse(self._backend, stopped(cancellation))
             return None
         return described
@@ -64,7 +64,7 @@ class Runner:
         return answer.described
 
     async def arguments(self, named: ExecuteNamed, codec: str, offset: int) -> tuple[str | None, ...] | None:
-        """Evaluate the arguments of an EXECUTE; None when the client was told an error and the shadow skips."""
+        """Evaluate the arguments of an EXECUTE; None when the client was sent an error instead."""
         try:
             return await self._interceptor.arguments(self._backend, named, codec)
         except ShadowRefusedError as refused:
@@ -94,7 +94,7 @@ def _placed(refused: ShadowRefusedError, run: Execution) -> bytes:
 
 
 def _of_answer(refused: ShadowRefusedError) -> bytes:
-    """Return what to tell when PostgreSQL does not take the answer: our fault, unless it could parse it or was stopped."""
+    """Return the error for an answer that PostgreSQL rejects: an internal one, unless it was parsed or PostgreSQL stopped."""
     parsed = any(kind == b"1" for kind, _ in refused.replies)
     if not parsed and not refused.sqlstate.startswith(_NOBODYS):
         _LOG.error("the shadow can't parse an answer: %s", refused)

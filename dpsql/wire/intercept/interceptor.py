@@ -1,6 +1,6 @@
 """From a private statement to the one that the shadow runs in its place: describe, ask the gateway, compare.
 
-Nothing of this runs in a failed transaction: the first thing sent to the shadow is then an error already.
+In a failed transaction it ends with the first message: the shadow answers that with an error.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ _LOG = logging.getLogger("dpsql.wire")
 _PROBE = b"_dpsql_probe"
 _OWN = b"_dpsql_own"
 EXPLAIN = "EXPLAIN "
-"""What is put before a statement to have it checked, arguments and rights, and nothing run."""
+"""Put before a statement it has PostgreSQL check arguments and rights, and run nothing."""
 _ANSWER = b"_dpsql_answer"
 _SKIPPED = b"CREATE TABLE AS\0"
-"""What PostgreSQL says where it has made no table; where it has, it says how many rows it has put into it."""
+"""The command tag where IF NOT EXISTS has left a table alone; one that is made has a number of rows."""
 
 _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
@@ -64,7 +64,7 @@ class Interceptor:
     """Asks the gateway on behalf of one session."""
 
     def __init__(self, answers: Answers, asker: Asker, planning: Workers, measuring: Workers, types: TypeNames) -> None:
-        """`planning` and `measuring` are threads, those for what may take long apart from the others."""
+        """`planning` and `measuring` are threads: what may take long has its own."""
         self._answers = answers
         self._asker = asker
         self._planning = planning
@@ -175,7 +175,7 @@ class Interceptor:
     async def _is_done_already(
         self, backend: Backend, asked: Execution, replies: tuple[Message, ...], codec: str
     ) -> bool:
-        """Return whether nothing is left to do, since what IF NOT EXISTS would make is there; take back what was tried."""
+        """Return whether IF NOT EXISTS finds its table there, so that nothing is left to do; undo what was tried."""
         rehearsal = asked.question.rehearsal
         if rehearsal is None or not rehearsal.undone:
             return False
@@ -189,7 +189,7 @@ class Interceptor:
         return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
 
     async def _on_worker(self, request: Request) -> str:
-        """Let the gateway answer on a thread; whatever else than a DpsqlError it raises is logged, not told."""
+        """Let the gateway answer on a thread; log exceptions other than DpsqlError and raise a fixed text instead."""
         user, cancellation = request.asker.user, request.cancellation
         try:
             begun = await self._planning.run(user, partial(self._answers.answer, request), cancellation)
@@ -202,7 +202,7 @@ class Interceptor:
 
 
 def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[MessageKind, bytes], ...]:
-    """Close what an error may have left, then parse and describe."""
+    """Close what an earlier error may have left, then parse and describe."""
     return (
         (MessageKind.CLOSE, messages.close_message(b"S", _PROBE)),
         (MessageKind.PARSE, messages.parse_message(_PROBE, text, oids)),
@@ -211,7 +211,7 @@ def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[MessageKind, b
 
 
 def _ran(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> tuple[tuple[MessageKind, bytes], ...]:
-    """Parse, bind and execute under a name of our own, and leave nothing behind."""
+    """Parse, bind and execute under a name of our own, and close both."""
     return (
         (MessageKind.CLOSE, messages.close_message(b"S", _OWN)),
         (MessageKind.PARSE, messages.parse_message(_OWN, text, oids)),
@@ -261,7 +261,7 @@ def _writable(text: str, codec: str) -> bool:
 
 
 def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:
-    """Return the statement that an error of `answer` is about, None where it is the client's own."""
+    """Return the probe that an error of `answer` is about; None where it is about the client's whole statement."""
     before = sum(kind in (b"T", b"n") for kind, _ in refused.replies)
     if before < asked.describes_itself:
         return None

@@ -1,6 +1,6 @@
 """Which prepared statements and portals of a session are the wire's business.
 
-What the shadow confirmed counts; before its replies come, a name may be one, and whoever needs to know waits.
+Only what the shadow has confirmed is certain; until its reply comes a name may be one of them, and who has to know waits.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ _PER_CHARACTER = 200
 
 @dataclass(slots=True)
 class Prepared:
-    """A prepared statement that is not the shadow's alone."""
+    """A prepared statement that dpsql has to do something about."""
 
     text: str
     declared: tuple[int, ...]
     """The parameter types that the client gave; 0 where it left them open."""
     statement: ClassifiedStatement
     oids: tuple[int, ...] | None = None
-    """All parameter types, once the shadow has told them."""
+    """All parameter types, once the shadow has described them."""
 
     @property
     def size(self) -> int:
-        """Return the bytes that it takes, most of them for what the gateway took apart."""
+        """Return the bytes that it takes, most of them for the parsed statement."""
         return (_PER_CHARACTER if isinstance(self.statement, Question) else 1) * len(self.text)
 
 
@@ -51,7 +51,7 @@ class Execution:
     question: Question
     prepared: Prepared
     portal: bytes
-    """Which gets the answer."""
+    """The portal that the answer is bound to."""
     rest: bytes
     """Formats, values and result formats, as the Bind message has them."""
     bound: bool
@@ -91,24 +91,24 @@ class PreparedStatements:
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._awaited = 0
-        """The bytes of what was sent and is not confirmed."""
+        """Bytes that were counted for statements and portals that the shadow has not confirmed yet."""
         self.statements: dict[bytes, Prepared] = {}
         self.portals: dict[bytes, Portal] = {}
         self.tags: dict[bytes, bytes] = {}
-        """What portals with an answer are called when they end, where the shadow says something else."""
+        """Command tags for portals that hold an answer, where the shadow's own would be another."""
         self._maybe_statements: set[bytes] = set()
         self._maybe_portals: set[bytes] = set()
 
     def may_be_statement(self, name: bytes) -> bool:
-        """Say whether `name` is, or may soon be, one of ours."""
+        """Return whether `name` is one of these, or may become one with the next replies."""
         return name in self._maybe_statements
 
     def may_be_portal(self, name: bytes) -> bool:
-        """Say whether `name` is, or may soon be, one of ours."""
+        """Return whether `name` is one of these, or may become one with the next replies."""
         return name in self._maybe_portals
 
     def expect_statement(self, name: bytes, size: int) -> None:
-        """Note that a Parse of one of ours will be sent.
+        """Note that a Parse of one of these will be sent.
 
         Raises:
             LimitExceeded: there is no room for it.
@@ -117,7 +117,7 @@ class PreparedStatements:
         self._maybe_statements.add(name)
 
     def expect_portal(self, name: bytes, size: int) -> None:
-        """Note that a Bind of one of ours will be sent.
+        """Note that a Bind of one of these will be sent.
 
         Raises:
             LimitExceeded: there is no room for it.
@@ -152,24 +152,24 @@ class PreparedStatements:
             self.tags.pop(name, None)
 
     def may_have(self, statement: str | None) -> bool:
-        """Return whether a statement, or any if None, is or may soon be one of ours."""
+        """Return whether a statement, or any if None, is one of these, or may become one."""
         if statement is None or not statement.isascii():
             return bool(self._maybe_statements or self.statements)
         return self.may_be_statement(statement.encode())
 
     def forgotten(self, statement: bytes | None) -> None:
-        """Note that the shadow has forgotten a statement, or all if None."""
+        """Note that the shadow has deallocated a statement, or all if None."""
         for name in tuple(self.statements) if statement is None else (statement,):
             self.closed(b"S", name)
 
     def take_portal(self, name: bytes) -> Portal | None:
-        """Return what a portal has that was not executed yet, and keep it no more."""
+        """Remove and return a portal that was not executed yet."""
         portal = self.portals.pop(name, None)
         self._drop(portal)
         return portal
 
     def ready(self, in_transaction: bool, *, settled: bool) -> None:
-        """Note a ReadyForQuery: portals end with their transaction, and what is settled needs no guess."""
+        """Note a ReadyForQuery: portals end with their transaction; when no reply is missing, every name is certain."""
         if not in_transaction:
             for name in tuple(self.portals):
                 self.take_portal(name)
@@ -186,7 +186,7 @@ class PreparedStatements:
         self._awaited += size
 
     def _confirm(self, size: int) -> None:
-        """Count as kept what was awaited."""
+        """Count as confirmed what was expected."""
         self._awaited -= size
 
     def _drop(self, one: Prepared | Portal | None) -> None:

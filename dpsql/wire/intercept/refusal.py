@@ -1,4 +1,4 @@
-"""Errors of dpsql raised by the shadow itself, so that its transaction fails and it skips to the next Sync."""
+"""Errors of dpsql that the shadow raises, so that its transaction fails and it skips to the next Sync."""
 
 from dpsql.errors import DpsqlError
 from dpsql.shadow.guard import REFUSAL
@@ -11,10 +11,10 @@ _NAME = b"_dpsql_refusal"
 
 
 def refuse(backend: Backend, failed: DpsqlError) -> None:
-    """Let the shadow raise the code of `failed`; the client gets it in our words."""
+    """Have the shadow raise the SQLSTATE of `failed`; the client gets our text with it."""
 
     def in_our_words(body: bytes) -> bytes:
-        # Anything else is the shadow's own trouble, which the client has to know instead.
+        # Any other error is the shadow's own, and the client gets that.
         return error_body(failed) if error_fields(body).get(b"M") == REFUSAL.encode() else body
 
     select = f"SELECT dpsql.refuse('{failed.sqlstate}')".encode()

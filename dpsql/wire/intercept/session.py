@@ -1,4 +1,4 @@
-"""A client's session after log-in: each message goes to the shadow, or is asked of the gateway first.
+"""A client's session after log-in: each message goes to the shadow, private statements by way of the gateway.
 
 No sockets: frames come in through `Frames`, bytes leave through the context's `Backend` and the function it writes with.
 """
@@ -32,13 +32,13 @@ class Session:
         self._names = context.names
         self._limits = limits
         self._message = 0
-        """The bytes of a long message that is being dealt with."""
+        """Bytes of the long message that is being handled; 0 if it is a short one."""
 
     async def run(self, incoming: Frames) -> None:
-        """Serve until the client says good-bye.
+        """Serve until the client sends Terminate.
 
         Raises:
-            EOFError: when it goes without.
+            EOFError: when it hangs up instead.
             ProtocolError: when it sends what is not the protocol.
             LimitExceeded: when there is no room for a message.
             ShadowLostError: when the shadow goes.
@@ -54,11 +54,11 @@ class Session:
             self._message = 0
 
     def ready(self, in_transaction: bool) -> None:
-        """Hear of a ReadyForQuery."""
+        """Note a ReadyForQuery."""
         self._context.ready(in_transaction)
 
     def _admit(self, kind: bytes, length: int) -> None:
-        """Let a message come, unless it is too long; a long one counts while it is here."""
+        """Refuse a message that is too long; count a long one while it is handled."""
         if length > (self._limits.statement if kind in _STATEMENTS else self._limits.message):
             raise ProtocolError("message is too long")
         if length > _LONG:
@@ -66,7 +66,7 @@ class Session:
             self._message = length
 
     async def _take(self, frame: Frame) -> None:
-        """Deal with one message, unless the shadow would not look at it."""
+        """Handle one message, unless the shadow would ignore it."""
         replies = self._backend.replies
         if replies.skipping and frame.kind != b"S":
             return
@@ -75,7 +75,7 @@ class Session:
         elif not replies.copying:
             await self._take_statement(frame)
         elif frame.kind != b"S":
-            # The shadow may have given up copying by now, and would run what nobody has looked at.
+            # The shadow may have given up copying by now, and would run a statement that was not examined.
             raise ProtocolError("unexpected message during COPY from stdin")
 
     async def _take_statement(self, frame: Frame) -> None:
@@ -102,7 +102,7 @@ class Session:
                 raise ProtocolError("unexpected message")
 
     def _relay(self, frame: Frame) -> None:
-        """Send what brings no reply of its own; the end of copied data lets the replies go on."""
+        """Send a message that has no reply of its own; the end of copied data lets the replies go on."""
         if frame.kind in (b"c", b"f"):
             self._backend.replies.copying = False
         self._backend.send(frame.raw)
@@ -155,7 +155,7 @@ class Session:
         )
 
     async def _fits(self, expect: Callable[[], None]) -> bool:
-        """Return whether there is room for what is expected; if not, the client was told, or the shadow skips."""
+        """Return whether there is room for what is expected; if not, the client was sent an error."""
         with contextlib.suppress(LimitExceeded):
             expect()
             return True
@@ -186,7 +186,7 @@ class Session:
         if replies.copying:
             self._backend.send(frame.raw)
             return
-        # Only the first execution is ours: afterwards the portal holds the answer, or what needed none.
+        # Only the first execution is intercepted: afterwards the portal holds the answer.
         portal = self._names.take_portal(name)
         if portal is None:
             self._again(frame, name)
@@ -238,5 +238,5 @@ class Session:
         self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=unplaced, tag=said))
 
     def _again(self, frame: Frame, portal: bytes) -> None:
-        """Execute what needs no answer, or has it already."""
+        """Execute a portal that needs no answer, or holds it already."""
         self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, tag=self._names.tags.get(portal)))

@@ -1,4 +1,4 @@
-"""Simple queries with statements of ours in them, run as the extended protocol would.
+"""Simple queries with private statements in them, run by the messages of the extended protocol.
 
 All statements of one message then share one implicit transaction, as PostgreSQL has it, and each private one is asked
 when the statements before it have taken effect. What the client has not asked for (ParseComplete and the like) is
@@ -35,7 +35,7 @@ _PROBE = b""
 _SYNTAX = "PREPARE _dpsql_syntax AS "
 _PREPARABLE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"})
 _LOOKED_AT = frozenset({"CREATE TABLE", "DECLARE CURSOR", "EXPLAIN"})
-"""Statements that PostgreSQL does not only parse when it is told to parse them: they may name what is made before them."""
+"""Statements that Parse also analyzes: they may name what earlier statements of the message make."""
 _NOTHING = bytes(6)  # no parameters, all results as text
 _NO_COPY = messages.message(b"f", messages.text("COPY FROM STDIN needs a message of its own"))
 
@@ -66,7 +66,7 @@ def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
 
 
 def _undefined(text: str) -> RefusedStatement | None:
-    """Return what to say of a parameter in a statement that is no PREPARE's."""
+    """Return the error for a parameter outside of PREPARE; None if there is none."""
     if "$" not in text or isinstance(read(text), Prepare):
         return None
     found = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
@@ -79,7 +79,7 @@ async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = context.backend
     await backend.settle()
-    if backend.replies.skipping:  # something before it failed, and the shadow would not look at it either
+    if backend.replies.skipping:  # an earlier message failed, and the shadow would ignore this one
         return
     _forget(context)
     for part in found if await _parses(context, found) else ():
@@ -97,13 +97,13 @@ async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
 
 
 def _forget(context: SessionContext) -> None:
-    """Close what has no name: a simple query leaves no unnamed statement or portal, neither the client's nor ours."""
+    """Close the unnamed statement and portal, which no simple query leaves behind."""
     for what in (b"S", b"P"):
         context.backend.send(messages.close_message(what, b""), PendingReply(MessageKind.CLOSE, hide=b"3"))
 
 
 async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
-    """Return whether PostgreSQL's grammar takes every statement; otherwise the client was told, and nothing may run.
+    """Return whether PostgreSQL's grammar takes every statement; if not, the client was sent an error, and nothing may run.
 
     PostgreSQL reads the whole message before it runs any of it: a slip at the end must not cost what stands before it.
     A query is put behind PREPARE, whose query is parsed at once and looked at only when it runs:
@@ -122,7 +122,7 @@ async def _parses(context: SessionContext, found: tuple[Part, ...]) -> bool:
         part, prefix = read[len(refused.replies)]
         context.runner.tell(moved(refused.body, part.start - len(prefix)))
         return False
-    except (DpsqlError, SkippedError, UnicodeError):  # told when its turn comes
+    except (DpsqlError, SkippedError, UnicodeError):  # the client hears it when the statement's turn comes
         return True
     return True
 
@@ -146,7 +146,7 @@ async def refuse_alone(context: SessionContext, failed: DpsqlError) -> None:
 async def _run_part(context: SessionContext, part: Part) -> None:
     is_plain = part.text.isascii() and "\\" not in part.text
     try:
-        # What stood before it may have changed how it is read.
+        # Earlier statements may have changed how texts are read.
         codec = "ascii" if is_plain and part.statement is None else await context.codec()
     except SkippedError:
         return

@@ -1,4 +1,4 @@
-"""The threads on which the gateway works, shared fairly: nobody's statements keep everybody else's waiting."""
+"""The threads on which the gateway works: no user's statements can take them all."""
 
 import asyncio
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class Workers:
         running = asyncio.wrap_future(submitted)
 
         def drop() -> None:
-            submitted.cancel()  # in vain when it has begun: it looks itself then
+            submitted.cancel()  # without effect once it has begun: then it checks for the cancel itself
 
         cancellation.on_cancel(drop)
         return await _outcome(running, cancellation)
@@ -61,7 +61,7 @@ async def _unless_cancelled(waiting: asyncio.Task[_T], cancellation: Cancellatio
 
 
 async def _outcome(future: asyncio.Future[_T], cancellation: Cancellation) -> _T:
-    """Return what comes of `future`; that a cancel has stopped it is an error of ours, and not the end of the session."""
+    """Return the result of `future`; where a cancel request has stopped it, raise the error for the client instead."""
     try:
         return await future
     except asyncio.CancelledError:

@@ -21,7 +21,7 @@ _COLUMN = struct.Struct("!IhIhih")  # table, attribute, type, size, modifier, fo
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one client may send, and how long it may take; what is above is refused."""
+    """How much one client may send, and how long it may take; more is refused."""
 
     startup: int = 10_000
     password: int = 4_096
@@ -43,7 +43,7 @@ class Limits:
     sessions: int = 290
     """Sessions in the shadow: of PostgreSQL's 300, those that dpsql does not need itself."""
     unasked: int = 100
-    """Sessions in the shadow, above which a client that logs in has none before it asks."""
+    """From so many sessions in the shadow on, a client that logs in gets its own with its first statement."""
     login_timeout: float = 30.0
     """Seconds until a client must have logged in, or the shadow must have come back."""
     statement_time: float = 330.0
@@ -74,7 +74,7 @@ class Frames:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether nothing has come that was not taken."""
+        """Return whether all bytes that have come were taken."""
         return not self._kept
 
     async def first(self) -> bytes:

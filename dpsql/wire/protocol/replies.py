@@ -1,4 +1,4 @@
-"""The replies that the shadow owes, in their order: which go to the client, which are ours, which are changed.
+"""The replies that are still to come from the shadow, in order: which the client gets, which are for us, which are changed.
 
 No input or output: bytes of the shadow go in, bytes for the client come out. Rows pass in whatever pieces they come.
 """
@@ -16,7 +16,7 @@ Message = tuple[bytes, bytes]
 
 
 class MessageKind(Enum):
-    """What was sent to the shadow, as far as its replies differ."""
+    """The messages to the shadow, told apart by the replies that they bring."""
 
     STARTUP = auto()
     PARSE = auto()
@@ -41,8 +41,8 @@ _LAST = {
 """The kinds of message that end the replies to one sent."""
 
 _CHANGING = frozenset({MessageKind.EXECUTE, MessageKind.SYNC, MessageKind.QUERY})
-"""What may change settings: also the end of a transaction does."""
-_STREAMED = b"Dd"  # rows and copied data: may be large, and nobody but the client looks at them
+"""Messages that may change settings: the end of a transaction does too."""
+_STREAMED = b"Dd"  # rows and copied data: large, perhaps, and for the client alone
 
 
 @dataclass(slots=True)
@@ -51,19 +51,19 @@ class PendingReply:
 
     kind: MessageKind
     collect: list[Message] | None = None
-    """Where they go instead of to the client."""
+    """Where they are collected, if they are not for the client."""
     hide: bytes = b""
     """The kinds of reply that the client did not ask for; errors are never hidden."""
     error: Callable[[bytes], bytes] | None = None
-    """What makes the body of an error into the one that the client gets."""
+    """Rewrites the body of an error for the client."""
     tag: bytes | None = None
-    """What the client is told instead of the command's own tag."""
+    """The command tag for the client, if not the shadow's own."""
     confirmed: Callable[[], object] | None = None
     """Called when the shadow has done what was asked."""
 
 
 class Replies:
-    """What is owed, and the state of the shadow's session as its replies show it."""
+    """The replies that are still to come, and the state of the shadow's session as the others have shown it."""
 
     def __init__(self, ready: Callable[[bool], None], noted: Callable[[bytes], bool]) -> None:
         """`ready` is called at each ReadyForQuery with whether a transaction goes on; `noted` with each notice.
@@ -84,18 +84,18 @@ class Replies:
         self.copying = False
         """Whether the shadow waits for copied data."""
         self.is_certain = True
-        """Whether nothing was sent since the last word on the session's settings that could have changed them."""
+        """Whether the session's settings are known: nothing that may change them was sent since they were last reported."""
         self.ended = False
         """Whether the shadow has said that it ends the session, and why."""
         self.since = 0.0
-        """When it began with what it owes now, on the monotonic clock."""
+        """When it began with what is still to come, on the monotonic clock."""
         self.passed = 0
         """Bytes that have come since."""
         self.parameters: dict[str, str] = {}
 
     @property
     def is_working(self) -> bool:
-        """Say whether the shadow has something to do."""
+        """Return whether the shadow has something to do."""
         return bool(self._owed) and not self.copying
 
     @property
@@ -105,11 +105,11 @@ class Replies:
 
     @property
     def is_settled(self) -> bool:
-        """Say whether no reply will come before something more is sent."""
+        """Return whether no reply will come before something more is sent."""
         return not self._owed or self.copying
 
     def owe(self, owed: PendingReply) -> None:
-        """Note what is sent; it must not be while the shadow skips."""
+        """Note a message that is sent; never while the shadow ignores messages."""
         if not self._owed:
             self._begin()
         if owed.kind is MessageKind.SYNC:
@@ -118,7 +118,7 @@ class Replies:
         self._owed.append(owed)
 
     def sort(self, data: bytes) -> bytes:
-        """Return what of `data` goes to the client; an incomplete message is kept for the next time."""
+        """Return the part of `data` that the client gets; an incomplete message is kept until the rest comes."""
         if self._passing:
             if self._passing >= len(data):
                 self._passing -= len(data)
@@ -158,7 +158,7 @@ class Replies:
         return kind in self._owed[0].hide
 
     def _reply(self, kind: bytes, raw: bytes) -> bytes:
-        """Note what one message means and return what the client gets of it."""
+        """Note what a message says, and return what the client gets of it."""
         if kind == b"S":
             self._note_parameter(raw)
         if kind == b"A":  # a notification would carry words from one user to another
@@ -237,5 +237,5 @@ def _presentable(body: bytes, owed: PendingReply | None) -> bytes:
         body = owed.error(body)
     if b"dpsql." not in body:
         return body
-    # Where in our own functions it was raised is nobody's business.
+    # It is not shown where in our own functions it was raised.
     return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"WFLR"})

@@ -1,6 +1,6 @@
 """SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677) from the server's side, with verifiers as PostgreSQL stores them.
 
-Who has no verifier is led through the same steps and fails at the last, so that names can't be tried out.
+A user without a verifier goes through the same steps and fails at the last one, so that nobody can find out names.
 """
 
 import base64
@@ -102,7 +102,7 @@ class Exchange:
         if match["binding"].startswith("p") != self._bound:
             raise AuthFailed
         if match["binding"] == "y" and self._end_point is not None:
-            # It could bind and believes that we can't: somebody has taken our offer away.
+            # The client could bind and believes that we can't: somebody has removed our offer.
             raise AuthFailed
         self._header, self._bare = match["header"], match["bare"]
         self._nonce = match["nonce"] + secrets.token_urlsafe(18)

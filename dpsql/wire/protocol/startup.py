@@ -17,7 +17,7 @@ _VERSION = 3
 
 
 class StartupCode(IntEnum):
-    """Codes that stand where a start packet has the protocol's version."""
+    """Codes of requests, in the place where a start packet has the protocol's version."""
 
     CANCEL = 80877102
     TLS = 80877103
@@ -106,7 +106,7 @@ async def authenticate(
     barred: Callable[[], bool],
     end_point: bytes | None,
 ) -> None:
-    """Ask for the password and check it, unless at that moment nothing more is to be checked.
+    """Ask for the password and check it, unless there were too many failures by then.
 
     With TLS a client may bind the log-in to the certificate's `end_point`.
 

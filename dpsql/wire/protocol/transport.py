@@ -1,4 +1,4 @@
-"""A client's connection: what came and was not read yet, and a brake in each direction."""
+"""A client's connection: a buffer of what has come, and flow control in both directions."""
 
 import asyncio
 import ssl
@@ -15,10 +15,10 @@ sslproto.SSLProtocol.max_size = 64 * 1024
 
 
 class AcceptedConnection(asyncio.Protocol):
-    """A connection that is let in."""
+    """A connection that was accepted."""
 
     accepting: "asyncio.Task[None] | None" = None
-    """What makes the connection, until it is made."""
+    """The task that sets the connection up, until it is done."""
 
     @property
     def may_go(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where connections come in: as many as there is room for, and none while the system has no descriptor to give.
+"""Accepts connections, as many as there is room for, and pauses while the system has no descriptor left.
 
 asyncio's own servers try again a thousand times a second then, and write a traceback each time.
 """
@@ -31,14 +31,14 @@ class Silence:
     """After how many seconds a client that has vanished from the network is given up."""
 
     idle: int = 60
-    """Until it is asked whether it is there."""
+    """Without a byte, until a probe is sent."""
     interval: int = 10
-    """Until it is asked again, six times in all."""
+    """Between probes, six in all."""
     unread: int = 330
-    """While something is sent that it does not take."""
+    """While it does not acknowledge what was sent."""
 
     def set_on(self, connection: socket.socket) -> None:
-        """Have the system see to it."""
+        """Set it on a socket."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in (
             ("TCP_KEEPIDLE", self.idle),
@@ -86,7 +86,7 @@ class Acceptor(Generic[_C]):
         return int(self._sockets[0].getsockname()[1])
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop listening, and abort connections that are being set up."""
         if self._pause is not None:
             self._pause.cancel()
         self._remove_readers()

@@ -8,7 +8,7 @@ _CANCEL = 80877102
 
 
 class Canceller(asyncio.Protocol):
-    """Sends one cancel request; the shadow hangs up once it has told the session."""
+    """Sends one cancel request; the shadow hangs up once it has signalled the session."""
 
     def __init__(self, key: bytes) -> None:
         """`key` is the session's, as its BackendKeyData has it."""
@@ -30,7 +30,7 @@ class Canceller(asyncio.Protocol):
     # What the registry calls.
 
     async def over(self) -> None:
-        """Wait until the session has been told, as clients of PostgreSQL wait: what it runs next is not meant."""
+        """Wait until the shadow has signalled the session, as PostgreSQL's clients do, so that its next statement is safe."""
         try:
             await self._over
         finally:

@@ -1,4 +1,4 @@
-"""One client's connection from the first byte to the last; whatever goes wrong, the client hears it in the protocol."""
+"""One client's connection from the first byte to the last; whatever goes wrong, the client gets an ErrorResponse."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("dpsql.wire")
 
 
 class Connection:
-    """A client that is connected: it logs in, is greeted, and is served until it leaves."""
+    """A client that is connected: it logs in, gets its session, and is served until it leaves."""
 
     def __init__(self, registry: ConnectionRegistry, transport: ClientTransport) -> None:
         self._registry = registry
@@ -52,7 +52,7 @@ class Connection:
 
     @property
     def working(self) -> Cancellation | None:
-        """Return what interrupts the private statement that is being answered; None when there is none."""
+        """Return what cancels the private statement that is being answered; None when there is none."""
         return None if self._context is None else self._context.runner.working
 
     @property
@@ -76,7 +76,7 @@ class Connection:
         except DpsqlError as failed:
             self._tell(failed)
         except ShadowLostError:
-            if not self._gone:  # else it was ended with its client's
+            if not self._gone:  # else it was closed together with the client's connection
                 _LOG.warning("a session in the shadow was lost")
             self._tell(InternalError())
         except OSError as failed:
@@ -95,7 +95,7 @@ class Connection:
 
     @property
     def is_overdue(self) -> bool:
-        """Say, once for each message, whether the shadow works on it for too long, or has too much to say."""
+        """Return, once for each message, whether the shadow works on it for too long, or sends too many bytes."""
         if self._backend is None or not self._backend.replies.is_working:
             return False
         replies, limits = self._backend.replies, self._registry.limits
@@ -107,7 +107,7 @@ class Connection:
 
     @property
     def is_outdated(self) -> bool:
-        """Return whether the user who logged in is no more, or has another role or password now."""
+        """Return whether the user was removed, or has another role or password now."""
         return self._user is not None and self._registry.users.get(self._user) != self._entry
 
     def end_when_idle(self, reason: ShuttingDown) -> None:
@@ -121,16 +121,16 @@ class Connection:
         self._transport.close()
 
     def abort(self) -> None:
-        """End the connection at once, and tell nobody."""
+        """End the connection at once, without a word."""
         self._transport.abort()
 
     @property
     def is_unasked(self) -> bool:
-        """Return whether there is a session in the shadow that was asked nothing yet."""
+        """Return whether there is a session in the shadow and the client has not used it yet."""
         return not self.has_asked and self._backend is not None
 
     def release_session(self) -> None:
-        """Give up the session in the shadow of a client that has asked nothing."""
+        """Close the session in the shadow if the client has not used it yet."""
         if self.is_unasked and self._backend is not None:
             backend, self._backend = self._backend, None
             backend.close()
@@ -156,7 +156,7 @@ class Connection:
                 await self._backend.settle()
 
     async def _confirm_login(self, registered: RegisteredConnection, options: Mapping[str, str]) -> None:
-        """Tell the client that it is in, and the number of its session, if there is room for one that asks nothing yet."""
+        """Tell the client that it is logged in; begin its session in the shadow, if there is room for an unused one."""
         registry = self._registry
         known: StartupKey = (
             registered.user,
@@ -174,7 +174,7 @@ class Connection:
         )
 
     async def _prepare(self, user: str, options: Mapping[str, str]) -> dict[str, str]:
-        """Begin the session in the shadow, of which the client is told nothing yet; return its parameters."""
+        """Begin the session in the shadow; return its parameters, which the client is not told yet."""
         registry = self._registry
 
         def make() -> Backend:
@@ -194,7 +194,7 @@ class Connection:
         return dict(backend.replies.parameters)
 
     async def _enter(self, user: str, options: Mapping[str, str]) -> Session:
-        """Begin to use the session in the shadow, and tell the client what is not as it was greeted."""
+        """Begin to use the session in the shadow; send the client the parameters that have changed since its log-in."""
         if self._backend is None:
             await self._prepare(user, options)
         backend, context = self._backend, self._context
@@ -232,17 +232,17 @@ class Connection:
         task.add_done_callback(self._signals.discard)
 
     def _client_ended(self) -> None:
-        """Answer what was asked, if the client still waits for it."""
+        """Find out whether a client that sends nothing more still waits for answers."""
         self._trying = asyncio.get_running_loop().create_task(try_client(self._transport, self._harmless))
 
     def _harmless(self) -> bytes:
-        """Return a message that changes nothing for a client; nothing, where another is being sent."""
+        """Return a message without effect on a client; b"" while another message is being sent."""
         if not self.has_asked or self._backend is None or not self._backend.replies.is_between:
             return b""
         return _status("server_version", self._backend.replies.parameters.get("server_version", ""))
 
     def _client_lost(self) -> None:
-        """Stop what nobody waits for any more."""
+        """Cancel what the client no longer waits for."""
         self._gone = True
         if self._trying is not None:
             self._trying.cancel()

@@ -1,15 +1,15 @@
-"""The gateway in force, as sessions hold it: one that began before the policy was read again asks the new gateway."""
+"""The current gateway, as sessions hold it: those that began before a reload ask the new one too."""
 
 from dpsql.gateway.request import Answers, Question, Request, Work
 from dpsql.question import Asker
 
 
 class GatewayHandle:
-    """`Answers` of whichever gateway is there now."""
+    """`Answers` of the current gateway."""
 
     def __init__(self, now: Answers) -> None:
         self.now = now
-        """May be set at any time; what is being answered is answered by the one that began it."""
+        """May be set at any time; an answer that has begun is finished by the gateway that began it."""
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Find the question in a statement; see `Answers`."""

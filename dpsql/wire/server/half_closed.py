@@ -1,11 +1,14 @@
-"""Clients that will say no more: some wait for an answer, others are gone, and both look alike."""
+"""Clients that have closed their sending side: some still wait for an answer, others are gone, and both look alike."""
 
 import asyncio
 from collections.abc import Callable
 
 from dpsql.wire.protocol.transport import ClientTransport
 
-_AT_FIRST = (0.1, 0.1)  # seconds until a client is tried: what is gone answers the first, which the second finds out
+_AT_FIRST = (
+    0.1,
+    0.1,
+)  # seconds between probes: a client that is gone resets the connection at the first, which the second finds out
 _LATER = 2.0
 
 

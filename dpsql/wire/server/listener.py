@@ -18,9 +18,9 @@ from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
 
 _WORKERS = 16
-_EVERY = 1.0  # seconds between two looks for what is overdue
+_EVERY = 1.0  # seconds between two checks for overdue statements
 _LAST_TURNS = 0.02  # seconds
-_LAST_WORDS = 2.0  # seconds for what was cancelled to say so
+_LAST_WORDS = 2.0  # seconds for cancelled statements to report it
 
 
 class Listener:
@@ -78,17 +78,17 @@ class Listener:
         self._watch = loop.create_task(self._interrupt_overdue())
 
     async def stop(self, grace: float = 10.0) -> None:
-        """Accept nobody more, let running statements end within `grace` seconds, then cancel them and hang up."""
+        """Stop accepting, let running statements end within `grace` seconds, then cancel them and hang up."""
         self._acceptor.close()
         await self._drain(tuple(self._open.values()), session_ends.stopping(), grace)
         if self._watch is not None:
             self._watch.cancel()
-        await asyncio.sleep(_LAST_TURNS)  # in which what was hung up on is closed
+        await asyncio.sleep(_LAST_TURNS)  # in which closed connections are cleaned up
         for threads in (self._planning, self._measuring):
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def suspend(self, reason: ShuttingDown, grace: float = 10.0) -> None:
-        """Let the sessions in the shadow end as `stop` does, and new ones wait; who has none yet notices nothing."""
+        """Let the sessions in the shadow end as `stop` does, and hold up new ones; clients without one notice nothing."""
         self._registry.close_shadow()
         for connection in self._open.values():
             connection.release_session()
@@ -103,7 +103,7 @@ class Listener:
         self._registry.replace_gateway(answers, users)
 
     async def drain_outdated(self, grace: float = 10.0) -> None:
-        """Let the sessions of those end as `stop` does who are no users any more, or have another role or password."""
+        """Let the sessions of users end as `stop` does who were removed, or have another role or password."""
         gone = [connection for connection in self._open.values() if connection.is_outdated]
         await self._drain(gone, session_ends.user_changed(), grace)
 
@@ -111,7 +111,7 @@ class Listener:
         for connection in connections:
             connection.end_when_idle(reason)
         await self._wait(connections, grace)
-        # All at once: an engine that does not hear keeps each for seconds.
+        # All at once: an engine that does not react holds each up for seconds.
         await asyncio.gather(*map(self._registry.interrupt, self._still(connections)))
         await self._wait(connections, _LAST_WORDS)
         for connection in self._still(connections):
@@ -129,7 +129,7 @@ class Listener:
             await asyncio.wait(tasks, timeout=seconds)
 
     async def _interrupt_overdue(self) -> None:
-        """Stop what a session may have told the shadow not to stop by itself."""
+        """Cancel statements past their limit, for which the session may have turned off the shadow's own."""
         while True:
             await asyncio.sleep(_EVERY)
             for connection in tuple(self._open.values()):

@@ -1,4 +1,4 @@
-"""Who it is that connects, and what is wanted."""
+"""Log-in: the password, the database, and the start options."""
 
 import logging
 from functools import partial
@@ -19,7 +19,7 @@ _NO = ("", "false", "off", "no", "0")
 async def log_in(
     registry: ConnectionRegistry, transport: ClientTransport, incoming: Frames, start: Start
 ) -> tuple[str, UserEntry | None]:
-    """Check the password, and that it is our data set that is wanted; return the user, as they are known at the moment.
+    """Check the password and that the database is our data set; return the user as the policy has it now.
 
     Raises:
         AuthFailed: when the password is not the user's, or too many were tried.

@@ -7,12 +7,12 @@ import ipaddress
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
-_MOST_KNOWN = 10_000  # whoever tries from many places must not fill the memory
+_MOST_KNOWN = 10_000  # attempts from many places must not fill the memory
 _NETWORK = 64  # bits
 
 
 class LoginThrottle:
-    """Counts failures; who has too many of them within the window is barred until they are old.
+    """Counts failures; too many within the window bar a user and place until they are older than that.
 
     A user is barred from one place only, so that nobody can lock somebody else out. While many places are counted those
     that failed longest ago are forgotten; nobody is barred because of others.
@@ -27,7 +27,7 @@ class LoginThrottle:
         self._failures: OrderedDict[Hashable, deque[float]] = OrderedDict()
 
     def barred(self, user: str, address: str) -> bool:
-        """Say whether nothing more is to be tried."""
+        """Return whether no further attempt is allowed now."""
         place = place_of(address)
         return self._recent((user, place)) >= self._per_user or self._recent(place) >= self._per_address
 
@@ -41,7 +41,7 @@ class LoginThrottle:
             self._failures.popitem(last=False)
 
     def succeeded(self, user: str, address: str) -> None:
-        """Forget that the user failed."""
+        """Forget the failures of a user from a place."""
         self._failures.pop((user, place_of(address)), None)
 
     def _recent(self, key: Hashable) -> int:
@@ -52,7 +52,7 @@ class LoginThrottle:
 
 
 def place_of(address: str) -> str:
-    """Return where an address is: itself, or its network where one client may have as many as it likes."""
+    """Return the place of an address: itself, or its network where a client may choose among many."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The beginning of a client's session in the shadow, which may be away for a moment."""
+"""Begins a client's session in the shadow, which may be restarting."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ async def open_backend(
 
 
 async def _has_begun(backend: Backend, options: Mapping[str, str], secret: str) -> bool:
-    """Say whether the shadow took the session; False if it has just gone, or is not ready."""
+    """Return whether the shadow took the session; False if it has just gone, or is not ready."""
     try:
         await backend.start(dict(options), secret)
     except ShadowLostError:

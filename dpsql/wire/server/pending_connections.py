@@ -1,7 +1,7 @@
-"""Connections that nobody has to serve yet: at most so many, and so many from one place; who came first goes first.
+"""Connections that have not logged in: a limit for all and one for each place; the oldest is closed first.
 
-Whoever is there to log in does it at once. So where there is no more room the one that came first makes room for the
-one that comes, unless that had no time yet; and a place that sends many takes it from itself.
+Real clients log in at once. So when there is no more room the oldest connection is closed for the new one, unless it
+is too young for that; and a place with many connections loses its own.
 """
 
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from typing import Generic, Protocol, TypeVar
 
 from dpsql.wire.server.login_throttle import place_of
 
-_GRACE = 1.0  # seconds in which nobody is turned away for others
+_GRACE = 1.0  # seconds in which a connection is not closed for another
 
 
 class PendingConnection(Protocol):
-    """A connection."""
+    """A connection that may be closed to make room."""
 
     @property
     def may_go(self) -> bool:
-        """Return whether nothing is lost with it."""
+        """Return whether nothing is lost when it is closed."""
 
     def abort(self) -> None:
         """Hang up at once."""
@@ -27,7 +27,7 @@ _C = TypeVar("_C", bound=PendingConnection)
 
 
 class PendingConnections(Generic[_C]):
-    """Who is in it, by place, in the order in which they came."""
+    """Connections by place, oldest first."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
         """Hold `most` connections, half of them from one place."""
@@ -42,7 +42,7 @@ class PendingConnections(Generic[_C]):
         return len(self._of)
 
     def admit(self, connection: _C, address: str) -> bool:
-        """Let a connection in, in the place of another if need be; return False where there is no room."""
+        """Admit a connection, closing another if need be; return False where there is no room."""
         place = place_of(address)
         theirs = self._places.get(place, {})
         if len(theirs) >= self._of_place:
@@ -58,7 +58,7 @@ class PendingConnections(Generic[_C]):
         return True
 
     def remove(self, connection: _C) -> None:
-        """Count a connection no more; it may have left before."""
+        """Stop counting a connection; it may have been removed before."""
         place = self._of.pop(connection, None)
         if place is not None:
             del self._places[place][connection]

@@ -1,4 +1,4 @@
-"""What all connections share: who may come in, the gateway, the way to the shadow, and who is there."""
+"""What all connections share: users, the gateway, the shadow's address, and the connections themselves."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ from dpsql.wire.server.pending_connections import PendingConnections
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 StartupKey = tuple[str, tuple[tuple[str, str], ...]]
-"""A user and the start options on which the shadow's greeting depends."""
+"""A user, and the start options that decide which parameters the shadow reports."""
 
 _MOST_STARTUP_PARAMETERS = 1_000  # clients choose the options, so they must not fill the memory
 _SHARE = 4  # statements of one user that the gateway works on at a time
@@ -42,7 +42,7 @@ _PAUSE = 0.1  # seconds between two attempts to reach the shadow
 
 @dataclass(frozen=True, slots=True)
 class UserEntry:
-    """A user of the server: the policy's role that they ask as, and what checks their password."""
+    """A user of the server: the role in the policy, and the verifier of the password."""
 
     role: str
     verifier: str = field(repr=False)
@@ -54,7 +54,7 @@ class CancelTarget(Protocol):
 
     @property
     def working(self) -> Cancellation | None:
-        """Return what interrupts the private statement that is being answered; None when there is none."""
+        """Return what cancels the private statement that is being answered; None when there is none."""
 
     @property
     def shadow_key(self) -> bytes | None:
@@ -66,10 +66,10 @@ class CancelTarget(Protocol):
 
     @property
     def is_unasked(self) -> bool:
-        """Return whether there is a session in the shadow that was asked nothing yet."""
+        """Return whether there is a session in the shadow and the client has not used it yet."""
 
     def release_session(self) -> None:
-        """Give that session up."""
+        """Close that session."""
 
     def end(self) -> None:
         """End the connection at once, and tell the client why."""
@@ -105,14 +105,14 @@ class ConnectionRegistry:
     ) -> None:
         """`open_shadow` connects a protocol to the shadow, or raises OSError; `shadow_secret` lets it in.
 
-        `secret` makes the salts of names that nobody has; the same after a restart, or these could be told apart.
+        `secret` makes the salts of unknown names; were it another after a restart, unknown names could be told from users.
 
         Raises:
             ValueError: when a verifier is none.
         """
         self.database = database
         self.shadow_secret = shadow_secret
-        # On the first statements are understood, and answered from what is stored; the second wait for engines and noise.
+        # The first plan statements and answer from what is stored; the second wait for engines and draw noise.
         self.planning, self.measuring = Workers(planning, _SHARE), Workers(measuring, _SHARE)
         self.tls = tls
         self.limits = limits
@@ -130,7 +130,7 @@ class ConnectionRegistry:
         self.replace_gateway(answers, users)
 
     def replace_gateway(self, answers: Answers, users: Mapping[str, UserEntry]) -> None:
-        """Take a gateway, from the next statement on, and users; whatever was learnt from the old one is forgotten.
+        """Use another gateway, from the next statement on, and other users; forget what was remembered of the shadow.
 
         Raises:
             ValueError: when a verifier is none.
@@ -143,11 +143,11 @@ class ConnectionRegistry:
         self._shadow_is_there.set()
 
     def close_shadow(self) -> None:
-        """Let whoever wants a session in the shadow wait until `replace_gateway`."""
+        """Hold up new sessions in the shadow until `replace_gateway`."""
         self._shadow_is_there.clear()
 
     async def open_shadow(self, protocol: asyncio.Protocol) -> None:
-        """Connect `protocol` to the shadow, when it is there again if it is not."""
+        """Connect `protocol` to the shadow; wait for it while it is not there."""
         while True:
             await self._shadow_is_there.wait()
             try:
@@ -157,10 +157,10 @@ class ConnectionRegistry:
 
     @contextmanager
     def beginning(self) -> Iterator[None]:
-        """Count a session in the shadow while it begins; where there are too many, one goes that was asked nothing yet.
+        """Count a session in the shadow while it begins; where there are too many, close one that is not used yet.
 
         Raises:
-            TooManyClients: all have been asked something.
+            TooManyClients: all are in use.
         """
         held = [registered.target for registered in self._registered if registered.target.shadow_key is not None]
         if len(held) + self._beginning >= self.limits.sessions:
@@ -176,7 +176,7 @@ class ConnectionRegistry:
             self._beginning -= 1
 
     def verifier(self, user: str) -> Verifier:
-        """Return what checks the user's password; for a name that is not known, something that nothing passes."""
+        """Return the verifier of the user's password; for an unknown name one that no password passes."""
         return self._verifiers.get(user) or Verifier.of_nobody(user, self._secret, self._verifiers.values())
 
     def asker(self, user: str) -> Asker:
@@ -185,7 +185,7 @@ class ConnectionRegistry:
 
     @contextmanager
     def register(self, user: str, target: CancelTarget) -> Iterator[RegisteredConnection]:
-        """Count the user's connection while it lasts; gives the key that cancels it, and has no number yet.
+        """Register the user's connection while it lasts; yield it with the key that cancels it, and no number yet.
 
         Raises:
             TooManyClients: when the user has too many, or all have.
@@ -202,26 +202,26 @@ class ConnectionRegistry:
         finally:
             self._registered.discard(registered)
             self._present[user] -= 1
-            self._present += Counter()  # forget who has left
+            self._present += Counter()  # drops users without a connection
 
     def startup_parameters(self, key: StartupKey) -> dict[str, str] | None:
-        """Return the parameters that the shadow told a client like this before."""
+        """Return the parameters that the shadow reported for an earlier client like this one."""
         return self._startup_parameters.get(key)
 
     def keep_startup_parameters(self, key: StartupKey, parameters: Mapping[str, str]) -> None:
-        """Keep what the shadow told."""
+        """Remember the parameters that the shadow reported."""
         if len(self._startup_parameters) >= _MOST_STARTUP_PARAMETERS:
             self._startup_parameters.clear()
         self._startup_parameters[key] = dict(parameters)
 
     @property
     def has_room(self) -> bool:
-        """Return whether the shadow is there, and may have one more session that is asked nothing yet."""
+        """Return whether the shadow is there, and may have one more session that is not used yet."""
         opened = sum(registered.target.shadow_key is not None for registered in self._registered)
         return self._shadow_is_there.is_set() and opened < self.limits.unasked
 
     def free_number(self) -> int:
-        """Return a number for a session that is not there yet: one that no process can have."""
+        """Return a process number for a session that has not begun: one that no process can have."""
         taken = {registered.process for registered in self._registered}
         while True:
             number = _NO_PROCESS + secrets.randbelow(2**31 - _NO_PROCESS)
@@ -249,10 +249,10 @@ class ConnectionRegistry:
                 await self.interrupt(registered.target)
 
     async def interrupt(self, target: CancelTarget) -> None:
-        """Cancel what a connection runs, in the gateway or in the shadow; what it runs after this returned is not meant."""
+        """Cancel what a connection runs, in the gateway or in the shadow; never what it runs after this has returned."""
         working, key, in_shadow = target.working, target.shadow_key, target.in_shadow
         if working is not None:
-            # What stops an engine may take a moment, which is not the event loop's.
+            # To stop an engine may take a moment, which must not hold up the event loop.
             await asyncio.get_running_loop().run_in_executor(None, working.cancel)
         if key is not None and (in_shadow or working is None):
             with contextlib.suppress(OSError):  # where there is no shadow nothing runs

@@ -6,27 +6,27 @@ _AGAIN = "Connect again."
 
 
 def by_a_user() -> ShuttingDown:
-    """Return what clients hear whose session another one of the same user has ended."""
+    """Return the error where another session of the same user has ended this one."""
     return ShuttingDown("terminating connection due to administrator command")
 
 
 def stopping() -> ShuttingDown:
-    """Return what everybody hears when the server stops."""
+    """Return the error where the server stops."""
     return ShuttingDown("terminating connection because dpsql stops")
 
 
 def shadow_ended() -> ShuttingDown:
-    """Return what clients hear whose session in the shadow is gone."""
+    """Return the error where the session in the shadow is gone."""
     return ShuttingDown("terminating connection because its session in the shadow ended", hint=_AGAIN)
 
 
 def reconfigured() -> ShuttingDown:
-    """Return what clients hear when the declared tables are other ones."""
+    """Return the error where the declared tables have changed."""
     return ShuttingDown("terminating connection because the declared tables have changed", hint=_AGAIN)
 
 
 def user_changed() -> ShuttingDown:
-    """Return what clients hear whose user is no more, or has another role or password."""
+    """Return the error where the user was removed, or has another role or password."""
     return ShuttingDown(
         "terminating connection because its user was removed or changed", hint="Connect again with what is valid now."
     )
