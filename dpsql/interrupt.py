@@ -1,4 +1,4 @@
-"""Where work that takes long stops when somebody cancels: before each draw of random bytes, each row, and while it waits."""
+"""Points at which long work stops when it is cancelled: before each draw of random bytes, at each row, and in waits."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ Bytes = Callable[[int], bytes]
 
 
 def stop_if_cancelled(cancellation: Cancellation | None) -> None:
-    """Return if nobody has cancelled.
+    """Raise an error if somebody has cancelled.
 
     Raises:
         QueryCanceled: somebody has.

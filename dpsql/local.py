@@ -69,7 +69,7 @@ def connect(config: str | Path, *, role: str) -> LocalConnection:
 
 
 def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> tuple[str, int]:
-    """Tell a new server what is wanted; return where it listens."""
+    """Send a new server its configuration and role; return its address."""
     assert server.stdin is not None
     assert server.stdout is not None
     server.stdin.write(json.dumps(wanted) + "\n")
@@ -81,7 +81,7 @@ def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> tuple[str
 
 
 def _main() -> None:
-    """Serve for whoever holds the other end of standard input."""
+    """Serve until standard input ends."""
     wanted = json.loads(sys.stdin.readline())
     # The shadow may run as another user, who has to pass through.
     with Scratch("dpsql-local-", mode=0o711) as scratch:

@@ -1,4 +1,4 @@
-"""From the configuration to its ledger."""
+"""Opens the ledger that the configuration names."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
 
 
 def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
-    """Refuse to begin a ledger where another one was left behind: what was spent would be forgotten."""
+    """Refuse to create a ledger where another one was left behind: what was spent would be forgotten."""
     if path.exists() or mark.read_mark(path) is not None:
         return
     for old in left:
@@ -44,7 +44,7 @@ def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
 
 
 def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
-    """Return where the ledger is: `formerly` all data sets of a directory had the same one, which stays in use.
+    """Return the ledger's path: earlier versions had one for all data sets of a directory (`formerly`), which stays in use.
 
     Raises:
         ConfigError: another data set has taken it over, with what this one may have spent.

@@ -1,4 +1,4 @@
-"""Log lines that strangers can cause: one of a kind in a minute, which says how many there were."""
+"""Warnings that anybody can cause: one of a kind in a minute, which says how many were left out."""
 
 import logging
 import threading
@@ -9,7 +9,7 @@ _EVERY = 60.0  # seconds
 
 
 class RateLimitedLog:
-    """Warns, and of what comes again within a minute counts only how often."""
+    """Logs a warning once a minute, and counts the others."""
 
     def __init__(self, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
         self._log = log
@@ -19,7 +19,7 @@ class RateLimitedLog:
         self._left_out: dict[str, int] = {}
 
     def warning(self, message: str, *args: object) -> None:
-        """Log `message` with its `args`, which only the code may choose; `args` may be anybody's."""
+        """Log `message` with its `args`, a constant of the code; `args` may come from clients."""
         with self._lock:
             now = self._clock()
             if now - self._last.get(message, -_EVERY) < _EVERY:

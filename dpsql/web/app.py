@@ -31,7 +31,7 @@ _NOT_FOUND = 404
 
 
 def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
-    """Return the application, and what its pages share."""
+    """Return the application, and the state that its pages share."""
     sessions = Sessions(site.clock)
     context = PageContext(site, sessions, Attempts(site.clock))
     cookie = Middleware(
@@ -47,7 +47,7 @@ def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
         middleware=[cookie],
         exception_handlers={HTTPException: _unhappy(context), ClientDisconnect: _unheard, 500: _broken(context)},
     )
-    # Around everything, also around what Starlette answers when an endpoint breaks.
+    # Around everything, Starlette's own answers to a broken endpoint included.
     return SafeHeaders(app, secure=site.secure), context
 
 
@@ -76,7 +76,7 @@ async def _home(_: Request) -> Response:
 
 
 def _ready(context: PageContext) -> Endpoint:
-    """Tell monitors, who do not log in, whether private questions would be answered; all who wait take one thread."""
+    """Tell monitors, without a log-in, whether private questions would be answered; however many ask, one thread looks."""
     looking: asyncio.Future[str | None] | None = None
 
     async def endpoint(_: Request) -> Response:
@@ -90,7 +90,7 @@ def _ready(context: PageContext) -> Endpoint:
 
 
 def _open(context: PageContext, answer: Open) -> Endpoint:
-    """Let anybody in."""
+    """Return an endpoint that anybody may use."""
 
     async def endpoint(request: Request) -> Response:
         return await answer(request, context)
@@ -99,7 +99,7 @@ def _open(context: PageContext, answer: Open) -> Endpoint:
 
 
 def _page(context: PageContext, answer: Closed) -> Endpoint:
-    """Let only visitors in, and send the others to the log-in."""
+    """Return an endpoint for visitors who are logged in; others are redirected to the log-in."""
 
     async def endpoint(request: Request) -> Response:
         visitor = await context.sessions.visitor(request)
@@ -115,7 +115,7 @@ def _page(context: PageContext, answer: Closed) -> Endpoint:
 
 
 def _data(context: PageContext, answer: Closed) -> Endpoint:
-    """Let only visitors in; errors are for the page's script, which shows them."""
+    """Return an endpoint for the script of a page, which shows its errors; others get 401."""
 
     async def endpoint(request: Request) -> Response:
         visitor = await context.sessions.visitor(request)
@@ -141,7 +141,7 @@ def _error(status: int, message: str, hint: str | None = None, field: str | None
 
 
 def _unhappy(context: PageContext) -> ErrorHandler:
-    """Tell what is wrong with a request: a page to who follows an address, JSON to a page's script."""
+    """Answer a bad request: with a page for a person, with JSON for a script."""
 
     async def handler(request: Request, error: Exception) -> Response:
         status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
@@ -158,12 +158,12 @@ def _unhappy(context: PageContext) -> ErrorHandler:
 
 
 async def _unheard(_: Request, __: Exception) -> Response:
-    """Log nothing: whoever sent half a form and went can do so as often as they like."""
+    """Log nothing: anybody can send half a form and hang up as often as they like."""
     return Response(status_code=400)
 
 
 def _broken(context: PageContext) -> ErrorHandler:
-    """Say nothing about the cause, which stands in the operator's log."""
+    """Answer with a fixed text; the cause is in the operator's log."""
 
     async def handler(request: Request, _: Exception) -> Response:
         if not _wants_page(request):
@@ -175,5 +175,5 @@ def _broken(context: PageContext) -> ErrorHandler:
 
 
 def _wants_page(request: Request) -> bool:
-    """Return whether a person looks at the answer: browsers say so when they follow an address, scripts do not."""
+    """Return whether a person will see the answer: browsers ask for HTML when they follow a link, scripts do not."""
     return "text/html" in request.headers.get("accept", "")

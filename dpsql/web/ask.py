@@ -40,11 +40,11 @@ class Bounded:
         """Return the question, as anybody could type it."""
         table, column = self.quoted
         bucket = f"width_bucket({column}, {_decimal(self.low)}, {_decimal(self.high)}, {self.buckets})"
-        # Names as the shadow quoted them, numbers that were read as such: nothing here is a visitor's text.
+        # Names are quoted by the shadow and numbers are numbers: nothing here is a visitor's text.
         return f"SELECT {bucket} AS bucket, COUNT(*) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608
 
     def counts(self, rows: Iterable[Cells]) -> list[int]:
-        """Return the noisy count of each bucket; what lies at the upper end or beyond belongs to the last."""
+        """Return the noisy count of each bucket; values at the upper end or beyond it belong to the last."""
         counts = [0] * self.buckets
         for bucket, count in rows:
             if isinstance(bucket, int) and isinstance(count, int) and bucket > 0:

@@ -1,6 +1,6 @@
 """How often somebody may try to log in: a sliding window for each place, and for each name tried from one place.
 
-Nobody waits for what others do elsewhere, so that a stranger can't lock a name's owner out, from however many places.
+Attempts from other places never count against anybody, so that a stranger can't lock a user out.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,7 @@ WINDOW = 300.0
 PER_PLACE = 50
 PER_NAME = 10
 _MOST = 10_000
-"""How many places and names are remembered; beyond that those that tried longest ago are forgotten."""
+"""How many places and names are remembered; beyond that the oldest are forgotten."""
 
 _Key = tuple[str, str | None]
 
@@ -41,7 +41,7 @@ class Attempts:
         return 0.0
 
     def succeed(self, address: str, name: str) -> None:
-        """Forget the attempts of somebody who has come in: the name's, and as many of the place's."""
+        """Forget the attempts of somebody who has logged in: the name's, and as many of the place's."""
         place = place_of(address)
         times = self._times.pop((place, name), [])
         kept = list(self._times.pop((place, None), []))

@@ -1,6 +1,6 @@
-"""The page Budget: what was spent, by whom the visitor may see: their own role, or every role if theirs is an owner.
+"""The page Budget: what was spent by the visitor's own role, or by every role if theirs is an owner.
 
-The lines are read from the ledger's narrow side (`LedgerReader`). `visible` decides whose.
+It only reads the ledger (`LedgerReader`); `visible` decides whose lines.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from dpsql.web.visible import visible
 
 _RECENT = 2_000
 """How many of a role's newest lines the page looks at."""
-_DEAREST = 10
+_MOST_SHOWN = 10
 _USUAL = min(membership_epsilon(MEMBERSHIP), value_epsilon(VALUE))
-"""The largest total ε that keeps the promises of membership and value where nobody says others."""
+"""The largest total ε that keeps the promises of membership and value where the visitor has set no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Bar:
     now: str
     """What the spent ε means as risk."""
     end: str
-    """What all of it would mean, and which promises it breaks then."""
+    """What all of it would mean as risk, and which promises that breaks."""
     kept: bool
 
 
@@ -102,7 +102,7 @@ def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
 
 
 def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
-    """Return a role's bar; what it has learnt in earlier periods is not forgotten, so its risk is that of all of them."""
+    """Return a role's bar; its risk is that of all periods together, since what was learnt is not forgotten."""
     role, spent = balance.account.role, (balance.role_spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
     note = f"protects each {role.protects}; {renews}; at most ε = {show_down(role.per_query.epsilon)} a question"
@@ -134,11 +134,11 @@ def _risk(epsilon: Fraction) -> str:
 
 
 def _most_expensive(lines: Iterable[Entry]) -> list[ExpensiveStatement]:
-    """Return the statements that cost most, the dearest first."""
+    """Return the statements that cost most, the most expensive first."""
     together: dict[str, list[Entry]] = {}
     for line in lines:
         together.setdefault(line.statement, []).append(line)
-    ranked = sorted(together.items(), key=lambda pair: _cost(pair[1]), reverse=True)[:_DEAREST]
+    ranked = sorted(together.items(), key=lambda pair: _cost(pair[1]), reverse=True)[:_MOST_SHOWN]
     return [
         ExpensiveStatement(
             statement,

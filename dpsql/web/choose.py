@@ -87,7 +87,7 @@ def _study(given: Mapping[str, str]) -> Json:
 
 
 def _cut(epsilon: float) -> float | None:
-    """Return a largest ε with six digits, cut off so that it still meets the requirement; None if any does."""
+    """Return the largest ε, rounded down to six digits so that it still meets the requirement; None if every ε does."""
     if not math.isfinite(epsilon):
         return None
     step = 10.0 ** (math.floor(math.log10(epsilon)) - 5) if epsilon else 1.0

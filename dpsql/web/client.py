@@ -1,4 +1,4 @@
-"""A visitor's connection to dpsql's own listener, by psycopg: the pages have no other way to the data."""
+"""A visitor's psycopg connection to dpsql's own listener: the pages have no other way to the data."""
 
 import asyncio
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Address:
         """Log in; see `Connect`."""
         if not user or not password:
             raise LoginRefused
-        # The way never leaves this machine, so a certificate is not asked for what it could say about it.
+        # The connection never leaves this machine, so its certificate need not be verified.
         mode = "require" if self.tls else "disable"
         try:
             connection = await AsyncConnection.connect(

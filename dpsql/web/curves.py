@@ -1,4 +1,4 @@
-"""Curves as a browser gets them, and the numbers beside them."""
+"""Curves as JSON for the browser, and the numbers beside them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ SMOOTHINGS = {"none": 0.0, "light": SMOOTHING, "strong": 0.05}
 
 
 def curves(counts: Sequence[float], low: float, high: float) -> Mapping[str, Density]:
-    """Return the density of equal buckets, by smoothing: changing that draws no noise again."""
+    """Return the density of equal buckets for each smoothing, so that changing it draws no new noise."""
     return {name: density(counts, low, high, smoothing=width) for name, width in SMOOTHINGS.items()}
 
 
 def drawn(lines: Mapping[str, Density]) -> Json:
-    """Return curves as a browser gets them; they have steps where nothing was smoothed."""
+    """Return curves as JSON; they have steps where nothing was smoothed."""
     return {name: {"x": short(line.x), "y": short(line.y), "step": not line.bandwidth} for name, line in lines.items()}
 
 

@@ -1,4 +1,4 @@
-"""What every response says to the browser: run and load nothing but our own files, send nothing elsewhere, keep no page."""
+"""Headers of every response: the browser runs and loads our own files only, sends nothing elsewhere, and keeps no page."""
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse

@@ -11,7 +11,7 @@ _LEAST_SHARE, _MOST_SHARE = Fraction(1, 1000), Fraction(999, 1000)
 
 
 class BadField(BadInput):
-    """A field of a form has no value that makes sense; `field` is its name, so that the page can show where."""
+    """A field of a form has an invalid value; `field` is its name, so that the page can show where."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ def numbers(text: str) -> list[float]:
 
 
 def _read(text: str) -> Fraction | None:
-    """Return a number without an exponent, however it is padded; None for anything else."""
+    """Return a number without an exponent, leading and trailing spaces apart; None for anything else."""
     try:
         return Fraction(text.strip()) if len(text) <= _LONGEST and "e" not in text.lower() else None
     except (ValueError, ZeroDivisionError):

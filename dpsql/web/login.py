@@ -1,4 +1,4 @@
-"""Logging in and out: the name and the password are tried at the server itself, and only its connection is kept."""
+"""Logging in and out: the name and the password are checked by logging in to the server, and only that connection is kept."""
 
 import math
 

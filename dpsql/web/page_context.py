@@ -22,7 +22,7 @@ class PageContext:
     """The shared state of all pages of one server."""
 
     site: Site
-    """Another one after the configuration was read again."""
+    """It is replaced when the configuration is read again."""
     sessions: Sessions
     attempts: Attempts
 
@@ -34,7 +34,7 @@ class PageContext:
         return _TEMPLATES.TemplateResponse(request, template, {**known, **values}, status_code=status)
 
     async def form(self, request: Request) -> dict[str, str]:
-        """Return the fields of a form that this visitor was given by us.
+        """Return the fields of a form whose token was made for this visitor.
 
         Raises:
             HTTPException: 403, the token is missing or somebody else's.

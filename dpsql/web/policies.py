@@ -1,4 +1,4 @@
-"""The rule behind the page Choose: limits, beliefs, levels, lines for the configuration, and today's roles beside it."""
+"""The calculations of the page Choose: limits, beliefs, levels, lines for the configuration, and the present roles."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON = Fraction(1, 10_000), Fraction(100)
 """The ε that may be chosen."""
 POINTS = 160
 STAYS = {"days": 1, "weeks": 7, "months": 31, "years": 366, "good": None}
-"""The most days that a unit of a stay has; None is for good."""
+"""The most days of each unit of a stay; None is for good."""
 _LONGEST = {"days": 36_525, "weeks": 5_217, "months": 1_178, "years": 99}
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a role may ask: how noisy, and which statistics its `per_query` is to suffice for."""
+    """What a role will ask: its noise level, and the statistics that its `per_query` has to suffice for."""
 
     level: NoiseLevel
     outputs: frozenset[OutputKind]
     size: Size
 
     def price(self, output: OutputKind, cap: Fraction) -> Fraction:
-        """Return what a question for one statistic costs; a median what it takes not to be mostly NULL, if it is wanted."""
+        """Return what a question for one statistic costs; for a median, what it takes not to be mostly NULL."""
         size = self.size
         wanted = level_epsilon(self.level, [output], contribution=size.max_rows, rows=size.in_group, cap=cap)
         if output is not OutputKind.MEDIAN or output not in self.outputs:
@@ -174,7 +174,7 @@ def _curves(plan: EpsilonPlan) -> Json:
 
 
 def _standing(policy: Policy, role: Role, plan: EpsilonPlan) -> Json:
-    """Return what a role of today could cost a person, by the rule that the visitor has set."""
+    """Return what a present role could reveal of a person, by the promises that the visitor has set."""
     found = standing(role, policy.budgets[role.protects], plan.days)
     belief = belief_after(found.total, plan.promises.people)
     renewing = "" if role.budget.period is Period.NEVER else f" a {role.budget.period}"

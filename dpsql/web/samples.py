@@ -17,14 +17,14 @@ LEAST_SAMPLE_EPSILON, MOST_SAMPLE_EPSILON = Fraction(1, 100), Fraction(10)
 
 @dataclass(frozen=True, slots=True)
 class SampleUnit:
-    """Whose rows the made-up rows are thought to be, and how many of one count at the most."""
+    """The privacy unit of the made-up rows, and the most rows that count for one."""
 
     name: str
     rows: int
 
     @property
     def plain(self) -> str:
-        """Return what it is called where the rows are nobody's trips."""
+        """Return its name for samples that are no trips."""
         return "1 row" if self.rows == 1 else f"{self.rows} rows"
 
 

@@ -58,7 +58,7 @@ class Pages:
         cookie = f"dpsql-{self._port}"
         self._site = replace(self._site, cookie=cookie, secure=self._listen.tls is not None)
         app, self._context = make_app(self._site)
-        # What it warns of are requests that are none: anybody could fill the log with them.
+        # It warns of malformed requests: anybody could fill the log with them.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         config = uvicorn.Config(
             app,
@@ -84,7 +84,7 @@ class Pages:
             await self._context.sessions.close()
 
     async def change(self, site: Site) -> None:
-        """Serve another site to the same visitors, but for those who are no users any more."""
+        """Serve another site to the same visitors; log out those who were removed."""
         self._site = replace(site, cookie=self._site.cookie, secure=self._site.secure)
         self._context.site = self._site
         await self._context.sessions.change(self._site)
@@ -94,7 +94,7 @@ class Pages:
 
 
 class _Inside(uvicorn.Server):
-    """A server inside somebody else's process, whose signals are not its own, and whose connections come by our acceptor."""
+    """uvicorn without signal handlers and sockets: the process has its own, and the acceptor brings connections."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Who is logged in. A browser holds only a signed key; the connection stays here, and no password is kept anywhere.
+"""Who is logged in. A browser holds only a signed key; the visitor's connection stays here, and no password is kept.
 
 The cookie is Starlette's signed session cookie; forms and calls that change or cost something carry a token that
 itsdangerous signed for the same key.
@@ -19,7 +19,7 @@ IDLE = 30 * 60.0
 LONGEST_VISIT = 12 * 60 * 60
 """Seconds after which every visitor has to log in again."""
 MOST_VISITS = 8
-"""How many visits of one user there can be; with one more, the one that was idle longest ends."""
+"""The most visits of one user at a time; with one more, the one that was idle longest ends."""
 _KEY = "visit"
 
 
@@ -43,7 +43,7 @@ class Sessions:
     _visitors: dict[str, Visitor] = field(default_factory=dict, repr=False)
 
     async def enter(self, request: Request, site: Site, user: str, client: VisitorClient) -> None:
-        """Log in under a new key, so that one that was known before is worth nothing."""
+        """Log in under a new key, so that a key that somebody knew before is worthless."""
         await self.leave(request)
         await self._make_room(user)
         now = self.clock()
@@ -57,7 +57,7 @@ class Sessions:
             await visitor.client.close()
 
     async def visitor(self, request: Request) -> Visitor | None:
-        """Return who sent a request; None if nobody is logged in with its cookie, or any more."""
+        """Return who sent a request; None if its cookie is not, or no longer, that of a visitor."""
         await self._sweep()
         visitor = self._visitors.get(request.session.get(_KEY, ""))
         if visitor is not None:
@@ -70,7 +70,7 @@ class Sessions:
         return self._signer().dumps(key)
 
     def genuine(self, request: Request, token: str) -> bool:
-        """Say whether a token was made for the very cookie that comes with it."""
+        """Return whether a token was made for the cookie that comes with it."""
         try:
             key = self._signer().loads(token, max_age=LONGEST_VISIT)
         except BadSignature:
@@ -78,7 +78,7 @@ class Sessions:
         return bool(key) and secrets.compare_digest(str(key), str(request.session.get(_KEY, "")))
 
     async def change(self, site: Site) -> None:
-        """Give every visitor the role that they have now, and log out whoever is no user any more."""
+        """Give every visitor their present role, and log out those who were removed."""
         for key, visitor in tuple(self._visitors.items()):
             if visitor.user in site.roles:
                 visitor.role = site.role(visitor.user)
@@ -92,7 +92,7 @@ class Sessions:
             await visitor.client.close()
 
     async def _make_room(self, user: str) -> None:
-        """Each visit holds a connection, and the server allows a user only so many."""
+        """End the visits that were idle longest: each holds a connection, of which a user may have only so many."""
         theirs = sorted((v.seen, key) for key, v in self._visitors.items() if v.user == user)
         for _, key in theirs[: max(len(theirs) - MOST_VISITS + 1, 0)]:
             await self._end(key)
@@ -104,7 +104,7 @@ class Sessions:
             await self._end(key)
 
     async def _end(self, key: str) -> None:
-        """Log a visitor out, unless somebody was faster."""
+        """Log a visitor out, unless that was done meanwhile."""
         visitor = self._visitors.pop(key, None)
         if visitor is not None:
             await visitor.client.close()

@@ -1,4 +1,4 @@
-"""What the pages are made from; handed in by the server."""
+"""What the pages need; handed in by the server."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class LedgerReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The policy, who is who, the way to the server, the ledger and the byte source of the samples' noise."""
+    """The policy, the users' roles, a way to connect, the ledger, and the random bytes of the samples' noise."""
 
     policy: Policy
     roles: Mapping[str, str]
@@ -71,7 +71,7 @@ class Site:
     clock: Callable[[], float]
     """Seconds that never go back."""
     trouble: Callable[[], str | None]
-    """Returns why private questions would not be answered now, in words for anybody; may take seconds."""
+    """Returns why private questions would not be answered now, in words that anybody may read; may take seconds."""
     cookie: str = "dpsql"
     secure: bool = False
     """Whether the pages are served over TLS only."""

@@ -1,4 +1,4 @@
-"""A browser's connection: so long for each request to come, and none that waits keeps others out."""
+"""A browser's connection, with a time limit for each request and a place among those that may be closed for others."""
 
 import asyncio
 from typing import cast
@@ -13,7 +13,7 @@ from dpsql.wire.server.pending_connections import PendingConnections
 
 
 class Visit(H11Protocol, AcceptedConnection):
-    """uvicorn's own connection, which waits for ever for the rest of a request."""
+    """uvicorn's connection, which by itself would wait for ever for the rest of a request."""
 
     def __init__(
         self, config: Config, state: ServerState, pending: "PendingConnections[Visit]", request_timeout: float
@@ -30,7 +30,7 @@ class Visit(H11Protocol, AcceptedConnection):
         self._expect()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for what the request lacks, and no longer than from its first byte on."""
+        """Wait for the rest of a request; the limit counts from its first byte."""
         if self._due is None and not self._is_answered:
             self._expect()
         super().data_received(data)
@@ -38,7 +38,7 @@ class Visit(H11Protocol, AcceptedConnection):
             self._stop_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Be there no more."""
+        """Stop waiting, and stop counting the connection."""
         self._stop_waiting()
         self._pending.remove(self)
         super().connection_lost(exc)
@@ -56,7 +56,7 @@ class Visit(H11Protocol, AcceptedConnection):
 
     @property
     def _is_answered(self) -> bool:
-        """Return whether a request has come whole, and its answer is not told yet."""
+        """Return whether a whole request has come and its answer was not sent yet."""
         waiting = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         return self.cycle is not None and not self.cycle.response_complete and not waiting
 

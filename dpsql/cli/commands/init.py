@@ -77,7 +77,7 @@ def _source(database: str) -> DuckDbFile | PostgresServer | RecordsFile:
 
 
 def _advice(catalogue: Catalogue, source: DuckDbFile | PostgresServer | RecordsFile) -> list[str]:
-    """Return what to say of what was not written."""
+    """Return the advice about tables and columns that were left out."""
     if not catalogue.elsewhere:
         return []
     schemas = ", ".join(catalogue.elsewhere)
@@ -89,7 +89,7 @@ def _advice(catalogue: Catalogue, source: DuckDbFile | PostgresServer | RecordsF
 
 
 def _files(directory: Path, tables: Collection[str]) -> dict[str, Path]:
-    """Return a file for each table; a name that is no good as a file's is changed."""
+    """Return a file for each table; a name that is no file name is changed."""
     files: dict[str, Path] = {}
     for table in tables:
         file = directory / f"{re.sub(r'[^A-Za-z0-9_-]', '_', table)}.yaml"

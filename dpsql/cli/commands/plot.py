@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Chart(StrEnum):
-    """The pictures that there are."""
+    """The kinds of picture."""
 
     HISTOGRAM = "histogram"
     VERSUS = "versus"
@@ -143,7 +143,7 @@ def _draw(
 
 
 def _grid(wanted: _Wanted, plotted: Plotted, x: str) -> "ValueGrid | None":
-    """Return the buckets of x, as the options say or else the statement; None where there are none."""
+    """Return the buckets of x, from the options, else from the statement; None if neither has any."""
     from dpsql.plots.value_grid import ValueGrid  # noqa: PLC0415 -- an extra
 
     if wanted.chart not in (Chart.HISTOGRAM, Chart.DENSITY):

@@ -41,7 +41,7 @@ async def _serve(config: Config, ledger: Way) -> None:
 
 
 async def _reload(server: Server) -> None:
-    """Take what the configuration says now, or go on with what it said before."""
+    """Read the configuration again; where it can't be used, go on with the earlier one."""
     try:
         await server.reload()
     except DpsqlError as failed:

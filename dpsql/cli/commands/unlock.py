@@ -39,6 +39,6 @@ def unlock(
 
 
 def _line(event: Event) -> str:
-    # Somebody else's text: nothing in it may speak to the terminal.
+    # Another user's text: no control character of it may reach the terminal.
     statement = "".join(c if c.isprintable() else " " for c in event.statement)
     return f"{event.time:%Y-%m-%d %H:%M:%S} UTC: {_MEANING[event.what]}: {event.cause}; {event.user} asked: {statement}"

@@ -13,7 +13,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 
 CatalogueColumns = Mapping[str, str]
-"""CatalogueColumns in their order, with the type as the engine writes it."""
+"""Columns in their order, with the type as the engine writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdro
 ORDER BY n.nspname, c.relname, a.attnum
 """
 _NAMES = {"VARCHAR": "text", "FLOAT": "real", "DOUBLE": "double precision", "TINYINT": "smallint"}
-"""DuckDB's names of types, where PostgreSQL has others."""
+"""PostgreSQL's names for types that DuckDB calls otherwise."""
 _Row = tuple[bool, str, str, str, str]
 
 

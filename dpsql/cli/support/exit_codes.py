@@ -1,4 +1,4 @@
-"""The rim of the command line: errors become two lines and an exit code, never a traceback."""
+"""Errors of the command line: two lines and an exit code, never a traceback."""
 
 import functools
 import re
@@ -15,7 +15,7 @@ _P = ParamSpec("_P")
 
 _RULE = re.compile("rule: [a-z-]+")
 EXIT_REFUSED = 1
-"""The exit code when dpsql said no; a wrong use of the command line is 2."""
+"""The exit code of every error of dpsql; a wrong use of the command line ends with 2."""
 
 
 def with_exit_code(command: Callable[_P, None]) -> Callable[_P, None]:
@@ -37,7 +37,7 @@ def with_exit_code(command: Callable[_P, None]) -> Callable[_P, None]:
 
 
 def _rule(detail: str | None) -> str | None:
-    """Return the detail of an error of dpsql's; another server's may have a row's values in it."""
+    """Return the DETAIL of one of dpsql's own errors; another server's may contain values of a row."""
     return detail if detail is not None and _RULE.fullmatch(detail) else None
 
 

@@ -1,12 +1,12 @@
-"""What goes to standard error: dpsql's own log, and of libraries only what has gone wrong."""
+"""The log on standard error: dpsql's own lines, and errors of libraries."""
 
 import logging
 
 
 def log_to_standard_error() -> None:
-    """Let the log go to standard error, without the warnings of libraries: these repeat what clients write.
+    """Log to standard error, without the warnings of libraries, which repeat what clients send.
 
-    Whoever has set logging up already is left alone.
+    Logging that is set up already stays as it is.
     """
     root = logging.getLogger()
     if root.handlers:

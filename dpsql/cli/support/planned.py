@@ -1,4 +1,4 @@
-"""What `dpsql epsilon noise` asks about a statement: EXPLAIN, as any client could, and free like it."""
+"""The noise of a statement, for `dpsql epsilon noise`: from EXPLAIN, which is free."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -12,7 +12,7 @@ from dpsql.policy.load import load
 _NAMES = {0.0: "min", 0.5: "median", 1.0: "max"}
 _NOTHING = OutputNoise("–", "", "", "nothing can be said of these statistics before they are asked")
 _READ_OFF = 7
-"""So many times the square of the number of points are more than the buckets, where they are read off noisy counts."""
+"""Points are read off noisy counts where this many times the square of their number exceeds the number of buckets."""
 _OUTER = 0.1
 """A quantile so near to an end has scores of whole ranks."""
 

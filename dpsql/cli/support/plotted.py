@@ -1,4 +1,4 @@
-"""What `dpsql plot` knows of its picture: read from the statement and from its EXPLAIN, which is free."""
+"""What `dpsql plot` knows of its picture, from the statement and its EXPLAIN, which is free."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Plotted:
 
     @classmethod
     def of(cls, connection: psycopg.Connection[tuple[object, ...]], role: str | None, statement: str) -> "Plotted":
-        """Ask EXPLAIN; a statement that it does not explain is drawn all the same."""
+        """Build from what EXPLAIN says; a statement that is not private is drawn without it."""
         plan = None if re.match(r"(?i)\s*explain\b", statement) else explained(connection, statement)
         selects = _selects(statement)
         return cls(
@@ -84,7 +84,7 @@ class Plotted:
         return ends
 
     def title(self, y: str) -> str:
-        """Return a title for who gave none."""
+        """Return the title of a picture that was given none."""
         return f"{self.asked(y)} of {', '.join(self.tables)}" if self.tables else self.asked(y)
 
 

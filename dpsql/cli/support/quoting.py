@@ -4,7 +4,7 @@ import json
 import re
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# Words that some reader of YAML takes for something else than themselves.
+# Words that some readers of YAML take for booleans or nulls.
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 

@@ -12,7 +12,7 @@ Cursor = psycopg.Cursor[tuple[object, ...]]
 
 
 def show_answer(console: Console, cursor: Cursor) -> None:
-    """Print every result of a cursor: rows as a table, anything else as the server's own word for it."""
+    """Print every result of a cursor: rows as a table, anything else as the server's command tag."""
     while True:
         if cursor.description is None:
             console.print(Text(cursor.statusmessage or ""))
@@ -24,7 +24,7 @@ def show_answer(console: Console, cursor: Cursor) -> None:
 
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Lay rows out under their names; numbers stand right."""
+    """Lay rows out under their names; numbers are aligned to the right."""
     table = Table(
         header_style="bold", caption=f"({len(rows)} {'row' if len(rows) == 1 else 'rows'})", caption_justify="left"
     )

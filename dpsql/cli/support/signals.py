@@ -1,4 +1,4 @@
-"""Serving until somebody says stop."""
+"""Serving until a signal says stop."""
 
 import asyncio
 import signal
@@ -9,13 +9,13 @@ _STOP = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """What the operator tells the process, heard from the start: `with Signals() as signals: …`, in a running loop."""
+    """The operator's signals to the process, caught from the start: `with Signals() as signals: …`, in a running loop."""
 
     def __init__(self) -> None:
         self._stopped, self._hung_up = asyncio.Event(), asyncio.Event()
 
     def __enter__(self) -> Self:
-        """Listen; a hang-up while we start would end the process otherwise."""
+        """Catch signals; without this a SIGHUP during the start would end the process."""
         loop = asyncio.get_running_loop()
         for wanted in _STOP:
             loop.add_signal_handler(wanted, self._stopped.set)
@@ -23,7 +23,7 @@ class Signals:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave signals to their usual meaning."""
+        """Give signals their usual meaning back."""
         loop = asyncio.get_running_loop()
         for wanted in (*_STOP, signal.SIGHUP):
             loop.remove_signal_handler(wanted)
