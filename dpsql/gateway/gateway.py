@@ -90,7 +90,7 @@ class Gateway:
     def answer(self, request: Request) -> str | Work[str]:
         """Return the statement over released rows, or the work that measures them; see `Answers`.
 
-        Of the stages those up to `price` are in `priced`, those from `ready` on in `_measured`.
+        Of the stages those up to `price` are in `priced`, those from `ready` on in `_released`.
         """
         match request.question.parsed:
             case AccountsStatement() as accounts:

@@ -20,11 +20,15 @@ _CLAMPING = frozenset({Shape.VALUE, Shape.SIGNED, Shape.LOW})
 def plan_values(priced: PricedPlan) -> PlanValues:
     """Return what the statement costs, its measurements, and the expected errors; all of it follows from the plan alone.
 
-    Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null.
+    Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null. What aims at an
+    error has that and the most ε for it; the others are then those of the first look.
     """
     outputs = [line for scope in priced.scopes for line in expected(scope.plan)]
+    aim = priced.aim
+    target = {} if aim is None else {"Target": float(aim.error), "At Most": show_down(aim.cap)}
     return {
         **_cost(compose(part.cost for part in priced.measurements)),
+        **target,
         "Measurements": [_measurement(part) for part in priced.measurements],
         "Outputs": [{"Output": o.output, "Margin": o.margin, "Relative": o.relative} for o in outputs],
     }
