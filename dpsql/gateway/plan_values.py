@@ -9,6 +9,7 @@ from dpsql.policy.model import Privacy
 from dpsql.privacy.accuracy.expected_error import expected
 from dpsql.privacy.features.feature import Scaled, Shape
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
@@ -43,6 +44,8 @@ def _measurement(part: PricedMeasurement) -> PlanValues:
     m = part.measurement
     common = {"Tables": [source.table.name for source in m.relation.sources], **_cost(part.cost)}
     match m:
+        case KeySearch():
+            return common
         case Sums():
             return {**common, "Clamped": [_range(x) for x in clamped(m)]}
         case Histogram():
