@@ -42,7 +42,7 @@ class HeldKeys:
         self._keys = keys
 
     def release(self, keys: AbstractSet[str]) -> None:
-        """Give back those of `keys` that are still held, so that who waits for them goes on."""
+        """Give back those of `keys` that are still held, so that those who wait for them go on."""
         held = self._keys & keys
         self._keys -= held
         self._single_flight._release(held)  # noqa: SLF001  (the two classes are one thing)

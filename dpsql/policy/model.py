@@ -148,7 +148,7 @@ class RoleBudget:
 
 
 class NoiseLevel(StrEnum):
-    """How much noise a role's answers shall have: a target for the relative error, at most the role's ε."""
+    """How much noise a role's answers aim at: a target for the relative error, at most the role's ε."""
 
     LOW = "low"
     MEDIUM = "medium"

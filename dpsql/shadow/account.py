@@ -73,7 +73,7 @@ def _find(name: str) -> pwd.struct_passwd | None:
 
 
 def _make(name: str) -> None:
-    """Make an account that nobody can log in to; if another process was faster, that is as well."""
+    """Make an account that nobody can log in to; one that another process has just made will do."""
     for command, *options in _WAYS:
         program = shutil.which(command, path=_PROGRAMS)
         if program is not None:

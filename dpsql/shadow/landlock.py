@@ -50,7 +50,7 @@ _PATIENCE = 10.0  # seconds for the loader to list the libraries
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """What is taken away, as the kernel's structure, and what is given back where."""
+    """What is denied, as the kernel's structure, and what is allowed where."""
 
     attributes: bytes
     rules: tuple[tuple[str, int], ...]

@@ -90,7 +90,7 @@ def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str
 
 
 def drop_others(connection: Connection, users: Mapping[str, str]) -> None:
-    """End the sessions and the roles of whoever is not among these users; in the data set's database, in autocommit."""
+    """End the sessions and roles of everybody who is not among these users; in the data set's database, in autocommit."""
     for name in _names(connection) - {ORACLE, *users}:
         connection.execute(_END, (_PATIENCE, name))
         connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))

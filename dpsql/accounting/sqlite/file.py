@@ -30,7 +30,7 @@ _AGAIN = 0.02
 
 
 class Way(Enum):
-    """What whoever opens a ledger has said about it."""
+    """What the one who opens a ledger has said about it."""
 
     AS_IT_IS = "as it is"
     ADOPTED = "adopted"
@@ -134,7 +134,7 @@ class SqliteFile:
     def _lent(
         self, cancellation: Cancellation | None, since: float | None, *begin: str
     ) -> Iterator[sqlite3.Connection]:
-        """Lend the connection; whoever waits for another process keeps nobody in this one waiting."""
+        """Lend the connection; waiting for another process does not block the threads of this one."""
         now = time.monotonic()
         deadline = max(now + _LEAST, (now if since is None else since) + _PATIENCE)
         while True:
@@ -149,7 +149,7 @@ class SqliteFile:
             pause(_AGAIN, cancellation)
 
     def _begun(self, begin: tuple[str, ...], *, again: bool) -> bool:
-        """Begin a transaction; return False if another process is in the way and it is to be tried `again`."""
+        """Begin a transaction; return False if another process holds the lock and the caller should try `again`."""
         try:
             for statement in begin:
                 self._connection.execute(statement)

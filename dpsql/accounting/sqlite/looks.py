@@ -19,7 +19,7 @@ _KEY = 200
 _MOST = 64 * 2**20
 """Bytes of the releases that are remembered, and of one's key."""
 _TIMES = 20
-"""How often it is looked for what is stored while somebody writes, which nobody does all the time."""
+"""How often to look for stored releases while another process writes."""
 _AGAIN = 0.005
 """Seconds until it is looked for again."""
 

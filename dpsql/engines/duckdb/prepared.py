@@ -89,7 +89,7 @@ def _fetched(result: duckdb.DuckDBPyConnection) -> Sequence[EngineRow]:
 
 
 class Use:
-    """Counts who uses a thing that is over; when the last one has gone, what is left of it is removed, once."""
+    """Counts who still uses something that has ended; when the last one has gone, its remains are removed, once."""
 
     def __init__(self, remove: Callable[[], None]) -> None:
         self._remove: Callable[[], None] | None = remove
@@ -110,7 +110,7 @@ class Use:
             self._tidy()
 
     def end(self) -> None:
-        """Say that nobody new will come."""
+        """Take in nobody any more."""
         with self._lock:
             self._over = True
             self._tidy()

@@ -1,4 +1,4 @@
-"""The shapes of `config.yaml` and of a schema file: which keys there are, and what each value looks like by itself.
+"""The shapes of `config.yaml` and of a schema file: which keys there are, and what each value looks like.
 
 Whether the values fit each other is `tables.py`'s and `roles.py`'s business. Every key is optional here, and `required`
 names those that must be there, so that a missing key does not hide the mistakes beside it.

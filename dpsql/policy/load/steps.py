@@ -12,7 +12,7 @@ _NUMERIC = re.compile(r"numeric\(\d+,(\d+)\)")
 
 
 def of_type(kind: SqlType, declared: str) -> Fraction | None:
-    """Return the step that a type has by itself: 1 of whole numbers, 0.01 of numeric(10, 2)."""
+    """Return the step that a type implies: 1 for whole numbers, 0.01 for numeric(10, 2)."""
     if kind.is_integer:
         return Fraction(1)
     found = _NUMERIC.fullmatch(declared)

@@ -21,7 +21,7 @@ class Expected:
     margin: float
     """Half the width of the 95 % interval, in units of the output."""
     relative: float | None
-    """That as a share of the expected value; None where no value can be expected."""
+    """The same as a share of the expected value; None where no value can be expected."""
     unit: str = ""
     """What the margin counts, where it is not in units of the output."""
 

@@ -58,7 +58,7 @@ class Feature:
     x: Scaled | None = None
     y: Scaled | None = None
     block: int | None = None
-    """Of which block's rows it is; None: of all rows."""
+    """The block whose rows it is about; None for all rows."""
 
     def within(self, block: int | None) -> "Feature":
         """Return the same feature of one block's rows, or of all."""

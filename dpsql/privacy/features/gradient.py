@@ -1,4 +1,4 @@
-"""How statistics answer to small changes of their features' sums: the weights of the sums' noise in theirs.
+"""How a statistic moves with small changes of its features' sums: the weights with which their noise enters its own.
 
 With N rows, U = Σ u, V = Σ v, Q = Σ (2u² − 1), P = Σ u·v, of means μ = U/N and ν = V/N, the variance s of u and the
 covariance c:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 _ROUNDS, _NEAR = 16, 0.02
 _LEAST = 1 / 16
-"""Of how far noise reaches, a margin has at least that: where no possible value is near, it is not said to be exact."""
+"""A margin is at least this share of how far noise reaches: where no possible value is near, it is not said to be exact."""
 
 
 def inverted_width(

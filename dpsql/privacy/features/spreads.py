@@ -10,7 +10,7 @@ from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
 
 _PAIR = 1.5
-"""Noisy rows from which on there are two, which a sample's variance needs."""
+"""The least noisy count that is taken for two rows, which a sample's variance needs."""
 _SQUARE = 0.25
 """What the square of a mean's error comes to in the end, as a share of the square of how far it reaches."""
 

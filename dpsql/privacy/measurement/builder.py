@@ -53,7 +53,7 @@ class Builder:
         *,
         finder: KeySearch | None = None,
     ) -> None:
-        """Take what is known; `delta` is for a count that finds the keys, where no `finder` has found them before."""
+        """Take what is known; `delta` is for a count that selects the keys, where no `finder` has selected them before."""
         self._relation, self._groups, self._bound, self._delta = relation, every, bound, delta
         self._role, self._known = role, known
         self._parts: list[Measurement] = [] if finder is None else [finder]

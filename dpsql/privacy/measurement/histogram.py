@@ -1,7 +1,7 @@
 """The measurement of order statistics: one statement counts rows per bucket, buckets are then chosen privately.
 
 Claim: adding or removing one unit moves all counts of a group's histogram, and all groups' together, by at most
-`bound.mass` (a row is in one group and one bucket, and carries its weight). Of MIN and MAX the rows are a unit's own extremes,
+`bound.mass` (a row is in one group and one bucket, and carries its weight). For MIN and MAX rows are a unit's own extremes,
 one for each group that it is in: the extreme of all rows is that of these. The selection mechanisms of `quantile.py` take
 it from there; for many points the histogram itself is released with discrete Laplace noise of scale mass/ε (Dwork,
 McSherry, Nissim, Smith 2006), and every point is read off it.

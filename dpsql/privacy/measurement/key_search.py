@@ -20,7 +20,7 @@ from dpsql.rewrite.ir.relation import Relation
 
 @dataclass(frozen=True, slots=True)
 class KeySearch:
-    """The keys of a relation that enough units have."""
+    """The keys of a relation that enough units share."""
 
     relation: Relation
     groups: Groups

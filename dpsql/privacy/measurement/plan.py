@@ -88,7 +88,7 @@ class MeasurementPlan:
 
     groups: Groups
     parts: tuple[Measurement, ...]
-    """Empty if nothing has to be measured. Where groups are not declared the first part finds them."""
+    """Empty if nothing has to be measured. Where groups are not declared the first part selects them."""
     outputs: tuple[Output, ...]
     sets: tuple[Set, ...] | None = None
     """The grouping sets, where there are any but all keys: their rows are sums of the groups'."""

@@ -36,7 +36,7 @@ class PricedMeasurement:
     finds_keys: "PricedMeasurement | None" = None
     """The measurement of the same scope by which its groups are selected, where they are not declared."""
     rule: SelectionRule | None = None
-    """By which it selects groups; nothing of it is left to be computed after the engine was asked."""
+    """The rule by which it selects groups, computed in full before the engine is asked."""
 
     @property
     def cost(self) -> Privacy:

@@ -32,7 +32,7 @@ from functools import lru_cache
 
 _DOWN, _UP = Context(50, ROUND_FLOOR), Context(50, ROUND_CEILING)
 _STEPS = 128
-"""Of the continued fraction; fewer than it takes make a bound wider, never wrong."""
+"""Steps of the continued fraction; too few make a bound wider, never wrong."""
 _MOST_AT_ZERO = Decimal("1.2533141373155003")
 """Above R(0) = √(π/2)."""
 _LEAST_ROOT = Decimal("2.506628274631")

@@ -22,7 +22,7 @@ from dpsql.privacy.mechanisms.permute_and_flip import Scores, permute_and_flip
 _WIDE = 2.0**61
 """Scores that may come near 64 bits are computed as Python's integers."""
 OUTER = Fraction(1, 10)
-"""A quantile so near to an end is kept inside of it."""
+"""A quantile this near to an end is kept inside."""
 _ODDS = 20
 """The rank of an extreme is off by more than `depth` with probability 1/20, and an empty group has a value."""
 
@@ -38,7 +38,7 @@ def quantile(
     `depth` on, as many times.
 
     Of an outer quantile, q ≤ 1/10 or q ≥ 9/10, a·n is not taken nearer to the end than `depth` rows: nearer the choice could
-    not tell the last rows from the empty buckets beyond them. It is then max(a·n, b·(depth − ½)) or min(a·n, b·(n − depth + ½)),
+    not tell the last rows from the empty buckets beyond. It is then max(a·n, b·(depth − ½)) or min(a·n, b·(n − depth + ½)),
     the middle of a row, which moves by 0, a or b with a row, and never against the ends: the score moves by b at most, hardly
     more than before. (Both are doubled, to be whole.)
     """
@@ -65,7 +65,7 @@ def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, m
 
     The score is the distance of that row's number, counted from above, from the numbers of the bucket's own rows, negated,
     so that a value of many rows is found, and none of the empty buckets beside it. With fewer rows no bucket has that one,
-    and there are too few. A unit moves every score by its mass at most: where it counts once, as its own largest value, by one.
+    and there are too few. A unit moves every score by its mass at most: by one where it counts once, as its largest value.
 
     Tried on a million trips (ε = 0.5, C = 20, 1,024 buckets), the typical error of MAX(fare) in [0, 150] and of
     MAX(tip) in [0, 400], in percent of the bounds' width: over rows of mass 20 this way 50 and 9.6; over units this way 4.6

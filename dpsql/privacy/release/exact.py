@@ -26,10 +26,10 @@ class ExactSums:
     """The exact coordinates of every group; not to be printed, logged or sent."""
 
     keys: Sequence[KeyRow] | None
-    """The groups found, as they are shown, where the policy does not declare them."""
+    """The groups that were selected, as they are shown, where the policy does not declare them."""
     coordinates: Sequence[Sequence[int]] = field(repr=False)
     width: int = 1
-    """How many coordinates a group has, there being groups or not."""
+    """How many coordinates each group has."""
 
     def at(self, keys: Sequence[KeyRow]) -> "ExactSums":
         """Return the coordinates of groups that another measurement selected, zero where a group has no rows."""

@@ -30,7 +30,7 @@ Known = Callable[[Expr], Facts]
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Conditions of which no row satisfies two."""
+    """Conditions such that no row satisfies two of them."""
 
     exhaustive: bool
     """Whether every row satisfies one of them."""

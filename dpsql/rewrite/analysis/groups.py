@@ -1,4 +1,4 @@
-"""All groups of a statement, before any row is read: the product of its keys' domains, less what cannot be.
+"""All groups of a statement, before any row is read: the product of its keys' domains, less what cannot occur.
 
 Keys that come from one public table (or from the column that a join equates with its key) go together: only the
 combinations that occur in the public rows are groups.
@@ -35,7 +35,7 @@ class Groups:
     shown: tuple[tuple[Cell, ...], ...]
 
     def __post_init__(self) -> None:
-        """See that the promise is kept, at planning.
+        """Check at planning that the promise is kept.
 
         Raises:
             InternalError: a group is listed twice, or as what the engine returns for none.

@@ -37,7 +37,7 @@ class Key:
         return self.grouped.type.is_number and not integral(self.grouped)
 
     def returned(self, cell: Cell) -> Cell:
-        """Return a value as the engine returns it; what is no number is left as it is, and is nobody's."""
+        """Return a value as the engine returns it; NaN and infinities, which no declared group has, stay as they are."""
         if cell is None or not self.fractional:
             return cell
         number = float(cell)

@@ -31,7 +31,7 @@ class StoredTypes:
     integers: Mapping[SqlType, frozenset[str]]
     """By the narrowest declared type that holds all their values, from the narrowest to the widest."""
     others: Mapping[SqlType, frozenset[str]]
-    """By the declared type, of what is no number."""
+    """By the declared type, for everything but numbers."""
     floats: frozenset[str]
     wide: frozenset[str]
     """Integers beyond 64 bits, which only a declared type in double precision can read."""

@@ -20,7 +20,7 @@ _NO_WIDTH = Fraction(1, 10**290)
 _NEAR = 16
 """Within 1/16 of a step from the lower end a value is that end, so that no product can underflow."""
 _FINE = 2**48
-"""Steps that are so many times narrower than the interval's ends are large suffer from their rounding."""
+"""From this ratio of the interval's ends to its steps on, the rounding of the ends shows in the steps."""
 
 
 def stepped(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:

@@ -172,7 +172,7 @@ class Emitter:
 
 
 def _not_too_long(text: str) -> str:
-    """Refuse an expression whose total form, which names its parts several times, has grown without measure."""
+    """Refuse an expression whose total form has grown too long: it names its parts several times."""
     if len(text) > _LONGEST:
         raise Unsupported(
             "an expression over private rows is too complex",

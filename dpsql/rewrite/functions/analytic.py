@@ -10,7 +10,7 @@ from dpsql.rewrite.functions.ranges import known, widened
 from dpsql.rewrite.ir.expr import Apply
 
 _BASE = "1e-17"
-"""The 16th power of what is not smaller does not underflow."""
+"""The 16th power of anything that is not smaller does not underflow."""
 _LEAST_BASE = Fraction(1, 10**16)
 """Below it a power may come out as 0."""
 

@@ -135,7 +135,7 @@ def _variable(apply: Apply) -> Expr | None:
 
 
 def _minuend(apply: Apply) -> Expr | None:
-    """Return x of x - 2, which it decides; that of 2 - x is left."""
+    """Return x of x - 2, which the difference decides; 2 - x is grouped by itself."""
     a, b = apply.args
     return a if isinstance(b, Const) and b.value is not None else None
 

@@ -35,7 +35,7 @@ DomainRule = Callable[[Apply, Domains], Sequence[Cell] | None]
 
 @dataclass(frozen=True, slots=True)
 class FloatRange:
-    """How far beside the exact values those lie that an engine computes in double precision."""
+    """How far from the exact values those may lie that an engine computes in double precision."""
 
     jumps: bool = False
     """Whether a value a little beside a point can become quite another: the arguments get some slack."""
@@ -59,7 +59,7 @@ class Inverse:
     """How one argument decides the result one to one, so that rows may be grouped by it: FLOOR(x / 2) * 2 by FLOOR(x / 2)."""
 
     inner: Callable[[Apply], Expr | None]
-    """Returns what to group by in its place; None where that does not decide it."""
+    """Returns what to group by in its place; None where that does not decide the result."""
     outer: Callable[[Apply, Value], Value]
     """Returns the result for a value of `inner`."""
     of_whole: bool = False
@@ -86,7 +86,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How a function of numbers is called, where nothing else has to be said about it."""
+    """How a function of numbers is called, if no more has to be said about it."""
 
     names: tuple[str, ...] = ()
     operator: str = ""
@@ -174,7 +174,7 @@ class Function:
     describe: DescribeRule = called
     """Returns how it reads in a message, given how its arguments do."""
     call: Call | None = None
-    """How it is called, if it is as simple as that; otherwise the translation has a rule for it."""
+    """How it is called, if its name or its operator says it all; otherwise `translate` has a rule for it."""
     note: str = ""
     """What differs from PostgreSQL, for the documentation."""
 
@@ -195,7 +195,7 @@ def infix(sign: str) -> DescribeRule:
 
 
 def first_argument(args: Sequence[str], _: Apply) -> str:
-    """Describe what changes a type alone."""
+    """Describe a function that only changes the type."""
     return args[0]
 
 

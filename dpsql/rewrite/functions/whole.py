@@ -70,14 +70,14 @@ def _bits(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
 
 
 def _common_bits(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    """Enclose a & b, which is at most what either is that is not negative."""
+    """Enclose a & b, which is at most as large as either argument that is never negative."""
     found = known(intervals)
     highs = [i.high for i in found or () if i.low >= 0]
     return Interval(Fraction(0), min(highs)) if highs else _bits(intervals, apply)
 
 
 def _width(expr: Expr) -> int:
-    """Return how many bits PostgreSQL's type has at least: of what is computed it may be that of `integer`."""
+    """Return how many bits PostgreSQL's type has at least: of something computed it may be `integer`."""
     if expr.type is SqlType.SMALLINT:
         return 16
     return 64 if isinstance(expr, Ref) and expr.type is SqlType.BIGINT else 32

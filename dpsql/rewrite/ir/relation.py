@@ -39,7 +39,7 @@ class Relation:
     columns: Mapping[str, Expr]
     """What each visible column is, in order."""
     needed: tuple[Ref, ...] = ()
-    """Columns without whose values a row stays out, unless they are declared nullable: those that the question names."""
+    """The columns that the question names: a row without a value in one stays out, unless it is declared nullable."""
 
     @property
     def protected(self) -> Table:

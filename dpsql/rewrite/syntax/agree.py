@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token as ParserToken
 from dpsql.lexer.tokens import TEXTS, Sort, Token
 
 _WHOLE = TEXTS | {Sort.BITS, Sort.QUOTED, Sort.UNICODE_NAME}
-"""Tokens whose inside is nobody else's business."""
+"""Tokens whose inside is read by nothing else."""
 
 
 def same_tokens(ours: Sequence[Token], theirs: Sequence[ParserToken]) -> bool:

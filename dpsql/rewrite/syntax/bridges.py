@@ -22,7 +22,7 @@ _ODD_NUMBER = re.compile(r"0[xXoObB]|.*_")
 
 @dataclass(frozen=True)
 class _Tokens:
-    """A text's tokens, and what is asked of all of them once."""
+    """A text's tokens, and what is found out about all of them once."""
 
     found: Sequence[Token]
 
@@ -48,7 +48,7 @@ class _Tokens:
 
 
 def bridged(text: str) -> str:
-    """Return `text` as the parser has to read it, as long as it was.
+    """Return `text` as the parser has to read it, with its length unchanged.
 
     Raises:
         SyntaxFailed: PostgreSQL would not read it.

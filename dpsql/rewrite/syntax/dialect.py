@@ -28,7 +28,7 @@ _PARAMETER = "\ue000"
 
 
 class TooComplexError(Exception):
-    """The parser goes round in circles."""
+    """The parser repeats itself without end."""
 
 
 class Client(Postgres):

@@ -48,7 +48,7 @@ def output_name(node: exp.Expr) -> str:
 
 
 def _named(node: exp.Expr | None) -> tuple[str, bool]:
-    """Return a name, empty if there is none, and whether it is so good that a cast or a CASE around it keeps it."""
+    """Return a name, empty if there is none, and whether a cast or a CASE around it keeps it."""
     match node:
         case exp.Alias():
             return fold(node.args["alias"]), True

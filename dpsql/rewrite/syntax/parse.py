@@ -31,7 +31,7 @@ class Wrap(Enum):
     WRITE = "write"
     """INSERT, UPDATE, DELETE or MERGE, with any number of queries in it."""
     PARTS = "parts"
-    """A query that is not understood as a whole, with any number of queries in it that are."""
+    """A query that is not understood as a whole, but has queries in it that are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Take away aggregates that nobody reads: BI tools first ask how many rows an answer has, and that may be public.
+"""Remove aggregates that nobody reads: BI tools first ask how many rows an answer has, and that may be public.
 
 SELECT count(*) FROM (SELECT zone, avg(fare) FROM trips GROUP BY zone ORDER BY 2) AS t
 →  SELECT count(*) FROM (SELECT zone, NULL FROM trips GROUP BY zone) AS t
@@ -11,7 +11,7 @@ from dpsql.rewrite.syntax.identifiers import fold
 
 
 def simplify(tree: exp.Query) -> None:
-    """Blank, in the tree, the aggregates of every grouped query of which only the number of rows is asked."""
+    """Blank the aggregates of every grouped query of which only the number of rows is wanted; the tree changes."""
     for select in list(tree.find_all(exp.Select)):
         inner = _only_counted(select)
         if inner is not None and inner.args.get("group") and not inner.args.get("distinct"):
@@ -20,7 +20,7 @@ def simplify(tree: exp.Query) -> None:
 
 
 def _only_counted(select: exp.Select) -> exp.Select | None:
-    """Return the query of which a SELECT asks only COUNT(*)."""
+    """Return the query whose rows a SELECT only counts."""
     extra = [k for k, v in select.args.items() if v and k not in {"expressions", "from_", "with_", "limit", "kind"}]
     from_ = select.args.get("from_")
     if extra or from_ is None or from_.this.args.get("joins"):

@@ -44,7 +44,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
 
 
 def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
-    """Take away the CTEs whose rows were private: nothing refers to them any more."""
+    """Remove the CTEs whose rows were private: nothing refers to them any more."""
     for with_ in list(tree.find_all(exp.With)):
         kept: list[exp.Expr] = []
         gone: set[str] = set()

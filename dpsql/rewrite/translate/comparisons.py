@@ -178,7 +178,7 @@ def boolean(t: Translator, node: exp.Expr) -> Expr:
 
 
 def checked(t: Translator, node: exp.Expr) -> Expr:
-    """Translate a condition on rows, by the bounds of whose columns it can be computed for every row.
+    """Translate a condition on rows, which the bounds of its columns make computable for every row.
 
     An engine that failed on some row would say that there is such a row.
 

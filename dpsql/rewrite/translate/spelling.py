@@ -1,4 +1,4 @@
-"""Spelling one tree for the shadow, rule by rule: what no rule speaks of is not said.
+"""Writing one tree for the shadow, rule by rule: what has no rule is not written.
 
 SELECT zone FROM zones WHERE name = 'JFK'  →  SELECT "zone" FROM "public"."zones" WHERE ("name" = 'JFK')
 """
@@ -68,7 +68,7 @@ class Speller:
         return literal(text)
 
     def cast(self, value: str, type_: str, *, known: bool) -> str:
-        """Return a cast; of what is not `known` to be one text, because the text of a time may be made by functions."""
+        """Return a cast; a text that is not `known` may be made by functions, and name a time that moves."""
         spelled, name = type_name(type_)
         self.volatile = self.volatile or (name in TEMPORAL and not known)
         return f"CAST({value} AS {spelled})"

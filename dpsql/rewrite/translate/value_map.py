@@ -34,7 +34,7 @@ class _Input:
 
 
 def through_shadow(t: Translator, node: exp.Expr) -> Expr:
-    """Evaluate a function of things with few values on the shadow, value by value; the engine sees the result."""
+    """Let the shadow evaluate a function whose arguments have few values, value by value; the engine sees the results."""
     if not t.by_value or node.find(exp.Column) is None or not _speakable(t, node):
         raise refused(node, because="function-not-known")
     inputs = tuple(_inputs(t, node, node))

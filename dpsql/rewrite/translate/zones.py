@@ -1,4 +1,4 @@
-"""Times in time zones: what has bounds is moved by as much as the shadow's PostgreSQL moves it, piece by piece.
+"""Times in time zones: a time with bounds is moved as the shadow's PostgreSQL moves it, piece by piece.
 
 picked::timestamptz AT TIME ZONE 'UTC', where the session's TimeZone is Europe/Berlin
     →  CASE WHEN picked < '2019-03-31 03:00' THEN picked - 1 hour ELSE picked - 2 hours END
@@ -98,7 +98,7 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
 
 
 def difference(t: Translator, node: exp.Expr) -> Operand:
-    """Translate `a - b`; what lies between a time with a zone and another time does so in UTC."""
+    """Translate `a - b`; a time with a zone is subtracted from another, or another from it, in UTC."""
     sides = (node.this, node.expression)
     if any(is_zoned(t, side) for side in sides) and node.find(exp.Interval) is None:
         node = exp.Sub(this=in_utc(t, sides[0]), expression=in_utc(t, sides[1]))
@@ -140,7 +140,7 @@ def _around(outer: exp.Expr, inner: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True, slots=True)
 class _Moving:
-    """A time `x` with bounds, and what the shadow shall make of it."""
+    """A time `x` with bounds, and what the shadow makes of it."""
 
     t: Translator
     x: Expr
