@@ -20,10 +20,11 @@ from dpsql.gateway.explain import explain
 from dpsql.gateway.known_plans import KnownPlans
 from dpsql.gateway.measuring import Measuring, Releases, account
 from dpsql.gateway.nesting import nesting_refused
+from dpsql.gateway.notices import notices
 from dpsql.gateway.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.rehearsal import rehearsal
-from dpsql.gateway.request import Question, Request, Work
+from dpsql.gateway.request import Question, Reply, Request, Work
 from dpsql.gateway.session_settings import hides_empty_groups
 from dpsql.gateway.virtual_tables import AccountsStatement, accounts_statement, with_accounts
 from dpsql.interrupt import until_cancelled
@@ -87,7 +88,7 @@ class Gateway:
             self._known.questions.keep(text, known)
         return known[0]
 
-    def answer(self, request: Request) -> str | Work[str]:
+    def answer(self, request: Request) -> Reply | Work[Reply]:
         """Return the statement over released rows, or the work that measures them; see `Answers`.
 
         Of the stages those up to `price` are in `priced`, those from `ready` on in `_released`.
@@ -95,18 +96,18 @@ class Gateway:
         match request.question.parsed:
             case AccountsStatement() as accounts:
                 payer = account(self._deps.policy, request.asker)
-                return with_accounts(accounts, payer, self._deps.ledger, request.cancellation)
+                return Reply(with_accounts(accounts, payer, self._deps.ledger, request.cancellation))
             case AnalyzedStatement() as analyzed:
                 pass
         columns = _refused_or_empty(analyzed)
         if columns is not None:
-            return columns
+            return Reply(columns)
         priced = self.priced(analyzed, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
-            return explain(priced, analyzed.statement.prefix)
+            return Reply(explain(priced, analyzed.statement.prefix))
         drawn = self._measuring.drawn(priced, request)
         if following(priced, drawn) is None:
-            return self._spliced(priced, drawn, request)
+            return self._reply(priced, drawn, request)
         return partial(self._measured, priced, drawn, request)
 
     @nesting_refused()
@@ -127,8 +128,8 @@ class Gateway:
             self._known.keep_priced(request, priced)
         return priced
 
-    def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request) -> str:
-        """Return the statement over rows that are measured now: once, or until they err as little as is aimed at."""
+    def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
+        """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
         known = dict(drawn)
         while (step := following(priced, known)) is not None:
             try:
@@ -140,7 +141,7 @@ class Gateway:
             for part in step.measurements:
                 before = known[part.identity].drawn if part.identity in known else ()
                 known[part.identity] = Draws((*before, (part.measurement, releases[part.identity])))
-        return self._spliced(priced, known, request)
+        return self._reply(priced, known, request)
 
     def _released(self, priced: PricedPlan, request: Request) -> Releases:
         """Return the releases of measurements that are paid and made now; the stages from `ready` on, in their order."""
@@ -159,9 +160,9 @@ class Gateway:
         context = PlanningContext(role, deps.declared, deps.rows, deps.engine.unique_columns, hides_empty)
         return Planner(deps.policy, context, deps.evaluator(settings))
 
-    def _spliced(self, priced: PricedPlan, drawn: Drawn, request: Request) -> str:
+    def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         clamp = self._deps.policy.roles[request.asker.role].clamp
-        return splice(priced, drawn, request.cancellation, clamp=clamp)
+        return Reply(splice(priced, drawn, request.cancellation, clamp=clamp), notices(priced, drawn))
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

@@ -46,16 +46,26 @@ class Request:
     cancellation: Cancellation
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What answers a statement."""
+
+    text: str
+    """What is to run in the shadow instead of it, parameters kept as `$n`."""
+    notices: tuple[str, ...] = ()
+    """What the client is to be told beside the rows."""
+
+
 class Answers(Protocol):
     """What a session needs of the gateway."""
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
 
-    def answer(self, request: Request) -> str | Work[str]:
-        """Return the statement to run in the shadow instead of the question's, parameters kept as `$n`.
+    def answer(self, request: Request) -> Reply | Work[Reply]:
+        """Return what answers the question.
 
-        Where something has to be measured or paid for, return the work that does so and then returns the statement, so that
+        Where something has to be measured or paid for, return the work that does so and then returns the reply, so that
         stored answers need not wait behind measurements. Both block; call them on a worker thread.
 
         Raises:

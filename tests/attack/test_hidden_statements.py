@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.gateway.request import Question, Request
+from dpsql.gateway.request import Question, Reply, Request
 from dpsql.question import Asker
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
@@ -55,7 +55,7 @@ class Nobody:
         _ = text, asker
         return None
 
-    def answer(self, request: Request) -> str:
+    def answer(self, request: Request) -> Reply:
         """Never be asked."""
         raise NotImplementedError(request)
 

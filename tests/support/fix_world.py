@@ -20,7 +20,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.base import Engine
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
-from dpsql.gateway.request import Question, Request
+from dpsql.gateway.request import Question, Reply, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
@@ -111,8 +111,13 @@ class Client:
 
 def answered(gateway: Gateway, request: Request) -> str:
     """Return the statement that answers a request, whatever it takes."""
+    return replied(gateway, request).text
+
+
+def replied(gateway: Gateway, request: Request) -> Reply:
+    """Return what answers a request, whatever it takes."""
     begun = gateway.answer(request)
-    return begun if isinstance(begun, str) else begun()
+    return begun if isinstance(begun, Reply) else begun()
 
 
 def fetched(connection: psycopg.Connection, text: str) -> Answer:

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import RawCursor
 
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
-from dpsql.gateway.request import Question, Request, Work
+from dpsql.gateway.request import Question, Reply, Request, Work
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.scopes import Kind
@@ -45,7 +45,7 @@ class Exact:
             return None
         return Question(text, AnalyzedStatement(None, Kind.ANSWER, (inner.rstrip().removesuffix(";"),)))
 
-    def answer(self, request: Request) -> str | Work[str]:
+    def answer(self, request: Request) -> Reply | Work[Reply]:
         """Run the select where the rows are, and spell its result."""
         question = request.question
         self.calls[question.text] += 1
@@ -58,7 +58,7 @@ class Exact:
             rows = self._rows(question.probes[0], values, request.settings)
         except psycopg.errors.DivisionByZero:
             columns = (f'(1/(n-n))::{field.type} AS "{field.name}"' for field in fields)
-            return f"SELECT {', '.join(columns)} FROM generate_series(1, 1) AS n"
+            return Reply(f"SELECT {', '.join(columns)} FROM generate_series(1, 1) AS n")
         names = ", ".join('"' + field.name.replace('"', '""') + '"' for field in fields)
         lines = [", ".join(_literal(v, f.type) for v, f in zip(row, fields, strict=True)) for row in rows]
         if "wrong columns" in question.text:
@@ -66,7 +66,7 @@ class Exact:
         prefix, _, suffix = _parts(question.text)
         empty = f"SELECT {', '.join(f'NULL::{field.type}' for field in fields)} WHERE false"
         body = f"VALUES {', '.join(f'({line})' for line in lines)}" if lines else empty
-        return f"{prefix}SELECT * FROM ({body}) AS answer({names}){suffix}"
+        return Reply(f"{prefix}SELECT * FROM ({body}) AS answer({names}){suffix}")
 
     def _rows(self, select: str, values: tuple[str | None, ...], settings: Settings) -> list[list[bytes | None]]:
         with psycopg.connect(self._dsn, cursor_factory=RawCursor, autocommit=True) as plain:

@@ -64,6 +64,14 @@ def rows(
         yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, types[width:], clamp=clamp)]
 
 
+def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws]) -> int:
+    """Return how many of the groups may be empty, by their released counts."""
+    plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
+    groups, read = len(plan.groups.shown), [draw.reader() for draw in draws]
+    may_be_empty = emptiness(plan, groups)
+    return sum(may_be_empty([found(i) for found in read]) for i in range(groups))
+
+
 def _lines(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))

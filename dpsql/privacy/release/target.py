@@ -53,18 +53,29 @@ def further(
     """
     now = draws.measurement.epsilon
     left = ladder[-1] - sum(measurement.epsilon for measurement, _ in draws.drawn)
-    match draws.measurement:
-        case Sums():
-            wanted = _of_sums(plan, place, draws, error, ladder)
-        case Histogram():
-            wanted = _of_choices(draws, error, ladder[-1])
-        case KeySearch():
-            return None
+    wanted = _wanted(plan, place, draws, error, ladder)
     if wanted is None:
         return None
     affordable = bisect_right(ladder, left)
     step = min(bisect_left(ladder, max(wanted, now)), affordable - 1)
     return ladder[step] if affordable and ladder[step] >= now / _WORTH else None
+
+
+def is_met(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]) -> bool:
+    """Return whether a part errs as little as it is to, by what was released of it."""
+    return _wanted(plan, place, draws, error, ladder) is None
+
+
+def _wanted(
+    plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]
+) -> Fraction | None:
+    match draws.measurement:
+        case Sums():
+            return _of_sums(plan, place, draws, error, ladder)
+        case Histogram():
+            return _of_choices(draws, error, ladder[-1])
+        case KeySearch():
+            return None
 
 
 def _of_sums(

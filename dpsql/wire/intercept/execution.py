@@ -61,6 +61,8 @@ class Runner:
         except InternalError as failed:
             refuse(self._backend, failed)
             return None
+        for told in answer.notices:
+            self.write(messages.notice(told))
         return answer.described
 
     async def arguments(self, named: ExecuteNamed, codec: str, offset: int) -> tuple[str | None, ...] | None:

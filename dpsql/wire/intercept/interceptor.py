@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
-from dpsql.gateway.request import Answers, Request
+from dpsql.gateway.request import Answers, Reply, Request
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
@@ -43,8 +43,11 @@ _FACTS = (
     "pg_catalog.current_setting('array_nulls')",
     "dpsql.masked()",
     "pg_catalog.current_setting('statement_timeout')",
+    "pg_catalog.current_setting('client_min_messages')",
 )
-_TIMEOUT = len(_FACTS) - 1
+_TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
+_SILENT = (b"warning", b"error")
+"""The values of client_min_messages with which no notice is wanted."""
 _READING = (
     b"SELECT pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('standard_conforming_strings')"
 )
@@ -58,6 +61,8 @@ class Answer:
     columns: tuple[ColumnDescription, ...]
     described: bytes
     """The same as the shadow sent it; b"" if the client's statement has no rows."""
+    notices: tuple[str, ...] = ()
+    """What the client is told before the rows."""
 
 
 class Interceptor:
@@ -93,15 +98,18 @@ class Interceptor:
         if await self._is_done_already(backend, asked, replies, codec):
             return Answer(asked.text, (), b"")
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
-            text = await self._on_worker(Request(asked.question, described, bound, settings, self._asker, cancellation))
-        if not _writable(text, codec):
+            reply = await self._on_worker(
+                Request(asked.question, described, bound, settings, self._asker, cancellation)
+            )
+        if not _writable(reply.text, codec):
             raise Unsupported(
                 "the answer has characters that client_encoding lacks",
                 because="answer-not-in-encoding",
                 hint="SET client_encoding = 'UTF8'",
             )
         kind, body = next((k, b) for k, b in replies if k in (b"T", b"n"))
-        return Answer(text, spelled[0], body if kind == b"T" else b"")
+        notices = () if facts[_LEVEL] in _SILENT else reply.notices
+        return Answer(reply.text, spelled[0], body if kind == b"T" else b"", notices)
 
     async def install(self, backend: Backend, answer: Answer, asked: Execution, codec: str) -> None:
         """Parse the answer in the shadow, compare its columns with the original's, and bind it to its portal.
@@ -188,12 +196,12 @@ class Interceptor:
         names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
         return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
 
-    async def _on_worker(self, request: Request) -> str:
+    async def _on_worker(self, request: Request) -> Reply:
         """Let the gateway answer on a thread; log exceptions other than DpsqlError and raise a fixed text instead."""
         user, cancellation = request.asker.user, request.cancellation
         try:
             begun = await self._planning.run(user, partial(self._answers.answer, request), cancellation)
-            return begun if isinstance(begun, str) else await self._measuring.run(user, begun, cancellation)
+            return begun if isinstance(begun, Reply) else await self._measuring.run(user, begun, cancellation)
         except DpsqlError:
             raise
         except Exception as failed:

@@ -167,6 +167,12 @@ def error_body(failed: DpsqlError, severity: str = "ERROR") -> bytes:
     return b"".join(name.encode() + text(value.replace("\0", "")) for name, value in fields.items()) + b"\0"
 
 
+def notice(told: str) -> bytes:
+    """Build a NoticeResponse."""
+    fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": told}
+    return message(b"N", b"".join(name.encode() + text(value) for name, value in fields.items()) + b"\0")
+
+
 def error_fields(body: bytes) -> dict[bytes, bytes]:
     """Return the fields of an ErrorResponse by their one-letter names."""
     return {part[:1]: part[1:] for part in body.split(b"\0") if part}

@@ -1,6 +1,6 @@
 """The current gateway, as sessions hold it: those that began before a reload ask the new one too."""
 
-from dpsql.gateway.request import Answers, Question, Request, Work
+from dpsql.gateway.request import Answers, Question, Reply, Request, Work
 from dpsql.question import Asker
 
 
@@ -15,6 +15,6 @@ class GatewayHandle:
         """Find the question in a statement; see `Answers`."""
         return self.now.examine(text, asker)
 
-    def answer(self, request: Request) -> str | Work[str]:
+    def answer(self, request: Request) -> Reply | Work[Reply]:
         """Answer a request, whose question an earlier gateway may have found; see `Answers`."""
         return self.now.answer(request)

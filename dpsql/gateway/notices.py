@@ -1,0 +1,49 @@
+"""What a client is told beside its rows: read off released values, and so post-processing."""
+
+from collections.abc import Iterator
+
+from dpsql.accounting.privacy_loss import show_down
+from dpsql.gateway.aiming import Drawn, is_declared
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.pricing import PricedScope
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.postprocess import empty_groups
+from dpsql.privacy.release.target import is_aimed, is_met
+
+
+def notices(priced: PricedPlan, drawn: Drawn) -> tuple[str, ...]:
+    """Return the notices of an answer."""
+    return tuple(dict.fromkeys(text for scope in priced.scopes for text in _of_scope(priced, scope, drawn)))
+
+
+def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn) -> Iterator[str]:
+    draws = [drawn[part.identity] for part in scope.parts]
+    yield from _empty(scope.plan, draws)
+    if priced.aim is None:
+        return
+    for place, part in enumerate(scope.parts):
+        if is_declared(part) and is_aimed(scope.plan, place):
+            met = is_met(scope.plan, place, draws[place], priced.aim.error, priced.aim.steps)
+        else:
+            met = True  # nobody can tell
+        if not met:
+            yield (
+                f"the typical error is above {100 * float(priced.aim.error):g} %: "
+                f"a statement may pay at most ε = {show_down(priced.aim.cap)}, or the budget has no more"
+            )
+
+
+def _empty(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
+    """Yield how many groups may be empty, where that is most of those that are shown."""
+    groups = len(plan.groups.shown)
+    if plan.hides_empty or plan.sets is not None or not plan.groups.keys or plan.count is None or not draws:
+        return
+    if draws[0].keys is not None:
+        return  # they were selected by how many rows or units they have
+    empty = empty_groups(plan, draws)
+    if empty * 2 > groups:
+        yield (
+            f"{empty:,} of {groups:,} groups may be empty, their counts are within the noise: "
+            "SET dpsql.empty_groups = 'hide' leaves them out"
+        )
