@@ -34,7 +34,10 @@ HEAVY = (
     (key_search, "selection"),
 )
 SECONDS = 5.0
-"""Of the processor, however busy it is with others: far more than planning needs; tables for so little ε took as long as a minute, and gigabytes."""
+"""Of the processor, however busy it is with others: far more than planning needs.
+
+Tables for so little ε took as long as a minute, and gigabytes.
+"""
 
 
 def _fail(*_: object) -> object:

@@ -14,6 +14,7 @@ from scipy.stats import binom
 from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.measurement import key_search
 from dpsql.privacy.mechanisms import gaussian_selection, k_norm
+from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 from dpsql.privacy.mechanisms.threshold import threshold
 from tests.audit.canaries import FALSE_ALARM
@@ -70,7 +71,7 @@ def threshold_of_one_key(patch: pytest.MonkeyPatch) -> None:
 
 def half_the_noise(patch: pytest.MonkeyPatch) -> None:
     """Draw keys' noise at half of σ."""
-    right = gaussian_selection.discrete_gaussian
+    right = discrete_gaussian
     patch.setattr(gaussian_selection, "discrete_gaussian", lambda entropy, sigma, n: right(entropy, sigma // 2, n))
 
 
