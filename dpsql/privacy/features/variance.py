@@ -68,6 +68,6 @@ def coordinate_variances(features: Sequence[Feature], name: MechanismName) -> li
     return found
 
 
-def ratio(variance: Fraction) -> Fraction:
+def noise_ratio(variance: Fraction) -> Fraction:
     """Return how many times the noise of a lone count a variance is, a little more rather than less."""
     return Fraction(math.isqrt(math.ceil(variance * 10**12 / 2)) + 1, 10**6)

@@ -9,7 +9,7 @@ from dpsql.accounting.composition import equal_share
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Privacy, Role
-from dpsql.privacy.features.variance import ratio
+from dpsql.privacy.features.variance import noise_ratio
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_choice import chosen
 from dpsql.privacy.measurement.key_search import KeySearch
@@ -190,7 +190,7 @@ def _wider(plan: MeasurementPlan, sums: Sums) -> Fraction:
     of_each = [CubeLaw(len(block.places)).variance for block in sums.blocks]
     readouts = [output.readout for output in plan.outputs if isinstance(output, StatisticOutput)]
     added_up = any(feature.block is None for readout in readouts for feature in readout.features)
-    noise = ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
+    noise = noise_ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
     return max(noise, Fraction(1)) * (4 if sums.row_norm > sums.lattice else 1)
 
 
