@@ -44,7 +44,7 @@ class Cancellation:
 
     @property
     def requested(self) -> bool:
-        """Say whether somebody asked to stop."""
+        """Return whether somebody asked to stop."""
         return self._event.is_set()
 
     def on_cancel(self, stop: Callable[[], None]) -> None:

@@ -5,7 +5,7 @@ Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (
 
 from dataclasses import dataclass
 
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, Refusal
 from dpsql.gateway.request import Question
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
@@ -43,7 +43,7 @@ class Deallocate:
 class RefusedStatement:
     """A statement that fails when it is run."""
 
-    error: DpsqlError
+    refusal: Refusal
 
 
 ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | RefusedStatement
@@ -57,7 +57,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | 
             return None
         error = refusal(reader)
         if error is not None:
-            return RefusedStatement(error)
+            return RefusedStatement(Refusal.of(error))
         reader = _begun(text)
         if reader.skip("prepare") and reader.word != "transaction":
             return _prepare(text, reader)
@@ -67,7 +67,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | 
             return Deallocate(None) if reader.skip("all") else None
         return _deallocate(reader) if reader.skip("deallocate") else None
     except DpsqlError as failed:
-        return RefusedStatement(failed)
+        return RefusedStatement(Refusal.of(failed))
 
 
 def _begun(text: str) -> Reader:

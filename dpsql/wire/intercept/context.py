@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from dpsql.errors import DpsqlError, InternalError, Unsupported
+from dpsql.errors import DpsqlError, InternalError, Refusal, Unsupported
 from dpsql.gateway.request import Answers, Question
 from dpsql.question import Asker
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
@@ -106,10 +106,10 @@ class SessionContext:
         try:
             question = self._answers.examine(text, self._asker)
         except DpsqlError as failed:
-            return RefusedStatement(failed)
+            return RefusedStatement(Refusal.of(failed))
         except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
             _LOG.exception("a statement could not be examined")
-            return RefusedStatement(InternalError())
+            return RefusedStatement(Refusal.of(InternalError()))
         return question
 
     def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:

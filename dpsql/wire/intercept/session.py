@@ -133,7 +133,7 @@ class Session:
         found = self._context.inspect(text)
         if isinstance(found, RefusedStatement):
             # Not even parsed: EXECUTE would run it under its name.
-            refuse(self._backend, found.error)
+            refuse(self._backend, found.refusal.error())
             return
         prepared = None if found is None else Prepared(text, oids, found)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
@@ -210,8 +210,8 @@ class Session:
                 self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
                 await self._execute_named(frame, name, portal, execute, codec)
-            case RefusedStatement(failed):
-                refuse(self._backend, failed)
+            case RefusedStatement(refusal):
+                refuse(self._backend, refusal.error())
             case _ as never:
                 assert_never(never)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from dpsql.errors import DpsqlError, UndefinedParameter
+from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
@@ -72,7 +72,8 @@ def _undefined(text: str) -> RefusedStatement | None:
     found = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
     if found is None:
         return None
-    return RefusedStatement(UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1))
+    error = UndefinedParameter(f"there is no parameter {found.text}", position=found.start + 1)
+    return RefusedStatement(Refusal.of(error))
 
 
 async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
@@ -170,8 +171,8 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             await _answer(context, Execution(question, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
-        case RefusedStatement(failed):
-            context.runner.refuse(failed, part.start)
+        case RefusedStatement(refusal):
+            context.runner.refuse(refusal.error(), part.start)
         case _ as never:
             assert_never(never)
 

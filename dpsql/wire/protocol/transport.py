@@ -92,7 +92,7 @@ class ClientTransport(AcceptedConnection):
 
     @property
     def is_empty(self) -> bool:
-        """Say whether nothing waits to be read."""
+        """Return whether nothing waits to be read."""
         return not self._pieces
 
     @property
@@ -108,7 +108,7 @@ class ClientTransport(AcceptedConnection):
 
     @property
     def is_encrypted(self) -> bool:
-        """Say whether TLS is spoken."""
+        """Return whether TLS is on."""
         return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
 
     async def read(self) -> bytes:

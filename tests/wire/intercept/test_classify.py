@@ -88,7 +88,7 @@ def test_some_statements_are_denied(statement: str, sqlstate: str) -> None:
     """Those that the shadow can't forbid itself."""
     found = read(statement)
     assert isinstance(found, RefusedStatement)
-    assert found.error.sqlstate == sqlstate
+    assert found.refusal.error().sqlstate == sqlstate
 
 
 @given(st.text(max_size=200))
