@@ -149,6 +149,8 @@ CASES: dict[str, list[Expr]] = {
     "ilike": [Apply("ilike", (a, Const(p, SqlType.TEXT)), BOOL) for a in TEXTS for p in ("A%", "_")],
     "case": _cases(),
     "map": _mapped(),
+    "cut": _of("cut", TEXTS, SqlType.TEXT, [Digits(n) for n in (1, 2, 20)]),
+    "unpadded": _of("unpadded", _of("cut", TEXTS, SqlType.TEXT, [Digits(3)]), SqlType.TEXT),
     "coalesce": [
         Apply("coalesce", (REF["xn"], REF["x"], _number("0.5")), DOUBLE),
         Apply("coalesce", (REF["sv"], Const("?", SqlType.TEXT)), SqlType.TEXT),

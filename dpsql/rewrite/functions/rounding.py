@@ -15,6 +15,9 @@ from dpsql.rewrite.functions.steps import of_digits
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, option
 from dpsql.rewrite.ir.literal import simplest
 
+_BESIDE, _MOST_BESIDE = Fraction(1, 2**50), Fraction(1, 100)
+"""What counts as a half though it is less, of one plus the number, and at most."""
+
 
 def _round_to(x: Fraction, apply: Apply) -> Fraction:
     """Round as the function does: to even in floating point, half away from zero as `numeric`."""
@@ -74,10 +77,14 @@ def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 
 def _away(text: str, digits: int, dialect: Dialect) -> str:
-    """Return a number times 10^digits, rounded half away from zero."""
+    """Return a number times 10^digits, rounded half away from zero.
+
+    PostgreSQL rounds the decimal digits of a number, of which 2.675 has a half, and its double is a little less.
+    """
     half, scale = dialect.double(Fraction(1, 2)), dialect.double(Fraction(10 ** abs(digits)))
     scaled = f"{text} * {scale}" if digits > 0 else f"{dialect.flush_tiny(text)} / {scale}" if digits else text
-    return f"trunc({scaled} + sign({text}) * {half})"
+    beside = f"least((abs({scaled}) + 1) * {dialect.double(_BESIDE)}, {dialect.double(_MOST_BESIDE)})"
+    return f"trunc({scaled} + sign({text}) * ({half} + {beside}))"
 
 
 def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:

@@ -12,13 +12,13 @@ from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.logical import LOGIC
 from dpsql.rewrite.functions.rounding import ROUNDING
 from dpsql.rewrite.functions.temporal import TIMES
-from dpsql.rewrite.functions.text import MAPS, PATTERNS
+from dpsql.rewrite.functions.text import CUTS, MAPS, PATTERNS
 from dpsql.rewrite.functions.whole import WHOLE
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
 NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
-TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS)}
+TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS, *CUTS)}
 
 
 def function_of(apply: Apply) -> Function:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import EmitRule, Function
+from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, template
 from dpsql.rewrite.functions.steps import of_map
-from dpsql.rewrite.ir.expr import Apply, Const, Results, option
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Results, option
 from dpsql.rewrite.ir.facts import Facts
 
 _BACKSLASH = "\\"
@@ -77,6 +77,24 @@ PATTERNS: tuple[Function, ...] = (
         _like("ILIKE"),
         needs_bounds=False,
         note="letters beyond ASCII as the engine folds them",
+    ),
+)
+CUTS: tuple[Function, ...] = (
+    Function(
+        "cut",
+        "a::varchar(n)",
+        lambda args, apply, _: f"left({args[0]}, {option(apply, Digits).number})",
+        needs_bounds=False,
+        describe=first_argument,
+        note="longer texts are cut",
+    ),
+    Function(
+        "unpadded",
+        "a::char(n)",
+        template("rtrim({0}, ' ')"),
+        needs_bounds=False,
+        describe=first_argument,
+        note="longer texts are cut; blanks at the end mean nothing",
     ),
 )
 MAPS: tuple[Function, ...] = (

@@ -14,10 +14,10 @@ from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
-from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField, Unit
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import applied, as_timestamp, power
+from dpsql.rewrite.translate.casts import cast
 from dpsql.rewrite.translate.comparisons import compare, unified
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import age, date_bin, part
@@ -187,43 +187,6 @@ def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) != 1:
         raise refused(node, because="date-of-one")
     return cast(t, exp.Cast(this=args[0].copy(), to=exp.DataType.build("date", dialect="postgres")))
-
-
-def cast(t: Translator, node: exp.Expr) -> Expr:
-    """Translate a cast that can't fail; of a column with few values, any cast."""
-    assert isinstance(node, exp.Cast)
-    name = node.to.sql("postgres").lower()
-    if is_zoned(t, node) and not is_zoned(t, node.this):
-        return at_time_zone(t, node)
-    arg = t.expression(node.this)
-    target = TYPES.get(name.split("(")[0])
-    if target is None or "[" in name:
-        raise refused(node, because="cast-type")
-    result = _cast(arg, target) if "(" not in name or (target is SqlType.TEXT and arg.type is SqlType.TEXT) else None
-    return result if result is not None else through_shadow(t, node)
-
-
-def _cast(arg: Expr, target: SqlType) -> Expr | None:
-    source = arg.type
-    if source is target:
-        return arg
-    if target.is_integer and source.is_integer:
-        return arg
-    if target.is_integer and source.is_number:
-        return Apply("to_integer", (arg,), SqlType.BIGINT)
-    if target.is_number and not target.is_integer and source.is_number:
-        return Apply("to_double", (arg,), target)
-    if source is SqlType.BOOLEAN and target.is_integer:
-        return Apply(
-            "case",
-            (arg, Const(1, target), Apply("is_false", (arg,), SqlType.BOOLEAN), Const(0, target), Const(None, target)),
-            target,
-        )
-    if source is SqlType.DATE and target is SqlType.TIMESTAMP:
-        return as_timestamp(arg)
-    if source is SqlType.TIMESTAMP and target is SqlType.DATE:
-        return Apply("timestamp_to_date", (arg,), SqlType.DATE)
-    return None
 
 
 _CALLS: Mapping[str, _Call] = {
