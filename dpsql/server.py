@@ -282,7 +282,8 @@ class Server:
     def _site(self) -> Site:
         """Return what the pages are made from."""
         config = self._config
-        server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None)
+        encrypted = config.listen.tls is not None
+        server = Address(*self.address, config.policy.dataset, tls=encrypted, vouch=self._listener.vouch)
         clock = time.monotonic
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
         return Site(config.policy, roles_of(config), server.connect, self._ledger, os.urandom, clock, trouble)

@@ -1,7 +1,8 @@
 """A visitor's psycopg connection to dpsql's own listener: the pages have no other way to the data."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 import psycopg
 from psycopg import AsyncConnection
@@ -21,16 +22,21 @@ class Address:
     port: int
     dataset: str
     tls: bool
+    vouch: Callable[[str, str, str], Awaitable[bool]] = field(repr=False)
+    """Returns whether a password is a user's, who will log in from an address."""
 
     async def connect(self, user: str, password: str) -> "SqlClient":
         """Log in; see `Connect`."""
         if not user or not password:
             raise LoginRefused
+        host = "127.0.0.1" if self.host in _ANY else self.host
+        if not await self.vouch(user, password, host):
+            raise LoginRefused
         # The connection never leaves this machine, so its certificate need not be verified.
         mode = "require" if self.tls else "disable"
         try:
             connection = await AsyncConnection.connect(
-                host="127.0.0.1" if self.host in _ANY else self.host,
+                host=host,
                 port=self.port,
                 dbname=self.dataset,
                 user=user,

@@ -99,3 +99,13 @@ def test_wrong_passwords_are_the_servers_decision(running: Running, open_browser
     """The page has no list of passwords of its own."""
     browser = open_browser()
     assert browser.log_in("ana", running.passwords["tess"]).status_code == 401
+
+
+def test_wrong_passwords_on_the_pages_lock_nobody_out(running: Running, open_browser: Callable[[], Browser]) -> None:
+    """Whoever tries them is told to wait; users of `psql`, whom the server sees at the same address, notice nothing."""
+    told = [open_browser().log_in("olga", "wrong").status_code for _ in range(12)]
+    assert told == [401] * 10 + [429] * 2
+    for user in USERS:
+        dsn = f"{running.sql} dbname=rides user={user} password={running.passwords[user]}"
+        with psycopg.connect(dsn) as session:
+            assert session.execute("SELECT 1").fetchone() == (1,)

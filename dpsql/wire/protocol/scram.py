@@ -73,6 +73,11 @@ class Verifier:
         salt = hashlib.pbkdf2_hmac("sha256", secret, b"salt:" + name.encode(), 1, length)
         return cls(iterations, salt, os.urandom(_KEY), os.urandom(_KEY))
 
+    def is_of(self, password: str) -> bool:
+        """Return whether it is of this password; that takes as long as PostgreSQL wants it to."""
+        salted = hashlib.pbkdf2_hmac("sha256", _normalise(password), self.salt, self.iterations)
+        return hmac.compare_digest(hashlib.sha256(_mac(salted, b"Client Key")).digest(), self.stored_key)
+
     def __str__(self) -> str:
         return f"{MECHANISM}${self.iterations}:{_b64(self.salt)}${_b64(self.stored_key)}:{_b64(self.server_key)}"
 

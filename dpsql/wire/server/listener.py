@@ -67,6 +67,17 @@ class Listener:
         self._watch: asyncio.Task[None] | None = None
         self._open: dict[asyncio.Task[None], Connection] = {}
 
+    async def vouch(self, user: str, password: str, address: str) -> bool:
+        """Return whether a password is a user's; if it is, earlier failures as that user from `address` count no more.
+
+        The pages ask, and log in from there themselves: for whoever guesses on them no log-in fails here, where all that
+        use them have one address.
+        """
+        right = await asyncio.to_thread(self._registry.verifier(user).is_of, password)
+        if right:
+            self._registry.attempts.succeeded(user, address)
+        return right
+
     async def start(self) -> None:
         """Listen.
 
