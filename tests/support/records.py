@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table
@@ -77,8 +78,9 @@ class _Inside:
     """Of double precision the lattice of 2S + 1 points, where rounding changes nothing."""
 
     @classmethod
+    @cache
     def of(cls, bounds: Interval, type_: SqlType) -> "_Inside":
-        """Compute it."""
+        """Compute it, once: two thousand fractions take longer than all rows of most tests."""
         low, width = bounds.low, bounds.high - bounds.low
         steps = range(2049) if type_ in (SqlType.DOUBLE, SqlType.REAL) else ()
         lattice = tuple(float(low + width * Fraction(step, 2048)) for step in steps)
