@@ -139,7 +139,7 @@ class Planner:
             with _positions_in_statement(resolved.query):
                 plans = [_scope_plan(scope, self.context) for scope in scopes]
                 for scope, place in zip(scopes, places, strict=True):
-                    replace_scope(scope.scope, scope.match, _output_names(scope.scope, resolved), place)
+                    replace_scope(scope.scope, scope.match, _output_names(scope.scope, resolved), place, self.policy)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
             found += zip(places, plans, strict=True)

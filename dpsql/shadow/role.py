@@ -134,6 +134,8 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
     # Not a setting of roles: those are rows that a role can write itself.
     connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = '5min'").format(Identifier(policy.dataset)))
+    # So that SHOW knows it before anybody has set it: as the role has it.
+    connection.execute(SQL("ALTER DATABASE {} SET dpsql.epsilon = ''").format(Identifier(policy.dataset)))
     both = SQL(", ").join(map(Identifier, (CLIENTS, ORACLE)))
     for statement, to in (
         ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),

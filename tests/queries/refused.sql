@@ -47,7 +47,7 @@ SELECT array_agg(fare) FROM trips;
 SELECT payment_type, string_agg(fare::text, ',') FROM trips GROUP BY 1;
 
 -- some value
---> refused 0A000: ANY_VALUE
+--> refused 0A000: any_value(…)
 SELECT any_value(fare) FROM trips;
 
 -- a sample

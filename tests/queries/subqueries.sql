@@ -70,7 +70,7 @@ SELECT rank() OVER (ORDER BY fare) FROM trips;
 SELECT avg(fare) FROM (SELECT fare FROM trips LIMIT 10) AS t;
 
 -- distinct private rows
---> refused 42501: would show single individuals
+--> refused 42501: DISTINCT ON shows rows
 SELECT count(*) FROM (SELECT DISTINCT ON (passenger_id) passenger_id, fare FROM trips ORDER BY 1, 2) AS t;
 
 -- private rows below each other

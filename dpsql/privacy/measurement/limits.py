@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpsql.errors import AccessDenied, Unsupported
+from dpsql.errors import AccessDenied, MissingBounds, Unsupported
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
-from dpsql.rewrite.ir.expr import Expr, refs, walk
+from dpsql.rewrite.ir.expr import Expr, Ref, refs, walk
 from dpsql.rewrite.ir.relation import Relation
 
 _MOST_NODES = 25_000
@@ -87,3 +87,19 @@ def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
             because="extremes-of-few-rows",
             hint="The declared bounds are in the table dpsql.columns, at no cost; or ask with a larger ε or fewer groups.",
         )
+
+
+def check_not_of_units(relation: Relation, exprs: Sequence[Expr]) -> None:
+    """Check that nothing is computed with what says whose a row is.
+
+    Raises:
+        MissingBounds: it is.
+    """
+    units = {unit.column for unit in relation.protected.units.values()}
+    for expr in exprs:
+        if isinstance(expr, Ref) and not expr.source and expr.name in units and expr.column.bounds is None:
+            raise MissingBounds(
+                f'"{expr.name}" says whose a row is, and is no number to compute with',
+                because="computed-of-unit",
+                hint=f"count(DISTINCT {expr.name}) says how many there are.",
+            )

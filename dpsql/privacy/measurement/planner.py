@@ -11,7 +11,7 @@ from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import check_extremes, check_scope
+from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope
 from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
@@ -61,6 +61,7 @@ def measure(
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
+    check_not_of_units(relation, [e for a in aggregates if _computes(a) for e in inputs(a)[1:]])
     # Rows for which the condition of a LEFT JOIN does not hold stay.
     condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
     env = narrowed(refs(*keys, *exprs), condition, context.declared)
@@ -116,6 +117,17 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
         if isinstance(part, Histogram):
             check_extremes(part, part.relation.protected.expected_rows)
     return replace(plan, parts=parts)
+
+
+def _computes(aggregate: Aggregate) -> bool:
+    """Return whether an aggregate computes with its arguments' values, and does not only count."""
+    match aggregate:
+        case asked.Moment(name=name):
+            return name != "count"
+        case asked.Quantile() | asked.Extreme():
+            return True
+        case asked.Margin() | asked.Distinct() | asked.Vote() | asked.GroupingCall():
+            return False
 
 
 def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:

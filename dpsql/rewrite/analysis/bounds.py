@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import assert_never
 
-from dpsql.errors import MissingBounds
+from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.float_range import as_read, computed_range
@@ -144,6 +144,12 @@ def bounded(expr: Expr, known: Facts) -> Interval:
     """
     if known.interval is None and isinstance(expr, Ref):
         raise missing_bounds(expr)
+    if isinstance(expr, Const) and expr.value is None:
+        raise Unsupported(
+            "NULL has no values to compute with",
+            because="computed-of-null",
+            hint="Write NULL in the place of the aggregate.",
+        )
     if known.interval is None:
         raise MissingBounds(
             f"the possible values of {describe(expr)} are not bounded",

@@ -196,6 +196,17 @@ def unknown_domain(expr: Expr) -> MissingBounds:
     """Return the error for a key whose values do not follow from the policy."""
     column = next(iter(refs(expr)), None)
     name = column.name if column else describe(expr)
+    if column is not None and column.column.bounds is not None:
+        coarser = (
+            "date_trunc('day', t)"
+            if column.type.is_temporal
+            else "floor(x / 10), round(x) or width_bucket(x, 0, 100, 10)"
+        )
+        return MissingBounds(
+            f'the groups of {describe(expr)} can\'t be listed: between the bounds of "{name}" there are too many values',
+            because="key-without-domain",
+            hint=f"Group by something coarser, such as {coarser}.",
+        )
     return MissingBounds(
         f'the groups of {describe(expr)} are not known: column "{name}" has no declared domain for them',
         because="key-without-domain",

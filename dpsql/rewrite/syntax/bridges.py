@@ -2,6 +2,7 @@ r"""Texts in words that PostgreSQL and the parser both read alike: what is writt
 
 1_000, 0x1F            →  1000 , 31                    U&"\0061"              →  "a"
 'a'⏎'b'                →  'ab'                         SELECT … FOR READ ONLY →  SELECT …
+$$a$$, $x$a$x$         →  'a'                          'a'⏎'b'                →  'ab'
 JOIN u USING (a) AS j  →  JOIN u USING (a)             substring(b SIMILAR p ESCAPE e)  →  substring(b , p , e)
 
 Every text stays as long as it was, so that places in it stay where they are.
@@ -57,7 +58,9 @@ def bridged(text: str) -> str:
     parts, at = [], 0
     for start, end, other in _changes(_Tokens(tuple(tokens(text)))):
         if len(other) > end - start:
-            raise Unsupported("a number is longer when it is written plainly", because="number-too-long")
+            raise Unsupported(
+                "a number or a text in dollars is longer when it is written plainly", because="number-too-long"
+            )
         parts += [text[at:start], other.ljust(end - start)]
         at = end
     return "".join([*parts, text[at:]])
@@ -75,6 +78,8 @@ def _changes(t: _Tokens) -> list[tuple[int, int, str]]:
             case Sort.PLAIN if "'" in token.text[1:-1].replace("''", ""):
                 value = literals.value(token) or ""
                 changes.append((token.start, token.end, "'" + value.replace("'", "''") + "'"))
+            case Sort.DOLLARS:
+                changes.append((token.start, token.end, "'" + (literals.value(token) or "").replace("'", "''") + "'"))
             case Sort.NAME:
                 changes += ((start, end, other) for start, end, other in _of_word(t, i))
             case _:

@@ -4,7 +4,7 @@ Bottom-up, each query is of one kind: ROWS (its rows are private rows), ANSWER (
 A construct that would let private rows pass in a way not known here is refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,11 +12,10 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
-from dpsql.rewrite.syntax.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.grouping import Grouping, grouping_of, ordinary
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_inside
 
 
 class Kind(Enum):
@@ -145,21 +144,23 @@ class _Finder:
 
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kinds = [self._item(item, ctes) for item in from_items(node)]
-        nested = {self._nested(query, ctes) for query in _queries_inside(node)}
+        nested = [(query, self._nested(query, ctes)) for query in queries_inside(node)]
+        answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         if Kind.ROWS not in kinds:
-            return Kind.ANSWER if Kind.ANSWER in {*kinds, *nested} else Kind.PUBLIC
-        if Kind.ANSWER in nested or Kind.ANSWER in kinds:
+            return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
+        if Kind.ANSWER in kinds or answers & {id(query) for query in queries_among_rows(node)}:
             raise Unsupported(
                 "an answer can't be used among private rows yet",
                 because="answer-among-rows",
                 hint="Ask for the inner answer first and write its values into this statement.",
                 position=position(node),
             )
-        aggregates = _aggregates(node)
+        aggregates = aggregates_of(node)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
             if node is not self.root:  # rows are refused there, whatever else it says
                 _refuse_clauses(node, _ROW_CLAUSES)
             return Kind.ROWS
+        _refuse_distinct_on(node, aggregates)
         _refuse_clauses(node, _SCOPE_CLAUSES)
         _refuse_outer_columns(node)
         visible = {name: cte for name, (_, cte) in ctes.items()}
@@ -231,6 +232,17 @@ def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
 _CLAUSE_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": AccessDenied, "offset": AccessDenied}
 
 
+def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> None:
+    distinct = node.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") and not aggregates and not node.args.get("group"):
+        raise AccessDenied(
+            "DISTINCT ON shows rows of a protected table",
+            because="distinct-on-rows",
+            hint="Aggregate with GROUP BY: max(x), min(x), avg(x) … of each group.",
+            position=position(node),
+        )
+
+
 def _refuse_outer_columns(node: exp.Select) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table."""
     found = list(node.find_all(exp.Table, exp.Subquery, exp.Column))
@@ -246,32 +258,6 @@ def _refuse_outer_columns(node: exp.Select) -> None:
                 hint="Aggregate by that column here, and join the answer.",
                 position=position(column),
             )
-
-
-def _queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
-    """Yield the queries nested in the expressions of a SELECT (not those in FROM or WITH)."""
-    for key, value in node.args.items():
-        if key in {"from_", "with_", "laterals"}:
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Join):
-                yield from _queries_below(child.args.get("on"))
-            elif isinstance(child, exp.Expr):
-                yield from _queries_below(child)
-
-
-def _queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
-    if node is not None:
-        inside = node.dfs(prune=lambda one: isinstance(one, exp.Query))
-        yield from (one for one in inside if isinstance(one, exp.Query))
-
-
-def _aggregates(node: exp.Select) -> tuple[exp.Expr, ...]:
-    """Return the aggregate calls of a SELECT, each once."""
-    places = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("distinct")]
-    places += node.args.get("windows") or []
-    calls = [call for place in places if place is not None for call in top_aggregates(place)]
-    return tuple({render(call): call for call in reversed(calls)}.values())[::-1]
 
 
 def _grouping(node: exp.Select, aggregates: tuple[exp.Expr, ...], inputs: frozenset[str]) -> Grouping:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.scopes import Scope, tables_read
 
@@ -21,9 +22,10 @@ Match = Callable[[exp.Expr], str | None]
 """Returns the answer's column that an expression of the scope is, None if it is none."""
 
 
-def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str) -> None:
+def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str, policy: Policy) -> None:
     """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
     select = scope.select
+    _correlate(scope, match, policy)
     outputs = [_substituted(node.unalias(), match) for node in select.expressions]
     aliases = {fold(node.args["alias"]) for node in select.expressions if isinstance(node, exp.Alias)} | set(names)
     having, order = select.args.get("having"), select.args.get("order")
@@ -57,6 +59,22 @@ def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
             with_.set("expressions", kept)
         else:
             with_.pop()
+
+
+def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
+    """Let subqueries beside the aggregates refer to the answer's keys where they referred to those of private rows."""
+    ours = input_names(scope.select, scope.ctes, policy)
+    for clause in (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order")):
+        for query in clause.find_all(exp.Select) if clause is not None else ():
+            theirs = input_names(query, scope.ctes, policy)
+            tables = {
+                fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this)
+                for item in from_items(query)
+            }
+            for column in list(query.find_all(exp.Column)):
+                table, name = fold(column.args.get("table")), fold(column.this)
+                if (table not in tables) if table else (name in ours and name not in theirs):
+                    column.replace(_substituted(column, match))
 
 
 def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:

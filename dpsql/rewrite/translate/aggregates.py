@@ -14,6 +14,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, both
 from dpsql.rewrite.syntax.aggregate_names import LOGICAL, OF_TWO, REFUSED, STATISTICS, StatisticName, function_name
+from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Translator
@@ -209,8 +210,9 @@ def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
 
 
 def _refused(node: exp.Expr) -> Unsupported:
+    name = function_name(node.this if isinstance(node, exp.WithinGroup) else node)
     return Unsupported(
-        f"{node.sql('postgres')[:80]} is not supported over private rows",
+        f"{f'{name}(…)' if name else render(node)[:80]} is not supported over private rows",
         because="aggregate-not-known",
         hint="docs/sql.md lists the aggregates that are.",
         position=position(node),

@@ -65,6 +65,10 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
     array = _quantified(right)
     if array is not None:
         every = not isinstance(right, exp.Any)
+        array = array.unnest()
+        if isinstance(array, exp.Literal) and array.is_string:
+            elements = exp.DataType.build(f"{t.expression(node.this).type.value}[]", dialect="postgres")
+            array = exp.Cast(this=array.copy(), to=elements)
         return _membership(t, node.this, t.constants.items(array), node, op=_OPS[type(node)], every=every)
     return _compared(t, _OPS[type(node)], node.this, node.expression, node)
 

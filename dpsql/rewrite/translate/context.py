@@ -101,6 +101,13 @@ Handler = Callable[[Translator, exp.Expr], Operand]
 def refused(node: exp.Expr, *, because: str) -> Unsupported:
     """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
     text = node.sql("postgres")[:80]
+    if isinstance(node, exp.Exists):
+        return Unsupported(
+            "EXISTS is not supported over private rows",
+            because=because,
+            hint="Write x IN (SELECT … FROM a public table), or join the public table on its key.",
+            position=position(node),
+        )
     return Unsupported(
         f"{text} is not supported over private rows",
         because=because,

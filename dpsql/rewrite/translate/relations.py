@@ -103,9 +103,9 @@ class Tracker:
             relation = self._table(item, ctes)
         else:
             raise Unsupported(
-                "private rows can be joined with declared public tables only",
+                "private rows can be joined with declared public tables only, not with VALUES or functions",
                 because="join-public-tables",
-                hint="Aggregate first, in a subquery, and join the answer.",
+                hint="Write CASE x WHEN 1 THEN 'a' … END in its place, or aggregate in a subquery and join the answer.",
                 position=position(item),
             )
         return _renamed(relation, alias), name

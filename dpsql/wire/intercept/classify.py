@@ -3,7 +3,7 @@
 Read by PostgreSQL's own lexical rules; what is not allowed by name is refused (`allowed.py`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.gateway.request import Question
@@ -30,6 +30,8 @@ class ExecuteNamed:
     text: str
     name: str
     arguments: str
+    explain: str = ""
+    """What stands before it: `EXPLAIN`, with its options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | RefusedStatement | 
             return _prepare(text, reader)
         if reader.skip("execute"):
             return _execute(text, reader)
+        if reader.skip("explain"):
+            return _explained(text, reader)
         if reader.skip("discard"):
             return Deallocate(None) if reader.skip("all") else None
         return _deallocate(reader) if reader.skip("deallocate") else None
@@ -89,6 +93,15 @@ def _execute(text: str, reader: Reader) -> ExecuteNamed | None:
     name = reader.name()
     start, end = reader.skip_parentheses() or (0, 0)
     return None if name is None else ExecuteNamed(text, name, text[start:end].strip())
+
+
+def _explained(text: str, reader: Reader) -> ExecuteNamed | None:
+    reader.skip_parentheses()
+    reader.skip("analyze", "analyse")
+    reader.skip("verbose")
+    at = reader.token.start
+    found = _execute(text, reader) if reader.skip("execute") else None
+    return None if found is None else replace(found, text=text[at:], explain=text[:at])
 
 
 def _deallocate(reader: Reader) -> Deallocate | None:

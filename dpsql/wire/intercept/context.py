@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from dpsql.errors import DpsqlError, InternalError, Refusal, Unsupported
 from dpsql.gateway.request import Answers, Question
@@ -136,7 +137,13 @@ class SessionContext:
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
             return None
-        return prepared.statement, prepared
+        if not execute.explain:
+            return prepared.statement, prepared
+        text = execute.explain + prepared.text
+        explained = self.inspect(text)
+        return (
+            (explained, replace(prepared, text=text, statement=explained)) if isinstance(explained, Private) else None
+        )
 
     @property
     def _reading(self) -> tuple[str, str]:

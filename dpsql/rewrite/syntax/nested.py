@@ -1,0 +1,47 @@
+"""What stands in the expressions of one SELECT: the queries nested in them, and its aggregate calls."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.dialect import render
+
+
+def queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
+    """Yield the queries nested in the expressions of a SELECT (not those in FROM or WITH)."""
+    for key, value in node.args.items():
+        if key in {"from_", "with_", "laterals"}:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, exp.Join):
+                yield from _below(child.args.get("on"))
+            elif isinstance(child, exp.Expr):
+                yield from _below(child)
+
+
+def queries_among_rows(node: exp.Select) -> Iterator[exp.Expr]:
+    """Yield those of them on whose values it depends which rows are aggregated, how, or what is aggregated."""
+    for clause in ("where", "group", "joins"):
+        value = node.args.get(clause) or []
+        for child in value if isinstance(value, list) else [value]:
+            yield from _below(child.args.get("on") if isinstance(child, exp.Join) else child)
+    for call in aggregates_of(node):
+        yield from _below(call)
+    if not aggregates_of(node) and not node.args.get("group"):  # DISTINCT: what is put out are the keys
+        for output in node.expressions:
+            yield from _below(output)
+
+
+def _below(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    if node is not None:
+        inside = node.dfs(prune=lambda one: isinstance(one, exp.Query))
+        yield from (one for one in inside if isinstance(one, exp.Query))
+
+
+def aggregates_of(node: exp.Select) -> tuple[exp.Expr, ...]:
+    """Return the aggregate calls of a SELECT, each once."""
+    places = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("distinct")]
+    places += node.args.get("windows") or []
+    calls = [call for place in places if place is not None for call in top_aggregates(place)]
+    return tuple({render(call): call for call in reversed(calls)}.values())[::-1]

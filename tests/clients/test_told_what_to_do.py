@@ -1,0 +1,77 @@
+"""Statements that people try and that had misleading messages: each is answered, or says what it is and what to write."""
+
+from decimal import Decimal
+
+import psycopg
+import pytest
+
+from tests.clients.data import LONG_TRIPS, TRIPS
+from tests.clients.site import Site
+
+ANSWERED = [
+    ("SELECT count(*) * 100.0 / (SELECT count(*) FROM trips) FROM trips WHERE fare > 20", [(Decimal(64),)]),
+    (
+        "SELECT payment_type, (SELECT 2 * count(*) FROM trips) / count(*) AS n FROM trips GROUP BY 1 ORDER BY 1",
+        [("cash", 6), ("credit card", 6), (None, 6)],
+    ),
+    ("SELECT count(*) FROM trips HAVING count(*) > (SELECT count(*) FROM trips WHERE fare > 20)", [(TRIPS,)]),
+    (
+        "SELECT pickup_zone, (SELECT zone FROM zones WHERE zone_id=pickup_zone) FROM trips WHERE pickup_zone < 3 GROUP BY 1",
+        [(1, "Zone 1"), (2, "Zone 2")],
+    ),
+    (
+        "SELECT (SELECT z.zone FROM zones z WHERE z.zone_id = t.pickup_zone) FROM trips t GROUP BY pickup_zone LIMIT 1",
+        [("Zone 1",)],
+    ),
+    ("SELECT count(*) FROM trips WHERE pickup_zone = ANY('{1,2}')", [(1200,)]),
+    ("SELECT count(*) FROM trips WHERE payment_type <> ALL('{cash}')", [(1000,)]),
+    ("SELECT count(*) FROM trips WHERE payment_type = $$cash$$ OR payment_type = $q$it's$q$", [(1000,)]),
+    ("SHOW dpsql.epsilon", [("",)]),
+]
+REFUSED = [
+    ("SELECT string_agg(DISTINCT payment_type, ',') FROM trips", "0A000", r"string_agg\(…\) is not supported"),
+    ("SELECT sum(NULL::int) FROM trips", "0A000", "NULL has no values"),
+    ("SELECT DISTINCT ON (payment_type) payment_type, fare FROM trips", "42501", "DISTINCT ON shows rows"),
+    ("SELECT fare, count(*) FROM trips GROUP BY fare", "55000", "there are too many values"),
+    ("SELECT pickup_ts, count(*) FROM trips GROUP BY 1", "55000", "there are too many values"),
+    (
+        "SELECT name FROM trips JOIN (VALUES (1, 'a')) v (id, name) ON pickup_zone = id GROUP BY 1",
+        "0A000",
+        "not with VALUES",
+    ),
+    (
+        "SELECT count(*) FROM trips t WHERE EXISTS (SELECT FROM zones z WHERE zone_id = t.pickup_zone)",
+        "0A000",
+        "EXISTS is not",
+    ),
+    ("SELECT sum(passenger_id) FROM trips", "55000", "says whose a row is"),
+]
+
+
+@pytest.mark.parametrize(("statement", "rows"), ANSWERED)
+def test_what_can_be_answered_is(here: Site, statement: str, rows: list[tuple[object, ...]]) -> None:
+    """As PostgreSQL answers it."""
+    with psycopg.connect(here.dsn, cursor_factory=psycopg.ClientCursor) as connection:
+        assert connection.execute(statement.encode()).fetchall() == rows
+
+
+@pytest.mark.parametrize(("statement", "code", "words"), REFUSED)
+def test_what_is_refused_says_why(here: Site, statement: str, code: str, words: str) -> None:
+    """With its own reason, and a hint that names the next step."""
+    with psycopg.connect(here.dsn) as connection, pytest.raises(psycopg.Error, match=words) as refused:
+        connection.execute(statement.encode())
+    assert refused.value.sqlstate == code
+    assert refused.value.diag.message_hint
+
+
+@pytest.mark.parametrize("factory", [psycopg.Cursor, psycopg.ClientCursor])
+def test_what_is_prepared_can_be_explained(here: Site, factory: type[psycopg.Cursor]) -> None:
+    """As the statement itself would be, and not as the shadow, which has no rows, would run it."""
+    with psycopg.connect(here.dsn, cursor_factory=factory, autocommit=True) as connection:
+        connection.prepare_threshold = 0
+        connection.execute("PREPARE longer (float) AS SELECT count(*) FROM trips WHERE fare > $1")
+        lines = connection.execute("EXPLAIN VERBOSE EXECUTE longer (20)").fetchall()
+        assert "Private answer" in lines[0][0]
+        assert connection.execute("EXECUTE longer (20)").fetchall() == [(LONG_TRIPS,)]
+        connection.execute("PREPARE public AS SELECT count(*) FROM zones")
+        assert "Aggregate" in connection.execute("EXPLAIN EXECUTE public").fetchall()[0][0]
