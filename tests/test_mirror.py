@@ -61,3 +61,13 @@ def test_tests_that_excuses_name_exist(room: str) -> None:
     assert [
         n for n in sorted(named) if n not in files and not any(f"def {n}(" in text for text in files.values())
     ] == []
+
+
+def test_tests_that_the_table_of_faults_names_exist() -> None:
+    """Whoever takes a test away sees what nothing tries any more."""
+    text = (ROOT / "tests" / "faults" / "README.md").read_text(encoding="utf-8")
+    named = {name.split("/")[-1] for name in re.findall(r"`((?:\w+/)?test_\w+)`", text)}
+    files = list((ROOT / "tests").rglob("test_*.py"))
+    there = {file.stem for file in files}.union(*(re.findall(r"def (test_\w+)\(", file.read_text()) for file in files))
+    assert sorted(named - there) == []
+    assert len(named) > 40
