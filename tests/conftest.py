@@ -15,12 +15,15 @@ settings.register_profile("thorough", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 LONG = """
-faults/test_chaos audit/test_transcripts queries/test_golden audit/test_canaries faults/test_outages
-properties/test_sensitivity faults/test_life faults/test_reload faults/test_stalls faults/test_strangers flights/test_flights
-properties/test_mutants properties/test_lemma_mutants attack/test_zeros_and_scales engines/test_spill queries/test_any_meaning
-attack/test_statements attack/test_hidden_statements properties/test_order properties/test_wide docs/test_examples
-shadow/test_place properties/test_any_statement engines/test_same_integers queries/test_any_statement_means
-properties/test_transcripts gateway/test_kill attack/test_superuser
+faults/test_chaos properties/test_sensitivity queries/test_golden clients/test_matrix audit/test_canaries faults/test_life
+privacy/accuracy/test_margin audit/test_transcripts properties/test_any_statement properties/test_mutants faults/test_outages
+flights/test_flights faults/test_stalls properties/test_lemma_mutants privacy/mechanisms/test_discrete_laplace
+faults/test_memory faults/test_reload gateway/test_kill faults/test_strangers epsilon/test_advice_by_brute_force
+attack/test_hidden_statements attack/test_statements test_local properties/test_weighed shadow/test_place
+faults/test_statement_timeout faults/test_layout queries/test_zones properties/test_order engines/test_same_integers
+docs/test_examples web/test_visits attack/test_zeros_and_scales faults/test_starved engines/test_any_expression
+queries/test_any_statement_means engines/test_spill faults/test_process_numbers queries/test_any_meaning properties/test_wide
+properties/test_transcripts attack/test_superuser
 """.split()
 """The files whose tests take longest, which are begun first, so that none is left alone at the end."""
 
