@@ -19,6 +19,38 @@ from dpsql.privacy.features.spreads import least_rows
 from dpsql.privacy.features.statistic import Reach, Statistic
 
 
+def both_halves(readout: Readout) -> float:
+    """Return the unit of products of u and v."""
+    return scale(readout, FIRST).half * scale(readout, SECOND).half
+
+
+def ends(readout: Readout, found: Estimates, n: float) -> Values:
+    """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
+    first, second = (MeanAndVariance(mean(readout, found, n, argument), 0.0) for argument in (FIRST, SECOND))
+    return Values(first, second, covariance(readout, found, n))
+
+
+def both_places(readout: Readout, found: Estimates, n: float) -> Values:
+    """Return where the values of both arguments lie, by all noisy sums."""
+    first, second = (
+        MeanAndVariance(mean(readout, found, n, argument), variance(readout, found, n, argument))
+        for argument in (FIRST, SECOND)
+    )
+    return Values(first, second, covariance(readout, found, n))
+
+
+def coefficient(at: Values) -> float | None:
+    """Return the coefficient of correlation; None where an argument does not vary."""
+    together = float(at.first.variance) * float(at.second.variance)
+    return min(max(float(at.covariance) / math.sqrt(together), -1.0), 1.0) if together > 0 else None
+
+
+def reach_of_means(readout: Readout, at: Values, reach: Reach, n: float) -> float:
+    """Return how far the errors of both means reach in a covariance: by their product, which matters in small groups."""
+    first, second = (mean_weights(readout, at.of(argument).mean, argument) for argument in (FIRST, SECOND))
+    return reach(first) / n * reach(second) / n
+
+
 @dataclass(frozen=True, slots=True)
 class Covariance(Statistic):
     """The covariance in the population or by a sample."""
@@ -89,35 +121,3 @@ class Correlation(Statistic):
         less = [times(weights, -r / 2 * math.sqrt(s * t) / own) for weights, own in zip(spreads, (s, t), strict=True)]
         width = reach(added(covariance_weights(readout, at), *less)) / n + reach_of_means(readout, at, reach, n)
         return min(width / math.sqrt(s * t), 1 + abs(r))
-
-
-def both_halves(readout: Readout) -> float:
-    """Return the unit of products of u and v."""
-    return scale(readout, FIRST).half * scale(readout, SECOND).half
-
-
-def ends(readout: Readout, found: Estimates, n: float) -> Values:
-    """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
-    first, second = (MeanAndVariance(mean(readout, found, n, argument), 0.0) for argument in (FIRST, SECOND))
-    return Values(first, second, covariance(readout, found, n))
-
-
-def both_places(readout: Readout, found: Estimates, n: float) -> Values:
-    """Return where the values of both arguments lie, by all noisy sums."""
-    first, second = (
-        MeanAndVariance(mean(readout, found, n, argument), variance(readout, found, n, argument))
-        for argument in (FIRST, SECOND)
-    )
-    return Values(first, second, covariance(readout, found, n))
-
-
-def coefficient(at: Values) -> float | None:
-    """Return the coefficient of correlation; None where an argument does not vary."""
-    together = float(at.first.variance) * float(at.second.variance)
-    return min(max(float(at.covariance) / math.sqrt(together), -1.0), 1.0) if together > 0 else None
-
-
-def reach_of_means(readout: Readout, at: Values, reach: Reach, n: float) -> float:
-    """Return how far the errors of both means reach in a covariance: by their product, which matters in small groups."""
-    first, second = (mean_weights(readout, at.of(argument).mean, argument) for argument in (FIRST, SECOND))
-    return reach(first) / n * reach(second) / n

@@ -15,6 +15,7 @@ from dpsql.rewrite.functions.function import (
     FloatRange,
     Function,
     Inverse,
+    PresentRule,
     cast_to,
     first_argument,
     infix,
@@ -37,6 +38,38 @@ def all_whole(apply: Apply, whole: Callable[[Expr], bool]) -> bool:
 def whole_always(_: Apply, __: Callable[[Expr], bool]) -> bool:
     """Return that the values are whole numbers."""
     return True
+
+
+def _additive(name: str, sign: str, operate: Callable[[Fraction, Fraction], Fraction], inverse: Inverse) -> Function:
+    """Return a sum or a difference."""
+    return Function(
+        name,
+        f"a {sign} b",
+        template(f"({{0}} {sign} {{1}})"),
+        corners(operate),
+        inverse=inverse,
+        step=of_all,
+        whole=all_whole,
+        computed=of_numbers(operate),
+        in_64_bits=True,
+        describe=infix(sign),
+        call=Call(operator=name.capitalize(), arity=2),
+    )
+
+
+def _extreme(name: str, interval: PresentRule, choose: Callable[[Sequence[Fraction]], Fraction]) -> Function:
+    """Return GREATEST or LEAST, which leave out arguments that are NULL."""
+    return Function(
+        name,
+        f"{name}(a, …)",
+        lambda a, _, __: f"{name}({', '.join(a)})",
+        hull,
+        interval_of_present=interval,
+        null=all,
+        step=of_all,
+        computed=of_some(choose),
+        whole=all_whole,
+    )
 
 
 def _divide(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -157,32 +190,8 @@ def _times(apply: Apply, value: Value) -> Value:
 
 
 ARITHMETIC: tuple[Function, ...] = (
-    Function(
-        "add",
-        "a + b",
-        template("({0} + {1})"),
-        corners(lambda a, b: a + b),
-        inverse=Inverse(_addend, _added),
-        step=of_all,
-        whole=all_whole,
-        computed=of_numbers(operator.add),
-        in_64_bits=True,
-        describe=infix("+"),
-        call=Call(operator="Add", arity=2),
-    ),
-    Function(
-        "sub",
-        "a - b",
-        template("({0} - {1})"),
-        corners(lambda a, b: a - b),
-        inverse=Inverse(_minuend, _taken),
-        step=of_all,
-        whole=all_whole,
-        computed=of_numbers(operator.sub),
-        in_64_bits=True,
-        describe=infix("-"),
-        call=Call(operator="Sub", arity=2),
-    ),
+    _additive("add", "+", operator.add, Inverse(_addend, _added)),
+    _additive("sub", "-", operator.sub, Inverse(_minuend, _taken)),
     Function(
         "mul",
         "a * b",
@@ -259,28 +268,8 @@ ARITHMETIC: tuple[Function, ...] = (
         without_digits=True,
         call=Call(("sign",)),
     ),
-    Function(
-        "greatest",
-        "greatest(a, …)",
-        lambda a, _, __: f"greatest({', '.join(a)})",
-        hull,
-        interval_of_present=greatest_of,
-        null=all,
-        step=of_all,
-        computed=of_some(max),
-        whole=all_whole,
-    ),
-    Function(
-        "least",
-        "least(a, …)",
-        lambda a, _, __: f"least({', '.join(a)})",
-        hull,
-        interval_of_present=least_of,
-        null=all,
-        step=of_all,
-        computed=of_some(min),
-        whole=all_whole,
-    ),
+    _extreme("greatest", greatest_of, max),
+    _extreme("least", least_of, min),
     Function(
         "to_double",
         "a::double precision, a::numeric",
