@@ -15,7 +15,6 @@ from dpsql.policy.model import Policy, Privacy
 from dpsql.privacy.measurement import key_search
 from dpsql.privacy.mechanisms import gaussian_selection, k_norm
 from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
-from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 from dpsql.privacy.mechanisms.threshold import threshold
 from tests.audit.canaries import FALSE_ALARM
@@ -72,7 +71,6 @@ def threshold_of_one_key(patch: pytest.MonkeyPatch) -> None:
 
 def half_the_noise(patch: pytest.MonkeyPatch) -> None:
     """Draw keys' noise at half of σ."""
-    right = discrete_gaussian
     patch.setattr(
         gaussian_selection, "discrete_gaussian", lambda entropy, sigma, n: discrete_gaussian(entropy, sigma // 2, n)
     )

@@ -131,7 +131,8 @@ def test_scopes_that_find_keys_share_delta(rides: Memory, policy: Policy, new_cl
     other = "(SELECT number, count(*) AS n FROM rides GROUP BY number)"
     client.ask(f"SELECT count(*) FROM {one} AS a, {other} AS b, {one} AS c")
     role = policy.roles["explorer"]
-    assert [entry.cost.delta for entry in entries(client)] == [role.per_query.delta / 2] * 2
+    deltas = [entry.cost.delta for entry in entries(client)]
+    assert [delta for delta in deltas if delta] == [role.per_query.delta / 2] * 2
 
 
 @pytest.mark.parametrize("epsilon", ["2", "0", "-1", "nan", "1e999999999", "1/0", "x"])
