@@ -142,7 +142,7 @@ class SessionContext:
         text = execute.explain + prepared.text
         explained = self.inspect(text)
         return (
-            (explained, replace(prepared, text=text, statement=explained)) if isinstance(explained, Private) else None
+            (explained, replace(prepared, text=text, statement=explained)) if isinstance(explained, Question) else None
         )
 
     @property
