@@ -88,3 +88,8 @@ SELECT count(*) FROM trips t, LATERAL (SELECT t.fare AS f) AS l;
 -- recursive
 --> refused 0A000: RECURSIVE
 WITH RECURSIVE r AS (SELECT fare FROM trips UNION ALL SELECT fare FROM r) SELECT count(*) FROM r;
+
+-- an answer over common table expressions of its own
+--> answered, 1 measurement
+WITH w AS (WITH a AS (SELECT payment_type AS p, fare AS f FROM trips), b AS (SELECT * FROM a WHERE f > 10) SELECT count(p) AS n FROM b)
+SELECT n FROM w;

@@ -47,7 +47,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
 
 def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
     """Remove the CTEs whose rows were private: nothing refers to them any more."""
-    for with_ in list(tree.find_all(exp.With)):
+    for with_ in reversed(list(tree.find_all(exp.With))):  # those inside first, which read rows
         kept: list[exp.Expr] = []
         gone: set[str] = set()
         for cte in with_.expressions:
