@@ -67,7 +67,7 @@ def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
 
 
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
-    def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
+    def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)", **__: int) -> str:
         weight = text.format(number=number).replace("/", "//" if dialect is DUCKDB else "/")
         place = "" if dialect is DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
         of = f"rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source}" if source else None

@@ -5,6 +5,10 @@ floor(W·C / max(m, C)), so its weights add up to at most C·W whatever it does,
 the unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows
 and never counts one too many. Both scans stand in one statement and see one snapshot.
 
+Where no row need count in full, since no number of rows is measured, it is the *norms* ρ of the rows, what each can add to
+the largest coordinate, that are added up and not the rows: with S the most of one, w = ⌊W·C·S / max(Σρ, C·S)⌋ keeps
+Σ w·ρ to C·W·S just as well, and is never smaller, so that less of a heavy unit is lost.
+
 *Selection* (where keys or distinct values are released, of which a weighted unit could touch any number): the first C rows
 of each unit in an order that is total over everything that the measurement reads, and the same for values that the engine
 takes for one: an order of their texts would let −0 come elsewhere than 0.
@@ -58,10 +62,15 @@ class Bound:
         """Return the most that one unit's weights can add up to."""
         return self.weight * self.rows
 
-    def weights(self, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)") -> str:
-        """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer."""
-        rows = f"greatest({number}, {self.rows})"
-        weight = dialect.unit_weight(self.mass, rows, heaviest=self.weight)
+    def weights(
+        self, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)", row_norm: int = 1
+    ) -> str:
+        """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer.
+
+        Where `number` is what the rows' norms add up to, of which one is at most `row_norm`, what is bounded is that.
+        """
+        rows = f"greatest({number}, {self.rows * row_norm})"
+        weight = dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
         return f"h AS MATERIALIZED (SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1)"
 
 

@@ -13,6 +13,23 @@ from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results
 from dpsql.rewrite.ir.relation import Relation
 
+MOST_NORM = 2**62
+"""What sums of norms are cut off at; the most that one unit may have is below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Norms:
+    """What rows can add to the largest coordinate, as a column of whole numbers that are never NULL."""
+
+    text: str
+    most: int
+    """What no row's is above."""
+
+    @property
+    def total(self) -> str:
+        """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
+        return f"CAST(least(sum({self.text}), {MOST_NORM}) AS BIGINT)"
+
 
 @dataclass(frozen=True, slots=True)
 class BoundedScan:
@@ -59,8 +76,10 @@ class BoundedScan:
         keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
         return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join([f'{self.unit} AS u', *keys, *values])} {self.from_where}"
 
-    def grouped(self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str) -> str:
-        """Return the statement that bounds the rows and sums them by the keys (and by the columns `also`)."""
+    def grouped(
+        self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str, norm: Norms | None = None
+    ) -> str:
+        """Return the statement that bounds the rows, or their norms, and sums them by the keys (and by `also`)."""
         by = [*self._names(), *also]
         grouping = f" GROUP BY {', '.join(by)}" if by else ""
         outputs = self.outputs(sums, *also)
@@ -68,10 +87,16 @@ class BoundedScan:
             case Form.UNIQUE:
                 return f"SELECT {outputs} FROM ({rows}) AS r{grouping}"
             case Form.REWEIGHT:
-                weights = self.bound.weights(self.unit, self.from_where, self.emitter.dialect)
+                weights = self._weights(rows, norm)
                 return f"WITH {weights} SELECT {outputs} FROM ({rows}) AS r JOIN h ON u = hu{grouping}"
             case Form.TRUNCATE:
                 return f"SELECT {outputs} FROM ({self._selected(rows, values)}) AS r{grouping}"
+
+    def _weights(self, rows: str, norm: Norms | None) -> str:
+        dialect = self.emitter.dialect
+        if norm is None:
+            return self.bound.weights(self.unit, self.from_where, dialect)
+        return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total, row_norm=norm.most)
 
     def spread(self, weight: str) -> str:
         """Return the statement that sums a weight by the keys, over each unit's distinct keys that are selected.
@@ -84,17 +109,18 @@ class BoundedScan:
         total = self.emitter.dialect.as_text(f"sum({weight})")
         return f"SELECT {', '.join([*self._names(), total])} FROM ({self._selected(counted)}) AS r{self.group_by}"
 
-    def by_unit(self, rows: str, sums: Sequence[str], *, short: bool) -> str:
+    def by_unit(self, rows: str, sums: Sequence[str], *, short: bool, norm: Norms | None = None) -> str:
         """Return the statement that sums the rows by unit and keys first, and weighs those sums.
 
         The integers are those of `grouped`: all rows of a unit have one weight. With `short` its sums fit into 64 bits.
         """
-        names, number = self._names(), len(sums)
+        names = self._names()
         parts = [f"{f'CAST({text} AS BIGINT)' if short else text} AS s{i}" for i, text in enumerate(sums)]
-        inner = ", ".join(["u", *names, "count(*) AS n", *parts])
+        inner = ", ".join(["u", *names, f"{'count(*)' if norm is None else norm.total} AS n", *parts])
         units = f"p AS MATERIALIZED (SELECT {inner} FROM ({rows}) AS r GROUP BY {', '.join(['u', *names])})"
-        weights = self.bound.weights("u", "FROM p", self.emitter.dialect, number="CAST(sum(n) AS BIGINT)")
-        outputs = self.outputs([f"sum(w * s{i})" for i in range(number)])
+        number, most = ("CAST(sum(n) AS BIGINT)", 1) if norm is None else (Norms("n", norm.most).total, norm.most)
+        weights = self.bound.weights("u", "FROM p", self.emitter.dialect, number=number, row_norm=most)
+        outputs = self.outputs([f"sum(w * s{i})" for i in range(len(sums))])
         return f"WITH {units}, {weights} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
 
     def one_a_unit(self, rows: str, chosen: str) -> str:

@@ -3,7 +3,8 @@
 Claim: adding or removing all rows of one unit moves the vector of all groups' coordinates by at most `sensitivity` in the
 norm Σ_groups Σ_blocks ‖block‖, where ‖block‖ is the largest of its coordinates, or their sum for the cells of one value.
 Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `row_norm` (see `lattice.coordinate`), and one
-unit's weights add up to at most `bound.mass`; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per
+unit's weights add up to at most `bound.mass` — or, of sums alone, each row's weight times its own ‖φ‖ to at most `bound.mass`
+times `row_norm` —; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per
 block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
@@ -18,10 +19,10 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, SqlType
 from dpsql.privacy.features.blocks import blocks
-from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, own_points, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
-from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.measurement.engine_sql import MOST_NORM, BoundedScan, Norms
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
@@ -123,7 +124,16 @@ class Sums:
         first = weighted and self._sums_units_first(emitter.dialect)
         sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
         rows = scan.rows(f"{text} AS {name}" for text, name in values.named.items())
-        return scan.by_unit(rows, sums, short=self._short) if first else scan.grouped(rows, sums, values.named.values())
+        norm = Norms(values.norm(self.columns()), self.lattice) if weighted and self.weighs_norms else None
+        if first:
+            return scan.by_unit(rows, sums, short=self._short, norm=norm)
+        return scan.grouped(rows, sums, values.named.values(), norm=norm)
+
+    @property
+    def weighs_norms(self) -> bool:
+        """Return whether what is bounded are the norms of a unit's rows: of sums alone, which no row need have in full."""
+        alone = all(feature.shape is Shape.SIGNED for feature in self.features)
+        return alone and not self.delta and self.sensitivity < MOST_NORM
 
     def _sums_units_first(self, dialect: Dialect) -> bool:
         """Return whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
@@ -178,6 +188,18 @@ class _Values:
             *([] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]),
         ]
         return f"{text} FILTER (WHERE {' AND '.join(conditions)})" if conditions else text
+
+    def norm(self, columns: Sequence[EngineSum]) -> str:
+        """Return the largest of a row's lattice values from 0, whichever of them it counts in; one without a value has S."""
+        sizes = [
+            f"coalesce({self._from_zero(factor, upwards=column.upwards)}, {self._points})"
+            for column, factor in ((c, self._factors(c, cast=False)[0]) for c in columns if c.factors)
+        ]
+        return f"greatest({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
+
+    def _from_zero(self, factor: str, *, upwards: bool) -> str:
+        number = self._emitter.cast(factor, SqlType.BIGINT)
+        return number if upwards else f"abs({number} - {self._points})"
 
     def block(self, block: int) -> str:
         """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
