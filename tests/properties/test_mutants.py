@@ -23,6 +23,7 @@ from tests.support.served import Filled
 COUNTS = "SELECT count(*) FROM rides"
 BY_SHARED = "SELECT shared, count(*) FROM rides GROUP BY shared"
 SUMS = "SELECT sum(fare), count(*) FROM rides"
+LONE = "SELECT sum(fare) FROM rides"
 SQUARES = "SELECT variance(fare) FROM rides"
 MIXED = "SELECT variance(fare), sum(tip) FROM rides"
 JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
@@ -47,6 +48,9 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.cap_before_where, JOINED),
     (mutants.no_clamp, SUMS),
     (mutants.clamped_sum, SUMS),
+    (mutants.no_norms, LONE),
+    (mutants.half_norms, LONE),
+    (mutants.no_norms, COMPUTED),
     (mutants.clamped_to_the_wrong_bounds, COMPUTED),
     (mutants.one_hides_another, FRACTIONS),
     (mutants.merged_units, BY_SHARED),

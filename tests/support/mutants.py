@@ -66,6 +66,17 @@ def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
 
 
+def no_norms(patch: pytest.MonkeyPatch) -> None:
+    """Take rows for such that add nothing, which all have their full weight."""
+    patch.setattr(sums._Values, "norm", lambda *_: "0")
+
+
+def half_norms(patch: pytest.MonkeyPatch) -> None:
+    """Take rows for half of what they add."""
+    right = sums._Values.norm
+    patch.setattr(sums._Values, "norm", lambda *args: f"({right(*args)}) / 2")
+
+
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
     def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)", **__: int) -> str:
         weight = text.format(number=number).replace("/", "//" if dialect is DUCKDB else "/")

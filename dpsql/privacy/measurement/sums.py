@@ -141,6 +141,8 @@ class Sums:
         A unit's weighted sum is at most 2·mass·row_norm, which has to fit into 64 bits where its sum is in as many.
         """
         few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
+        if self.weighs_norms and not all(column.upwards for column in self.columns()):
+            return False  # a row of 0 has S steps and no norm, so that nothing bounds a unit's weighted steps
         return dialect.sums_by_unit_first and few and not self.delta and (self.sensitivity < 2**62 or not self._short)
 
     @property
@@ -195,7 +197,8 @@ class _Values:
             f"coalesce({self._from_zero(factor, upwards=column.upwards)}, {self._points})"
             for column, factor in ((c, self._factors(c, cast=False)[0]) for c in columns if c.factors)
         ]
-        return f"greatest({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
+        different = list(dict.fromkeys(sizes))
+        return f"greatest({', '.join(different)})" if len(different) > 1 else different[0]
 
     def _from_zero(self, factor: str, *, upwards: bool) -> str:
         number = self._emitter.cast(factor, SqlType.BIGINT)
