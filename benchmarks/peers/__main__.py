@@ -4,6 +4,7 @@ A peer's environment is a directory below `--peers`; `make bench-peers` makes th
 """
 
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,7 @@ def run(
     ),
 ) -> None:
     """Compare dpsql with its peers."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and the servers with it
     versions = {OURS: version(OURS), **{name: _version(peers, *how) for name, how in _PEERS.items()}}
     measured: dict[int, list[Part]] = pickle.loads(kept.read_bytes()) if kept.exists() else {}  # noqa: S301 # our own
     task = Task(EPSILON, DELTA, repetitions, seconds, _LIMIT)
@@ -53,9 +55,10 @@ def run(
             wrong = check(*engines[POSTGRES], questions(), replace(task, epsilon=PLENTY, repetitions=3), _told)
         for number in rows:
             with _systems(Path(directory) / str(number), number, peers, (POSTGRES, DUCKDB)) as engines:
-                parts = [_part(number, engine, of, task, wrong) for engine, of in engines.items()]
-            measured[number] = parts
-            kept.write_bytes(pickle.dumps(measured))
+                measured[number] = []
+                for engine, of in engines.items():
+                    measured[number].append(_part(number, engine, of, task, wrong))
+                    kept.write_bytes(pickle.dumps(measured))
     found = Found(questions(), [part for number in sorted(measured) for part in pooled(measured[number])], versions)
     to.write_text(page(found), encoding="utf-8")
     quoted.write_text(quoting(quoted.read_text(encoding="utf-8"), found), encoding="utf-8")

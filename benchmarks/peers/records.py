@@ -13,6 +13,7 @@ _PEOPLE_PER_TRIP = 0.405
 _YEAR = np.datetime64("2013-01-01T00:00:00", "us")
 _PATIENTS = 920
 _MOST_ORDERS = 150_000
+_CHUNK = 1 << 20  # bytes
 PAYMENT_TYPES = ("UNK", "CSH", "CRD", "DIS", "NOC")  # in the order of the demo's payments, and one more
 SEGMENTS = ("AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY")
 _TYPES = {
@@ -55,14 +56,19 @@ def write_postgres(dsn: str, file: Path) -> None:
     """Copy the tables of a DuckDB file to PostgreSQL, with the keys that a DBA would declare, and let a reader read them."""
     with duckdb.connect(file, read_only=True) as source, psycopg.connect(dsn) as target:
         for table, key in KEYS.items():
-            cursor = source.execute(f"SELECT * FROM {table}")  # noqa: S608 # our own names
+            cursor = source.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608 # our own names
             names = [column[0] for column in cursor.description or ()]
             declared = ", ".join(f"{name} {_TYPES[name]} NOT NULL" for name in names)
             target.execute(f"CREATE TABLE {table} ({declared})".encode())
-            with target.cursor().copy(f"COPY {table} FROM STDIN".encode()) as copy:
-                while chunk := cursor.fetchmany(10_000):
-                    for row in chunk:
-                        copy.write_row(row)
+            text = file.with_name(f"{table}.csv")
+            source.execute(f"COPY {table} TO '{text}' (HEADER false)")
+            with (
+                text.open("rb") as lines,
+                target.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy,
+            ):
+                while chunk := lines.read(_CHUNK):
+                    copy.write(chunk)
+            text.unlink()
             target.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({key})".encode())
         target.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         target.commit()
