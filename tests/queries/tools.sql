@@ -147,7 +147,7 @@ FROM (
 ) AS rowcount_qry;
 
 -- Superset: a range of numbers
---> answered, 1 measurement
+--> answered, 2 measurements
 --> within 0.1
 SELECT
   MIN(fare) AS min,
@@ -156,7 +156,7 @@ FROM public.trips
 LIMIT 50000;
 
 -- Superset: a range of times
---> answered, 1 measurement
+--> answered, 2 measurements
 --> within 0.01
 SELECT
   MIN(pickup_ts) AS "MIN(pickup_ts)",

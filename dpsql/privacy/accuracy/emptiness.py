@@ -12,6 +12,9 @@ from dpsql.privacy.measurement.sums import Sums
 MayBeEmpty = Callable[[Sequence[Mapping[Feature, float]]], bool]
 """Whether a group may be empty, by the noisy sums of each part."""
 
+_HALF_A_ROW = 0.5
+"""Less than this is no row, however little noise there is."""
+
 
 def within_noise(plan: MeasurementPlan, groups: int) -> float | None:
     """Return the count up to which a group may be empty, in rows; None where no count is measured.
@@ -23,7 +26,7 @@ def within_noise(plan: MeasurementPlan, groups: int) -> float | None:
     if plan.count is None or not isinstance(sums, Sums):
         return None
     nothing = dict.fromkeys(plan.count.readout.features, 0.0)
-    return half_width(sums, plan.count.readout, nothing, 1 - (1 - LEVEL) / max(groups, 1))
+    return max(half_width(sums, plan.count.readout, nothing, 1 - (1 - LEVEL) / max(groups, 1)) or 0.0, _HALF_A_ROW)
 
 
 def emptiness(plan: MeasurementPlan, groups: int) -> MayBeEmpty:
