@@ -22,11 +22,13 @@ from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
-from dpsql.privacy.release.target import MARGINS
 from dpsql.rewrite.functions.table import describe
 from dpsql.shadow.splice import shadow_literal
 
 _NODE = "Private Answer"
+
+_MARGINS = 3
+"""Mean absolute errors in a margin at 95 %, of Laplace noise (ln 20)."""
 
 
 def explain(priced: PricedPlan, prefix: str) -> str:
@@ -76,7 +78,7 @@ def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
         return
     share = priced.aim.cap / len(priced.measurements)
     for line in expected(replace(plan, parts=tuple(replace(part, epsilon=share) for part in plan.parts))):
-        typical = "" if line.relative is None else f", typically {100 * line.relative / MARGINS:.3g} %"
+        typical = "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} %"
         yield f"     Output {line.output} with all of it: ±{line.margin:.6g} with 95 %{typical}"
 
 

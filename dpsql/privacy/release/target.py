@@ -1,8 +1,9 @@
 """How much ε an answer takes for the error that is asked for: from what was released of it already.
 
 All of it is post-processing: what is measured next, and at which ε, depends on data through released values only, which a
-privacy filter allows (Rogers, Roth, Ullman, Vadhan 2016). The typical error of a number is the mean of its absolute error,
-a third of its margin, as it is with Laplace noise (ln 20 = 3.0). It is wanted for the group in which the median row is.
+privacy filter allows (Rogers, Roth, Ullman, Vadhan 2016). The typical error of a number is the mean of its absolute error.
+It is below the margin at a level of 1 − 1/e, which it is with Laplace noise; other noise is less wide. It is wanted for the
+group in which the median row is.
 """
 
 import math
@@ -24,8 +25,8 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws, Found, together
 from dpsql.rewrite.translate.aggregates import Moment
 
-MARGINS = 3
-"""Mean absolute errors in a margin."""
+_TYPICAL = 1 - math.exp(-1)
+"""The level at which the margin of Laplace noise is its mean absolute error."""
 _PILOT = 10
 """A tenth of what may be paid is to find out how much has to be."""
 _FURTHER = 3
@@ -138,10 +139,10 @@ def _first(sums: Sums, readout: Readout, group: Found, target: Fraction, ladder:
     value = statistic(readout.moment.name).estimate(readout, group)
     if not value:
         return len(ladder)
-    allowed = abs(value) * float(target) * MARGINS
+    allowed = abs(value) * float(target)
 
     def exceeds(epsilon: Fraction) -> bool:
-        width = half_width(replace(sums, epsilon=epsilon), readout, group)
+        width = half_width(replace(sums, epsilon=epsilon), readout, group, _TYPICAL)
         return width is None or width > allowed
 
     return bisect_left(ladder, 1, key=lambda epsilon: 0 if exceeds(epsilon) else 1)
