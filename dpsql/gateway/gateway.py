@@ -105,10 +105,13 @@ class Gateway:
         priced = self.priced(analyzed, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
             return Reply(explain(priced, analyzed.statement.prefix))
-        drawn = self._measuring.drawn(priced, request)
+        if not priced.measurements:
+            return self._reply(priced, {}, request)
+        epoch = self._measuring.epoch(request)
+        drawn = self._measuring.drawn(priced, request, epoch)
         if following(priced, drawn) is None:
             return self._reply(priced, drawn, request)
-        return partial(self._measured, priced, drawn, request)
+        return partial(self._measured, priced, drawn, request, epoch)
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
@@ -128,25 +131,25 @@ class Gateway:
             self._known.keep_priced(request, priced)
         return priced
 
-    def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
+    def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
         known = dict(drawn)
         while (step := following(priced, known)) is not None:
             try:
-                releases = self._released(step, request)
+                releases = self._released(step, request, epoch)
             except (BudgetExhausted, AccountClosed):
                 if any(part.identity not in known for part in priced.measurements):
                     raise
                 break  # what was paid for answers as well as it can
             for part in step.measurements:
-                before = known[part.identity].drawn if part.identity in known else ()
-                known[part.identity] = Draws((*before, (part.measurement, releases[part.identity])))
+                draws = known.get(part.identity, Draws(()))
+                known[part.identity] = draws.with_draw(part.measurement, releases[part.identity])
         return self._reply(priced, known, request)
 
-    def _released(self, priced: PricedPlan, request: Request) -> Releases:
+    def _released(self, priced: PricedPlan, request: Request, epoch: int) -> Releases:
         """Return the releases of measurements that are paid and made now; the stages from `ready` on, in their order."""
         measuring = self._measuring
-        with measuring.ready(priced, request) as ready, measuring.charge(ready) as paid:
+        with measuring.ready(priced, request, epoch) as ready, measuring.charge(ready) as paid:
             for part in paid.left:
                 with paid.failing_alike(part):
                     exact = measuring.run(paid, part)

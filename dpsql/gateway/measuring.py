@@ -147,21 +147,23 @@ class Measuring:
     timeout: float
     """Seconds a measurement may take: the same for every statement, so that it says nothing about data."""
 
-    def stored(self, priced: PricedPlan, request: Request) -> Releases | None:
+    def epoch(self, request: Request) -> int:
+        """Return the epoch whose releases a statement reads and makes: one for all, which belong together."""
+        return self.ledger.epoch(self.refresh, request.cancellation)
+
+    def stored(self, priced: PricedPlan, request: Request, epoch: int) -> Releases | None:
         """Return the releases if all are paid for and stored; else None.
 
         Raises:
             DpsqlError: as one of them failed, before.
         """
-        if not priced.measurements:
-            return {}
-        keys, items = self._items(priced, request)
+        keys, items = self._items(priced, request, epoch)
         known = self.ledger.known(account(self.policy, request.asker), items, request.cancellation)
         if isinstance(known, Failing):
             raise known.error()
         return None if known is None else {identity: Release.from_bytes(known[key]) for identity, key in keys.items()}
 
-    def drawn(self, priced: PricedPlan, request: Request) -> Drawn:
+    def drawn(self, priced: PricedPlan, request: Request, epoch: int) -> Drawn:
         """Return what is paid for and stored: of a statement that aims at an error every release of each measurement.
 
         Of another statement all its releases or none.
@@ -170,11 +172,10 @@ class Measuring:
             DpsqlError: as one of them failed, before.
         """
         if priced.aim is None:
-            releases = self.stored(priced, request) or {}
+            releases = self.stored(priced, request, epoch) or {}
             return {
                 p.identity: Draws(((p.measurement, releases[p.identity]),)) for p in priced.measurements if releases
             }
-        epoch = self.ledger.epoch(self.refresh, request.cancellation)
         made = {
             self._key(paid, request.asker, epoch): paid
             for part in priced.measurements
@@ -188,9 +189,9 @@ class Measuring:
         return {identity: Draws(draws) for identity, draws in drawn.items()}
 
     @contextmanager
-    def ready(self, priced: PricedPlan, request: Request) -> Iterator[ReadyPlan]:
+    def ready(self, priced: PricedPlan, request: Request, epoch: int) -> Iterator[ReadyPlan]:
         """Give what holds the engine ready: `charge` has it prepare what is not stored just before anything is paid."""
-        keys, items = self._items(priced, request)
+        keys, items = self._items(priced, request, epoch)
         with ExitStack() as held:
             yield ReadyPlan(priced, request, keys, items, self.engine, self.timeout, held)
 
@@ -222,10 +223,11 @@ class Measuring:
         stop_if_cancelled(cancellation)
         return _released(exact.part, exact.rows, finder, interruptible(self.entropy, cancellation))
 
-    def _items(self, priced: PricedPlan, request: Request) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
+    def _items(
+        self, priced: PricedPlan, request: Request, epoch: int
+    ) -> tuple[Mapping[str, str], Sequence[ChargeItem]]:
         """Return what each release is stored under, by identity, and what the ledger is asked for."""
         parts = priced.measurements
-        epoch = self.ledger.epoch(self.refresh, request.cancellation)  # one for all parts, which belong together
         keys = {part.identity: self._key(part, request.asker, epoch) for part in parts}
         return keys, [ChargeItem(keys[part.identity], part.cost, part.note) for part in parts]
 

@@ -1,5 +1,6 @@
 """The stage price: what a planned statement pays, for the ε that its session has set."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,7 +17,8 @@ from dpsql.rewrite.emit.emitter import Emitter
 
 _STEPS, _DECADES = 16, 3
 """What is paid goes up by factors of 10^(1/16)."""
-_DIGITS = 10**9
+_OTHERS = 9
+"""What a statement of fewer measurements than this pays for each, at most, may have been paid before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class AimedPrice:
     steps: tuple[Fraction, ...]
     """What a measurement may pay at a time, ascending: the last is its share of the most."""
     looks: frozenset[Fraction]
-    """What a first look pays for the levels."""
+    """What else may have been paid: first looks for the levels, and whole shares."""
 
     @property
     def amounts(self) -> frozenset[Fraction]:
@@ -64,9 +66,13 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     whole = shares(plans, aim.cap, role, emitter)
     parts = max(len(PricedPlan(plan, whole).measurements), 1)
     steps = _steps(aim, parts)
-    looks = {error: equal_share(first_look(plans, error, aim.cap, aim.least), parts) for error in _errors(aim)}
+    looks = {
+        error: max(equal_share(first_look(plans, error, aim.cap, aim.least), parts), aim.least)
+        for error in _errors(aim)
+    }
     first = looks[aim.error] if not settings.error else steps[bisect_left(steps, min(looks[aim.error], steps[-1]))]
-    price = AimedPrice(aim.error, aim.cap, steps, frozenset(looks.values()))
+    others = (equal_share(role.per_query.epsilon, number) for number in range(1, _OTHERS))
+    price = AimedPrice(aim.error, aim.cap, steps, frozenset({*looks.values(), *others}))
     return PricedPlan(plan, tuple(_looking(scope, first) for scope in whole), price)
 
 
@@ -75,9 +81,10 @@ def _errors(aim: Aim) -> Iterable[Fraction]:
 
 
 def _steps(aim: Aim, parts: int) -> tuple[Fraction, ...]:
+    """Return the same amounts whatever the share is, but for the last."""
     share = aim.cap / parts
-    lower = (share * Fraction(10 ** (-step / _STEPS)) for step in range(_STEPS * _DECADES, 0, -1))
-    readable = (Fraction(int(epsilon * _DIGITS), _DIGITS) for epsilon in lower)
+    last = math.floor(_STEPS * math.log10(share))
+    readable = (Fraction(f"{10 ** (step / _STEPS):.5e}") for step in range(last - _STEPS * _DECADES, last + 1))
     return (*(epsilon for epsilon in readable if aim.least <= epsilon < share), share)
 
 

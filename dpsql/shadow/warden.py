@@ -21,14 +21,18 @@ UNION ALL
 SELECT NULL, sorted[1]::integer, size
   FROM pg_ls_tmpdir() AS t, LATERAL regexp_match(t.name, '^pgsql_tmp([0-9]+)') AS sorted
 """
-"""The files of temporary tables have the number of their session in their names, those of sorts its process."""
+"""The files of temporary tables have the number of their session in their names, those of sorts its process.
+
+One that goes away meanwhile has no size.
+"""
 _KEPT = f"""
 WITH files (number, process, size) AS ({_FILES}),
      sessions (number, pid) AS (
        SELECT n, pg_stat_get_backend_pid(n) FROM pg_stat_get_backend_idset() AS n
         WHERE current_setting('server_version_num')::integer >= 160000
         UNION SELECT split_part(virtualxid, '/', 1)::integer, pid FROM pg_locks WHERE locktype = 'virtualxid')
-SELECT pid, sum(size)::bigint FROM files LEFT JOIN sessions ON files.number = sessions.number OR files.process = pid
+SELECT pid, coalesce(sum(size), 0)::bigint
+  FROM files LEFT JOIN sessions ON files.number = sessions.number OR files.process = pid
  GROUP BY 1 ORDER BY 2 DESC, 1
 """  # both parts are above
 _STORED = "DELETE FROM pg_catalog.pg_db_role_setting WHERE setrole <> 0 RETURNING setrole::regrole::text"

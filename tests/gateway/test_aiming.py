@@ -102,6 +102,55 @@ def test_a_more_exact_target_pays_the_difference(aimed: Client) -> None:
     assert Fraction(1, 2) < spent(aimed) <= 1
 
 
+def test_no_release_is_read_twice(aimed: Client) -> None:
+    """However near what is needed is to what is paid: one ε has one release, which says nothing new the second time."""
+    for where in ("age < 13", "age < 40", "fare < 4"):
+        for percent in ("3", "2", "1.5", "1.2", "1", "0.8", "0.6"):
+            aimed.ledger.advance("another")
+            aimed.ask(f"SELECT count(*), median(fare) FROM rides WHERE {where}", Settings(error=f"{percent} %"))
+
+
+def test_what_was_paid_under_another_cap_is_found(aimed: Client) -> None:
+    """The amounts do not depend on it: a less exact question is free after a more exact one."""
+    sql = "SELECT count(*) FROM rides WHERE age < 20"
+    aimed.ask(sql, Settings(error="3 %"))
+    paid = spent(aimed)
+    aimed.ask(sql, Settings(error="10 %", epsilon="0.9"))
+    assert spent(aimed) == paid
+
+
+def test_a_statement_belongs_to_one_epoch(aimed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read once: what is looked up, paid and stored is of the same data, also about midnight."""
+    read: list[int] = []
+    epoch = aimed.ledger.epoch
+
+    def counted(*given: object) -> int:
+        read.append(1)
+        return epoch(*given)  # type: ignore[arg-type]  # whatever it takes
+
+    monkeypatch.setattr(aimed.ledger, "epoch", counted)
+    aimed.ask("SELECT count(*) FROM rides WHERE age = 5", FIVE)
+    assert aimed.charges > 1
+    assert len(read) == 1
+
+
+def test_no_look_pays_less_than_the_least(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """Where keys are found by one part more than was planned, too."""
+    roles = {
+        name: replace(role, noise=NoiseLevel.MEDIUM, least=None)
+        for name, role in with_epsilon(policy, Fraction(2)).roles.items()
+    }
+    levelled = replace(policy, roles=roles)
+    client = new_client(rides, "eve", policy=levelled)
+    found = " UNION ALL ".join(
+        f"SELECT number, count(*) FROM rides WHERE seats = {n} GROUP BY number" for n in range(4)
+    )
+    client.ask(f"{found} UNION ALL SELECT 0, count(*) FROM rides")
+    costs = [entry.cost.epsilon for entry in client.ledger.entries(None, 100)]
+    assert len(costs) > 5
+    assert min(costs) >= levelled.roles["explorer"].least_epsilon
+
+
 def test_levels_are_targets_unless_an_amount_is_set(rides: Memory, policy: Policy, new_client: NewClient) -> None:
     """A role's level asks for its error; `dpsql.epsilon` alone pays that, and beside a target it is the most."""
     roles = {

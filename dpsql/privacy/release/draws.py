@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
@@ -27,6 +28,16 @@ class Draws:
     """
 
     drawn: tuple[Draw, ...]
+
+    def __post_init__(self) -> None:
+        """See that none is there twice: what is paid for is stored by its ε, so that one ε has one release."""
+        if len({measurement.epsilon for measurement, _ in self.drawn}) < len(self.drawn):
+            raise InternalError
+
+    def with_draw(self, measurement: Measurement, release: Release) -> "Draws":
+        """Return them with one more, which takes the place of one at the same ε."""
+        others = tuple(draw for draw in self.drawn if draw[0].epsilon != measurement.epsilon)
+        return Draws((*others, (measurement, release)))
 
     @property
     def best(self) -> Draw:

@@ -57,9 +57,13 @@ def further(
     wanted = _wanted(plan, place, draws, error, ladder)
     if wanted is None:
         return None
-    affordable = bisect_right(ladder, left)
-    step = min(bisect_left(ladder, max(wanted, now)), affordable - 1)
-    return ladder[step] if affordable and ladder[step] >= now / _WORTH else None
+    # What is paid for again at the same ε would be the same release.
+    paid = {measurement.epsilon for measurement, _ in draws.drawn}
+    free = [epsilon for epsilon in ladder[: bisect_right(ladder, left)] if epsilon not in paid]
+    if not free:
+        return None
+    step = free[min(bisect_left(free, max(wanted, now)), len(free) - 1)]
+    return step if step >= now / _WORTH else None
 
 
 def is_met(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]) -> bool:
