@@ -110,7 +110,7 @@ def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
 def weights_where_selection_is_due(patch: pytest.MonkeyPatch) -> None:
     """Keep all rows of a heavy unit, lightly: it is then in any number of groups."""
 
-    def grouped(reading: engine_sql.BoundedScan, rows: str, _: Sequence[str], __: Sequence[str], *___: str) -> str:
+    def grouped(reading: engine_sql.BoundedScan, rows: str, *_: Any, **__: Any) -> str:
         return f"SELECT {reading.outputs(['1'])} FROM ({rows}) AS r{reading.group_by}"
 
     patch.setattr(engine_sql.BoundedScan, "grouped", grouped)
@@ -264,11 +264,11 @@ def left_join(patch: pytest.MonkeyPatch) -> None:
     """Keep rows for which there is no weight, in full."""
     right = engine_sql.BoundedScan.grouped
 
-    def grouped(reading: engine_sql.BoundedScan, *args: Any) -> str:
-        return _left(right(reading, *args))
+    def grouped(reading: engine_sql.BoundedScan, *args: Any, **named: Any) -> str:
+        return _left(right(reading, *args, **named))
 
-    def by_unit(reading: engine_sql.BoundedScan, *args: Any, short: bool) -> str:
-        return _left(units_first(reading, *args, short=short))
+    def by_unit(reading: engine_sql.BoundedScan, *args: Any, **named: Any) -> str:
+        return _left(units_first(reading, *args, **named))
 
     units_first = engine_sql.BoundedScan.by_unit
     patch.setattr(engine_sql.BoundedScan, "grouped", grouped)
