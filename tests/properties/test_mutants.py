@@ -28,6 +28,7 @@ SQUARES = "SELECT variance(fare) FROM rides"
 MIXED = "SELECT variance(fare), sum(tip) FROM rides"
 JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
 COMPUTED = "SELECT sum(fare + tip) FROM rides"
+COMPUTED_COUNTED = "SELECT sum(fare + tip), count(*) FROM rides"
 FRACTIONS = "SELECT CASE WHEN shared THEN 1 ELSE 1.2 END, count(*) FROM rides GROUP BY 1"
 MEDIAN = "SELECT paid, median(fare) FROM rides GROUP BY paid"
 UNITS = "SELECT stars, count(DISTINCT rider) FROM rides GROUP BY stars"
@@ -51,7 +52,8 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.no_norms, LONE),
     (mutants.half_norms, LONE),
     (mutants.no_norms, COMPUTED),
-    (mutants.clamped_to_the_wrong_bounds, COMPUTED),
+    (mutants.clamped_to_the_wrong_bounds, COMPUTED_COUNTED),
+    (mutants.no_clamp, LONE),
     (mutants.one_hides_another, FRACTIONS),
     (mutants.merged_units, BY_SHARED),
     (mutants.half, PIVOT),
@@ -123,11 +125,11 @@ class Bench:
     def _rows(self, seed: int) -> Sequence[Row]:
         maker, table = Maker(seed, dirt=0.2, edges=0.5), self.policy.tables["rides"]
         units = [1] * C + [2] * (C + 1) + [3] * (5 * C) + [4, 5, 6] * C
-        large = 1 + seed % 3
+        large, beyond = (1 + seed, (151.0, 1e9)) if seed < 3 else (3, (-1.0, -1e9))
         return [
             maker.row(table)
             | {"rider": unit, "shared": (unit == 3) == (seed > 1), "number": n}
-            | {"fare": (151.0, 1e9)[n % 2] if unit == large else 0.0}
+            | {"fare": beyond[n % 2] if unit == large else 0.0}
             for n, unit in enumerate(units)
         ]
 
@@ -187,6 +189,9 @@ def test_conditions_that_overlap_are_harmless(bench: Bench, monkeypatch: pytest.
         (COUNTS, (mutants.left_join,), True),
         (COUNTS, BOTH, False),
         (SUMS, BOTH, False),
+        (LONE, (mutants.no_condition,), True),
+        (LONE, (mutants.left_join,), True),
+        (LONE, BOTH, False),
         (VALUES, NOTHING, True),
         (VALUES, (mutants.no_condition,), False),
     ],
