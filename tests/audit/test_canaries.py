@@ -38,6 +38,9 @@ ATTACKS: Mapping[str, Attack] = {
     "too many rows in too many groups": Attack("count(*)", most=3, groups=12, rows=5, sure=0.25),
     "a sum": Attack("sum(fare)", values={"fare": "150"}, others={"fare": "75"}),
     "too large a value": Attack("sum(fare)", values={"fare": "1e6"}, others={"fare": "75"}),
+    "too large a value of a row that counts": Attack(
+        "sum(fare), count(*)", values={"fare": "1e6"}, others={"fare": "75"}
+    ),
     "a cube": Attack(CUBE, values=HIGH, others=MIDDLE),
     "independent noise": Attack(CUBE, values=HIGH, others=LOW, user="leo"),
     "squares and products": Attack("variance(fare), corr(fare, tip)", values=HIGH, others=MIDDLE),
@@ -106,7 +109,7 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.forgotten_square, "squares and products"),
     (mutants.no_cap, "far too many rows"),
     (mutants.no_cap, "too many rows in too many groups"),
-    (mutants.no_clamp, "too large a value"),
+    (mutants.no_clamp, "too large a value of a row that counts"),
     (mutants.no_selection, "too many new values"),
     (_forgotten_rows_of_ranks, "a median"),
 )
