@@ -10,6 +10,7 @@ import pytest
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Privacy
+from dpsql.privacy.features.lattice import MOST_POINTS
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Settings
 from tests.support import lemma_mutants as mutants
@@ -96,11 +97,14 @@ def _databases(table: str) -> Iterator[Sequence[Row]]:
 
 
 def _row(table: str, unit: int, draw: random.Random) -> Row:
-    """Return a row; the first unit is alone with the largest value, and with one of two groups that come back as one."""
+    """Return a row; the first unit is alone with the largest value, and with one of two groups that come back as one.
+
+    That value is one step beyond its end where the lattice is finest, which it is with so large an ε.
+    """
     cells = {name: draw.choice(values) for name, values in _CELLS.items()}
     cells["txt"] = draw.choice(["a", "b", None])
     cells["dbl"] = draw.choice([0.0, -0.0, unit + 0.25, unit + 0.5])
-    cells["g"] = 1 + 2.0**-10 if unit == 1 else draw.choice([-0.25, -0.0, 0.0, 0.5])
+    cells["g"] = 1 + 1 / MOST_POINTS if unit == 1 else draw.choice([-0.25, -0.0, 0.0, 0.5])
     cells["iv"] = 3 if unit == 1 else draw.choice([0, 1, 2])
     cells["big"] = draw.choice([LARGE, LARGE + 1, -LARGE - 1, -LARGE])
     cells["moment"] = draw.choice(KEYS["moment"][:3])

@@ -110,8 +110,9 @@ def one_step_too_far(patch: pytest.MonkeyPatch) -> None:
     right = _Reading.tried
 
     def tried(self: _Reading, steps: int) -> str | None:
-        text = right(self, steps)
-        return text and text.replace(f"<= CAST({steps} AS", f"<= CAST({steps + 1} AS")
+        text, most = right(self, steps), f"<= CAST({steps} AS"
+        assert text is None or most in text
+        return text and text.replace(most, f"<= CAST({steps + 1} AS")
 
     patch.setattr(_Reading, "tried", tried)
 

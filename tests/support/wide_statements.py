@@ -7,6 +7,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from dpsql.privacy.features.lattice import MOST_POINTS
 from tests.support.fix_wide import FINE, KEYS, LARGE, plain
 from tests.support.records import Cell, Row
 
@@ -117,6 +118,8 @@ _CELLS: Mapping[str, Sequence[Cell]] = {
         0.25,
         1 + 2.0**-10,
         -1 - 2.0**-10,
+        1 + 1 / MOST_POINTS,
+        -1 - 1 / MOST_POINTS,
         -0.0,
         0.0,
         0.5,
