@@ -99,12 +99,16 @@ def test_engines_and_forms_agree(
             assert in_postgres(part) == expected
 
 
+@pytest.mark.parametrize(
+    "aggregates",
+    ["sum(fare * tip), count(*)", "sum(fare * abs(tip))", "sum(sqrt(fare))", "sum(abs(tip))", "sum(fare * fare)"],
+)
 def test_sums_of_units_in_floats_are_caught(
-    bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, monkeypatch: pytest.MonkeyPatch
+    aggregates: str, bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums that are rounded once a unit are not those of rows that are rounded each."""
     usual = with_epsilon(bounded, Fraction(1))  # with more, values are too fine for a unit's sums in 64 bits
-    (part,) = measurements("SELECT paid, sum(fare * tip) FROM rides GROUP BY 1", usual, world, Memory(usual))
+    (part,) = measurements(f"SELECT paid, {aggregates} FROM rides GROUP BY 1", usual, world, Memory(usual))
     expected = in_duckdb(part)
     assert in_postgres(part) == expected
     mutants.unit_sums_in_floats(monkeypatch)
