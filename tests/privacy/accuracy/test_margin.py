@@ -65,7 +65,7 @@ def small(policy: Policy) -> tuple[Policy, Memory]:
     return policy, engine
 
 
-@pytest.mark.parametrize("mechanism", MechanismName)
+@pytest.mark.parametrize("mechanism", [MechanismName.CUBE, pytest.param(MechanismName.LAPLACE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("select", "most"), SELECTS, ids=[select for select, _ in SELECTS])
 def test_coverage(
     select: str, most: float, mechanism: MechanismName, small: tuple[Policy, Memory], world: World
