@@ -54,8 +54,9 @@ def quantile_and_width(
     """
     groups, buckets = histogram.shape
     among, scale, left = widths(buckets), Fraction(mass) / (epsilon * COUNTED), epsilon * (1 - COUNTED)
-    noise = np.array(discrete_laplace(entropy, scale, groups), dtype=np.float64)
-    noisy = histogram.sum(axis=1, dtype=np.float64) + noise
+    # Whole numbers: a sum in double precision would round what one row adds to very many.
+    counts = wide_enough(histogram, 1, 1).sum(axis=1).tolist()
+    noisy = [count + noise for count, noise in zip(counts, discrete_laplace(entropy, scale, groups), strict=True)]
     rows, sensitivity = max(1, _AT_ONCE // (buckets * len(among))), mass * _step(q)
     chosen = [
         permute_and_flip(entropy, _scores(histogram[first : first + rows], q, left, mass), left, sensitivity)
@@ -63,7 +64,8 @@ def quantile_and_width(
     ]
     every = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
     bucket, width = every // len(among), np.array(among)[every % len(among)]
-    few, none = noisy < float(_ENOUGH * scale), noisy < float(_ANY * scale)
+    few = np.array([number < _ENOUGH * scale for number in noisy], dtype=np.bool_)
+    none = np.array([number < _ANY * scale for number in noisy], dtype=np.bool_)
     return np.where(none, buckets, bucket), np.where(few, buckets - 1, width)
 
 
