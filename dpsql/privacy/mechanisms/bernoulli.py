@@ -11,6 +11,8 @@ from dpsql.privacy.mechanisms.entropy import Entropy, uniform_words
 _WORD = 64
 _SLACK, _FLOOR = 2.0**-39, 2.0**-59
 _TINY, _HUGE = Fraction(1, 2**512), Fraction(2**512)
+_LARGEST = 2**512
+"""Counts below, of any number of bits, are floats with an error of one rounding; their products with a rate don't overflow."""
 
 
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
@@ -46,7 +48,8 @@ def coins(entropy: Entropy, counts: NDArray[np.uint64] | NDArray[np.object_], ra
     (the product is off by three roundings; past 64 the probability itself is below 2^-92). About one coin in 2^38
     is nearer, and is decided in integers with as many further bits as it takes.
     """
-    if counts.dtype == np.object_ or not _TINY < rate < _HUGE:
+    too_large = counts.dtype == np.object_ and max(counts, default=0) >= _LARGEST
+    if too_large or not _TINY < rate < _HUGE:
         return np.array([coin(entropy, int(count) * rate) for count in counts], dtype=np.bool_)
     drawn = uniform_words(entropy, counts.size)
     uniform = drawn.astype(np.float64) * 2.0**-_WORD

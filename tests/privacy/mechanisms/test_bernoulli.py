@@ -89,6 +89,23 @@ def test_rates_beyond_floats_are_exact(rate: Fraction) -> None:
     assert coins(Scripted(2**63), counts, rate).tolist() == [rate < 1]
 
 
+@given(rate=rates, offset=st.integers(-(2**30), 2**30), bits=st.integers(64, 400))
+def test_floats_never_contradict_the_integers_of_large_counts(rate: Fraction, offset: int, bits: int) -> None:
+    """Counts beyond 64 bits are decided alike, next to the probability and however long they are."""
+    count = 2**bits + 1
+    low, high = exp_bounds(count * rate / 2**bits, 64)
+    word = min(max(low + offset, 0), 2**64 - 1)
+    if low <= word < high:
+        return
+    assert coins(Scripted(word), np.array([count], dtype=object), rate / 2**bits).tolist() == [word < low]
+
+
+def test_counts_beyond_floats_are_exact() -> None:
+    """What a float would take for infinite takes the integer path."""
+    counts = np.array([2**1100], dtype=object)
+    assert coins(Scripted(2**64 - 1), counts, Fraction(1, 2**500)).tolist() == [False]
+
+
 def test_frequency_of_heads() -> None:
     """Heads come as often as exp(−x) says, by both ways of flipping; false alarms: 1e-6 each."""
     entropy = np.random.default_rng(11).bytes

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from scipy import stats
 
 from dpsql.errors import QueryCanceled
 from dpsql.interrupt import interruptible
+from dpsql.privacy.mechanisms import bernoulli
 from dpsql.privacy.mechanisms import discrete_gaussian as module
 from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
+from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Cancellation
 
 FALSE_ALARM = 1e-6
@@ -63,6 +66,21 @@ def test_large_scales_do_not_overflow(sigma: int) -> None:
     """The standard deviation follows σ on both sides of every word size; of 300 draws it is off by a quarter at most."""
     drawn = discrete_gaussian(_entropy(3), sigma, 300)
     assert math.sqrt(sum((z / sigma) ** 2 for z in drawn) / 300) == pytest.approx(1, abs=0.25)
+
+
+@pytest.mark.parametrize("sigma", [2**21, 2**21 + 1, 2**61])
+def test_wide_scales_take_as_few_exact_decisions(sigma: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of thousands of coins only those are decided in integers that floats can't decide, and those of the last few draws."""
+    right = bernoulli._decide
+    exact: list[Fraction] = []
+
+    def decided(entropy: Entropy, drawn: int, x: Fraction) -> bool:
+        exact.append(x)
+        return right(entropy, drawn, x)
+
+    monkeypatch.setattr(bernoulli, "_decide", decided)
+    assert len(discrete_gaussian(_entropy(6), sigma, 2_000)) == 2_000
+    assert len(exact) < 200
 
 
 def test_draws_are_independent_of_how_many_are_asked() -> None:
