@@ -12,7 +12,7 @@ _WORD = 64
 _SLACK, _FLOOR = 2.0**-39, 2.0**-59
 _TINY, _HUGE = Fraction(1, 2**512), Fraction(2**512)
 _LARGEST = 2**512
-"""Counts below, of any number of bits, are floats with an error of one rounding; their products with a rate don't overflow."""
+"""Counts below, of any number of bits, are floats with an error of one rounding, and no product with a rate overflows."""
 
 
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
