@@ -1,9 +1,12 @@
 """A ledger with a clock that is set by hand, and the accounts and questions of its tests."""
 
+import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +38,20 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[SqliteLedger]:
     """Open a new ledger."""
     with SqliteLedger(tmp_path / "ledger.db", clock) as opened:
         yield opened
+
+
+class WithoutLog(sqlite3.Connection):
+    """A connection to a file of some network file systems: without shared memory there is no write-ahead log."""
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Run a statement."""
+        return super().execute(statement.replace("journal_mode = WAL", "journal_mode"), *values)
+
+
+@pytest.fixture
+def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ledgers be opened where there can be no log."""
+    monkeypatch.setattr("dpsql.accounting.sqlite.file.sqlite3.connect", partial(sqlite3.connect, factory=WithoutLog))
 
 
 def account_of(

@@ -14,6 +14,7 @@ from typing import TypeVar
 from dpsql.accounting import mark
 from dpsql.accounting.ledger import Clock, DataSet
 from dpsql.accounting.sqlite import owner, trouble
+from dpsql.accounting.sqlite.group_commit import GroupCommit
 from dpsql.accounting.sqlite.schema import VERSION, create, last_epoch, upgrade
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.interrupt import pause
@@ -27,6 +28,8 @@ _LEAST = 0.2
 """Seconds to wait for it where that time has gone by with waiting for somebody who waited for it."""
 _AGAIN = 0.02
 """Seconds until it is tried again."""
+_LOG_SIZE = 16 * 2**20
+"""Bytes that the log keeps once the file has what was in it."""
 
 
 class Way(Enum):
@@ -76,6 +79,7 @@ class SqliteFile:
             self._connection.close()
             raise
         self._inode = path.stat().st_ino
+        self._log = GroupCommit(_log(path)) if self._has_log else None
         self._eye = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
     def close(self) -> None:
@@ -83,6 +87,8 @@ class SqliteFile:
         with self._lock, self._looking:
             self._connection.close()
             self._eye.close()
+            if self._log is not None:
+                self._log.close()
 
     def epoch(self) -> tuple[int, date] | None:
         """Return the last epoch, and the day on which it began, without waiting; None where another process writes."""
@@ -117,18 +123,27 @@ class SqliteFile:
 
     @contextmanager
     def write(
-        self, cancellation: Cancellation | None = None, since: float | None = None
+        self, cancellation: Cancellation | None = None, since: float | None = None, *, durable: bool = True
     ) -> Iterator[sqlite3.Connection]:
         """Lend the connection for one transaction that no other process's overlaps; it is durable once this returns.
+
+        Where it need not be `durable` a kill leaves it, and a power cut may take it.
 
         Raises:
             QueryCanceled: while another process kept the file locked; nothing was written.
             LedgerBusy: it has kept it for too long.
+            LedgerFailed: the disk did not take it; nobody knows if it lasts.
         """
         # What is exclusive from its beginning on waits for nobody at its end.
         with self._lent(cancellation, since, "BEGIN EXCLUSIVE") as connection:
             self._writing = last_epoch(connection)
             yield connection
+        if durable and self._log is not None:
+            try:
+                self._log.sync()
+            except OSError as error:
+                _LOG.exception("the ledger can't be used: its disk has failed; look at it, and restart dpsql")
+                raise LedgerFailed from error
 
     @contextmanager
     def _lent(
@@ -180,6 +195,8 @@ class SqliteFile:
             LedgerFull: there is no room.
         """
         trouble.check_place(self._path, self._inode)
+        if self._log is not None:
+            trouble.check_place(_log(self._path), self._log.inode)
         trouble.check_room(self._path)
 
     def check_owner(self, connection: sqlite3.Connection) -> None:
@@ -199,10 +216,13 @@ class SqliteFile:
 
     def _prepare(self, path: Path, now: datetime, way: Way) -> None:
         dataset = self._dataset
-        # A rollback journal keeps every acknowledged charge in the one file that people back up. EXTRA syncs its
-        # directory too: with FULL, a power cut just after the commit could bring the journal, and the past, back.
-        self._connection.execute("PRAGMA journal_mode = DELETE")
-        self._connection.execute("PRAGMA synchronous = EXTRA")
+        # The log is synced by `write`, once for all who wait. Where there can be none, since the file system has no shared
+        # memory, a rollback journal is, for each; EXTRA syncs its directory too: with FULL, a power cut just after the
+        # commit could bring the journal, and the past, back.
+        (journal,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        self._has_log = journal == "wal"
+        self._connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._has_log else 'EXTRA'}")
+        self._connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
         connection = self._connection
         connection.execute("BEGIN EXCLUSIVE")
         with self._transaction():
@@ -226,6 +246,8 @@ class SqliteFile:
             (lines,) = connection.execute("SELECT coalesce(max(id), 0) FROM charges").fetchone()
             if self._differs(path, lines, way):
                 owner.own(connection, dataset, now, "--new-ledger")
+        # A copy of the file alone, made whenever, is a ledger, though an older one.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA busy_timeout = 0")  # from now on we wait ourselves
         self.note(lines)
 
@@ -243,6 +265,11 @@ class SqliteFile:
         if last.ledger != self._ledger:
             raise _gone(path, "is not the one that was here")
         raise _gone(path, f"is an older copy: {last.lines - lines:,} charges are missing")
+
+
+def _log(path: Path) -> Path:
+    """Return where SQLite writes ahead."""
+    return path.with_name(f"{path.name}-wal")
 
 
 def _gone(path: Path, how: str) -> ConfigError:

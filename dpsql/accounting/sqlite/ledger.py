@@ -232,7 +232,8 @@ class SqliteLedger:
         nobody will hear, is forgotten: otherwise it would have paid for one and seen two, and who reads what was found by
         one beside what was found by the other would see numbers under wrong keys.
         """
-        with self._file.write(cancellation) as connection:
+        # After a power cut it is measured, and charged, again.
+        with self._file.write(cancellation, durable=False) as connection:
             return keep(connection, account, key, release, beside)
 
     def _mark(self, account: Account, text: str, key: str, failure: Failure) -> None:

@@ -56,16 +56,27 @@ def test_an_epoch_that_another_process_begins_is_seen_at_once(tmp_path: Path, cl
         assert ask(ledger, account_of(), item_of("a")) == {"a": None}
 
 
-def test_the_epoch_is_waited_for_where_another_process_writes(
-    tmp_path: Path, ledger: SqliteLedger, pool: ThreadPoolExecutor
-) -> None:
-    """It might be the one that begins the next."""
+def test_the_epoch_is_told_while_another_process_begins_the_next(tmp_path: Path, ledger: SqliteLedger) -> None:
+    """Nobody waits for it, and it is seen once it has begun."""
     number = ledger.epoch(Period.NEVER)
     with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        asked = pool.submit(ledger.epoch, Period.NEVER)
-        assert ledger._file.epoch() is None
-        assert not asked.done()
         other.execute("INSERT INTO epochs (began, reason) VALUES ('2100-01-01T00:00:00+00:00', 'refresh')")
+        assert ledger.epoch(Period.NEVER) == number
         other.execute("COMMIT")
-        assert asked.result(SOON) == number + 1
+        assert ledger.epoch(Period.NEVER) == number + 1
+
+
+@pytest.mark.usefixtures("without_log")
+def test_without_a_log_the_epoch_is_waited_for(tmp_path: Path, clock: Clock, pool: ThreadPoolExecutor) -> None:
+    """Whoever writes might begin the next one."""
+    with SqliteLedger(tmp_path / "ledger.db", clock) as ledger:
+        number = ledger.epoch(Period.NEVER)
+        with closing(sqlite3.connect(f"file:{tmp_path}/ledger.db", isolation_level=None, uri=True)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            asked = pool.submit(ledger.epoch, Period.NEVER)
+            assert ledger._file.epoch() is None
+            assert not asked.done()
+            other.execute("INSERT INTO epochs (began, reason) VALUES ('2100-01-01T00:00:00+00:00', 'refresh')")
+            other.execute("COMMIT")
+            assert asked.result(SOON) == number + 1

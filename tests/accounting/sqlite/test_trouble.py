@@ -87,9 +87,27 @@ def test_who_waits_for_the_lock_keeps_nobody_waiting(
         assert heard == [LedgerBusy] * 8
 
 
-def test_a_long_look_at_the_ledger_delays_a_charge(ledger: SqliteLedger, tmp_path: Path) -> None:
+def test_a_long_look_at_the_ledger_delays_no_charge(ledger: SqliteLedger, tmp_path: Path) -> None:
+    """While another process reads, this one writes; the other sees what there was."""
+    with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+        other.execute("BEGIN")
+        count = "SELECT count(*) FROM charges"
+        assert other.execute(count).fetchone() == (0,)
+        assert ask(ledger, account_of(), item_of("a")) == {"a": None}
+        assert ledger.balance(account_of()).role_spent.epsilon == item_of("a").cost.epsilon
+        assert other.execute(count).fetchone() == (0,)
+        other.execute("ROLLBACK")
+        assert other.execute(count).fetchone() == (1,)
+
+
+@pytest.mark.usefixtures("without_log")
+def test_without_a_log_a_long_look_delays_a_charge(tmp_path: Path, clock: Clock) -> None:
     """While another process reads nothing can be written, and what was not is tried again."""
-    with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other, ThreadPoolExecutor() as pool:
+    with (
+        SqliteLedger(tmp_path / "ledger.db", clock) as ledger,
+        closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other,
+        ThreadPoolExecutor() as pool,
+    ):
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM charges").fetchall()
         asked = pool.submit(ask, ledger, account_of(), item_of("a"))
@@ -104,17 +122,19 @@ def test_a_damaged_ledger_is_told(ledger: SqliteLedger, tmp_path: Path, caplog: 
     """The cause is in the operator's log."""
     ask(ledger, account_of(), item_of("a"))
     file = tmp_path / "ledger.db"
-    with file.open("r+b") as raw:
-        raw.seek(4096)
-        raw.write(b"\xff" * (file.stat().st_size - 4096))
-    with ledger._file._lock:
+    with ledger._file._lock, ledger._file._looking:
+        ledger._file._eye.close()
         ledger._file._connection.close()
+        with file.open("r+b") as raw:
+            raw.seek(4096)
+            raw.write(b"\xff" * (file.stat().st_size - 4096))
         ledger._file._connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        ledger._file._log = None
     assert isinstance(told(ledger), LedgerFailed)
     assert "malformed" in caplog.text
 
 
-@pytest.mark.parametrize("way", ["removed", "moved", "replaced"])
+@pytest.mark.parametrize("way", ["removed", "moved", "replaced", "without its log"])
 def test_a_ledger_that_is_taken_away_is_told(ledger: SqliteLedger, tmp_path: Path, way: str) -> None:
     """What would be written to the old file nobody would ever read."""
     ask(ledger, account_of(), item_of("a"))
@@ -125,6 +145,8 @@ def test_a_ledger_that_is_taken_away_is_told(ledger: SqliteLedger, tmp_path: Pat
             file.unlink()
         case "moved":
             file.rename(tmp_path / "elsewhere.db")
+        case "without its log":
+            Path(f"{file}-wal").unlink()
         case _:
             copy.replace(file)
     assert isinstance(told(ledger), LedgerFailed)
@@ -148,14 +170,48 @@ def test_a_ledger_that_is_gone_is_not_made_anew(tmp_path: Path, clock: Clock, le
     SqliteLedger(file, clock).close()
 
 
+def back_up(file: Path, copy: Path) -> None:
+    """Copy a ledger as `sqlite3 ledger.db ".backup copy.db"` does."""
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+
+
+def test_a_copy_of_the_file_alone_is_noticed(tmp_path: Path, clock: Clock) -> None:
+    """It lacks what stands in the log only, but is a ledger."""
+    file, old = tmp_path / "ledger.db", tmp_path / "old.db"
+    with SqliteLedger(file, clock) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+        shutil.copy(file, old)
+    shutil.copy(old, file)
+    with pytest.raises(ConfigError, match="is an older copy: 1 charges are missing"):
+        SqliteLedger(file, clock)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_log_that_was_left_by_a_kill_belongs_to_the_ledger(tmp_path: Path, clock: Clock, *, kept: bool) -> None:
+    """With it nothing is lost; a ledger that was moved without it is noticed."""
+    place = tmp_path / "place"
+    with SqliteLedger(tmp_path / "ledger.db", clock) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+        place.mkdir()
+        for name in ("ledger.db", "ledger.db.mark", *(["ledger.db-wal"] if kept else [])):
+            shutil.copy(tmp_path / name, place / name)
+    if kept:
+        with SqliteLedger(place / "ledger.db", clock) as ledger:
+            assert spent(ledger, account_of())[0] == item_of("a").cost.epsilon
+    else:
+        with pytest.raises(ConfigError, match="is an older copy: 1 charges are missing"):
+            SqliteLedger(place / "ledger.db", clock)
+
+
 def test_an_older_copy_is_noticed(tmp_path: Path, clock: Clock) -> None:
     """As is a ledger that was made elsewhere; the newest copy is welcome."""
     file, old, new = tmp_path / "ledger.db", tmp_path / "old.db", tmp_path / "new.db"
     with SqliteLedger(file, clock) as ledger:
         ask(ledger, account_of(), item_of("a"))
-        shutil.copy(file, old)
+        back_up(file, old)
         ask(ledger, account_of(), item_of("b"))
-        shutil.copy(file, new)
+        back_up(file, new)
     shutil.copy(old, file)
     with pytest.raises(ConfigError, match="is an older copy: 1 charges are missing"):
         SqliteLedger(file, clock)
