@@ -129,7 +129,9 @@ def test_a_damaged_ledger_is_told(ledger: SqliteLedger, tmp_path: Path, caplog: 
             raw.seek(4096)
             raw.write(b"\xff" * (file.stat().st_size - 4096))
         ledger._file._connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        ledger._file._log = None
+        log, ledger._file._log = ledger._file._log, None
+    assert log is not None
+    log.close()
     assert isinstance(told(ledger), LedgerFailed)
     assert "malformed" in caplog.text
 
