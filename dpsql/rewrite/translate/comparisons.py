@@ -1,7 +1,7 @@
-"""Comparisons, lists, three-valued logic and conditionals.
+"""Comparisons, three-valued logic and conditionals.
 
-fare BETWEEN 5 AND '20' AND zone <> ALL ('{1,2}')  →  fare >= 5 AND fare <= 20 AND NOT zone IN (1, 2)
-CASE paid WHEN 'cash' THEN 1 END                   →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL END
+fare BETWEEN 5 AND '20'           →  fare >= 5 AND fare <= 20
+CASE paid WHEN 'cash' THEN 1 END  →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL END
 """
 
 import math
@@ -12,21 +12,17 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import wide
-from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import lengths
-from dpsql.rewrite.translate.subqueries import values_of
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import in_utc, is_zoned
 
 BOOL = SqlType.BOOLEAN
-_OPS: Mapping[type[exp.Expr], str] = {
-    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
-}  # fmt: skip
 
 
 def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
@@ -60,28 +56,16 @@ def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Ex
     return Const(math.floor(beyond), other.type)
 
 
-def _comparison(t: Translator, node: exp.Expr) -> Expr:
-    right = node.args.get("expression")
-    array = _quantified(right)
-    if array is not None:
-        every = not isinstance(right, exp.Any)
-        array = array.unnest()
-        if isinstance(array, exp.Literal) and array.is_string:
-            elements = exp.DataType.build(f"{t.expression(node.this).type.value}[]", dialect="postgres")
-            array = exp.Cast(this=array.copy(), to=elements)
-        return _membership(t, node.this, t.constants.items(array), node, op=_OPS[type(node)], every=every)
-    return _compared(t, _OPS[type(node)], node.this, node.expression, node)
-
-
-def _compared(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
-    left, right = _at_one_clock(t, left, right)
+def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
+    """Return `left op right`, both times, both intervals or both values."""
+    left, right = at_one_clock(t, left, right)
     a, b = t.operand(left, endless=True), t.operand(right, endless=True)
     if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
 
 
-def _at_one_clock(t: Translator, *times: exp.Expr) -> tuple[exp.Expr, ...]:
+def at_one_clock(t: Translator, *times: exp.Expr) -> tuple[exp.Expr, ...]:
     """Return times as UTC's clock shows them where one has a zone: the session's clock may be changed in between."""
     return tuple(in_utc(t, time) for time in times) if any(is_zoned(t, time) for time in times) else times
 
@@ -93,61 +77,14 @@ def _interval(t: Translator, value: Operand, node: exp.Expr) -> Operand:
     return value
 
 
-def _quantified(node: exp.Expr | None) -> exp.Expr | None:
-    """Return the array of ANY (…) or ALL (…); the parser knows the second by name only."""
-    array: exp.Expr | None = None
-    if isinstance(node, (exp.Any, exp.All)):
-        array = node.this
-    elif isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1:
-        array = node.expressions[0]
-    return array
-
-
-def _membership(
-    t: Translator, left: exp.Expr, items: tuple[Const, ...] | None, node: exp.Expr, *, op: str, every: bool
-) -> Expr:
-    """Translate `x = ANY (…)`, `x <> ALL (…)` and `x IN (…)` over constants."""
-    if (op, every) not in {("eq", False), ("ne", True)}:
-        raise refused(node, because="any-equal-all-unequal")
-    x = t.expression(left)
-    if items is None:
-        return Const(None, BOOL)
-    if not items:
-        return FALSE if op == "eq" else TRUE
-    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
-    inside = Apply("in", (x, *members), BOOL)
-    return inside if op == "eq" else Apply("not", (inside,), BOOL)
-
-
-def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
-    pair = compare(t, "eq", x, item, node)
-    assert isinstance(pair, Apply)
-    member = pair.args[1]
-    if pair.args[0] != x or not isinstance(member, Const):
-        raise refused(node, because="list-of-constants")
-    return member
-
-
-def _in(t: Translator, node: exp.Expr) -> Expr:
-    if node.args.get("unnest") or node.args.get("field"):
-        raise refused(node, because="list-form")
-    if node.args.get("query"):
-        return _membership(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
-    left, *listed = _at_one_clock(t, node.this, *node.expressions)
-    items = [t.value(t.operand(item, endless=True), item) for item in listed]
-    if not all(isinstance(item, Const) for item in items):
-        x = t.expression(left)
-        parts = tuple(compare(t, "eq", x, item, node) for item in items)
-        return Apply("or", parts, BOOL) if len(parts) > 1 else parts[0]
-    constants = tuple(item for item in items if isinstance(item, Const))
-    return _membership(t, left, constants, node, op="eq", every=False)
-
-
 def _between(t: Translator, node: exp.Expr) -> Expr:
-    if node.args.get("symmetric"):
-        raise refused(node, because="between-symmetric")
     x, low, high = (node.args[k] for k in ("this", "low", "high"))
-    return both(_compared(t, "ge", x, low, node), _compared(t, "le", x, high, node))
+    forward = both(compare_nodes(t, "ge", x, low, node), compare_nodes(t, "le", x, high, node))
+    if not node.args.get("symmetric"):
+        return forward
+    return Apply(
+        "or", (forward, both(compare_nodes(t, "ge", x, high, node), compare_nodes(t, "le", x, low, node))), BOOL
+    )
 
 
 def _logic(op: str) -> Handler:
@@ -210,7 +147,8 @@ def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
     return Apply("not", (same,), BOOL) if isinstance(node, exp.NullSafeNEQ) else same
 
 
-def _like(t: Translator, node: exp.Expr) -> Expr:
+def like(t: Translator, node: exp.Expr) -> Expr:
+    """Translate LIKE and ILIKE with one literal pattern."""
     arg, pattern = t.expression(node.this), t.expression(node.expression)
     if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
         raise Unsupported(
@@ -276,13 +214,9 @@ LOGIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.And: _logic("and"),
     exp.Or: _logic("or"),
     exp.Not: _logic("not"),
-    exp.In: _in,
     exp.Between: _between,
     exp.Is: _is,
     exp.NullSafeEQ: _distinct_from,
     exp.NullSafeNEQ: _distinct_from,
-    exp.Like: _like,
-    exp.ILike: _like,
     exp.Case: _case,
-    **dict.fromkeys(_OPS, _comparison),
 }

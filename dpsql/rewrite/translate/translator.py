@@ -14,6 +14,8 @@ from dpsql.rewrite.translate.calls import CALLS
 from dpsql.rewrite.translate.comparisons import LOGIC_HANDLERS
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Handler, Operand, Translator
+from dpsql.rewrite.translate.membership import MEMBERSHIP_HANDLERS
+from dpsql.rewrite.translate.overlaps import overlaps
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.subqueries import LOOKUPS
 from dpsql.rewrite.translate.value_map import MAPPED
@@ -30,8 +32,9 @@ def _inner(t: Translator, node: exp.Expr) -> Operand:
 
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS, **CALLS, **MAPPED, **LOOKUPS,
-    exp.AtTimeZone: at_time_zone, exp.Sub: difference,
+    exp.Column: _column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS,
+    **MEMBERSHIP_HANDLERS, **CALLS, **MAPPED, **LOOKUPS,
+    exp.AtTimeZone: at_time_zone, exp.Sub: difference, exp.Overlaps: overlaps,
 }  # fmt: skip
 
 
