@@ -104,7 +104,7 @@ def _private(question: str, policy: Policy, unit: Unit, engine: DuckDb) -> str:
     policy = replace(policy, tables={**policy.tables, "trips": trips})
     public = read_public(policy, engine)
     unique = frozenset({unit.bound.column} if unit.unique else ())
-    world = PlanningContext(policy.roles["owner"], public.declared, public.rows, lambda _: unique)
+    world = PlanningContext(policy.roles["owner"], public.declared, public.rows, lambda _: unique, policy.tables)
     asked = analyze(question, policy)
     assert asked is not None
     assert asked.statement is not None

@@ -58,5 +58,6 @@ pytest_plugins = (
     "tests.support.fix_dirty",
     "tests.support.fix_engines",
     "tests.support.fix_wide",
+    "tests.support.fix_shop",
     "tests.support.fix_ledger",
 )

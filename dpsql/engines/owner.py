@@ -10,10 +10,12 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, Table
 from dpsql.privacy.release.exact import whole_number
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.owners import owners
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.ir.relation import ref
+from dpsql.rewrite.emit.source import from_where
+from dpsql.rewrite.ir.expr import TRUE, Ref
+from dpsql.rewrite.ir.relation import ref, scan
 
 _TIMEOUT = 600.0
 _VARIANCE = 2
@@ -85,7 +87,7 @@ def report(policy: Policy, engine: OwnerEngine, declared: Declared) -> Iterator[
     for table in policy.tables.values():
         if not table.public:
             rows, columns = _columns(table, engine, emitter)
-            units = tuple(_units(table, kind, rows, engine) for kind in table.units)
+            units = tuple(_units(table, kind, rows, engine, policy) for kind in table.units)
             yield TableReport(table.name, rows, columns, units)
 
 
@@ -124,11 +126,13 @@ def _ends(bounds: Interval, asked: Ref, emitter: Emitter) -> Sequence[str]:
     return [emitter.literal(end, asked.type) for end in ends]
 
 
-def _units(table: Table, kind: str, rows: int, engine: OwnerEngine) -> UnitReport:
+def _units(table: Table, kind: str, rows: int, engine: OwnerEngine, policy: Policy) -> UnitReport:
     bound = table.units[kind]
-    unit = identity(ref(0, table, bound.column))
-    counted = f"SELECT count(*) AS n FROM {engine.named(table.name)} AS s0 WHERE {unit} IS NOT NULL GROUP BY {unit}"  # noqa: S608
-    found = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608
-    histogram = {whole_number(n): whole_number(units) for n, units in found}
+    found = owners(scan(table), kind, policy.tables, engine.unique_columns)
+    emitter = Emitter(engine.dialect, Declared({}), engine.named)
+    rows_of_units = from_where(found.relation, TRUE, (), found.unit, emitter)
+    counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(found.unit)}"
+    counts = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608
+    histogram = {whole_number(n): whole_number(units) for n, units in counts}
     nobodys = rows - sum(n * units for n, units in histogram.items())
     return UnitReport(kind, bound.max_rows, nobodys, histogram)

@@ -56,6 +56,19 @@ def _mistakes(table: Table, engine: Engine) -> Iterator[str]:
         elif column.name in units and not identifies(column.type, kind, engine.dialect):
             why = "which takes different texts for one" if column.type is SqlType.TEXT else "which rounds"
             yield f"{named} identifies a privacy unit, but the engine has {kind}, {why}"
+    yield from _not_enforced(table, engine)
+
+
+def _not_enforced(table: Table, engine: Engine) -> Iterator[str]:
+    """Yield a line for each unit through a reference to what may be several rows: a row would be several units'."""
+    for kind, bound in table.units.items():
+        target = bound.through
+        if target is not None and target.column not in engine.unique_columns(target.table):
+            key = f"{target.table}.{target.column}"
+            yield (
+                f'{table.file}: the unit "{kind}" of table "{table.name}" goes through {key}, which no constraint of the '
+                f"engine keeps unique; declare PRIMARY KEY or UNIQUE there"
+            )
 
 
 def _advice(declared: SqlType, kind: str) -> str:

@@ -160,7 +160,9 @@ class Gateway:
     def _planner(self, role: Role, settings: Settings) -> Planner:
         deps = self._deps
         hides_empty = hides_empty_groups(settings, role)
-        context = PlanningContext(role, deps.declared, deps.rows, deps.engine.unique_columns, hides_empty)
+        context = PlanningContext(
+            role, deps.declared, deps.rows, deps.engine.unique_columns, deps.policy.tables, hides_empty
+        )
         return Planner(deps.policy, context, deps.evaluator(settings))
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:

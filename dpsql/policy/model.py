@@ -81,10 +81,12 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A column of a public table that a key points to."""
+    """The key of a table that a column points to."""
 
     table: str
     column: str
+    public: bool = True
+    """Whether the table is public, so that its keys are the possible values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class UnitBound:
     max_rows: int
     max_groups: int | None = None
     """In how many groups a unit counts where groups are found out, or its own number is asked; `max_rows` unless given."""
+    through: Reference | None = None
+    """Where the column points to, if it does not name the unit itself: the unit is that of the row there."""
 
 
 @dataclass(frozen=True, slots=True)

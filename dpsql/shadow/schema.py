@@ -36,7 +36,10 @@ def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) 
     """Create every declared table, public ones with their rows; the owner's connection, in the new database."""
     public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
     for table in public_first:
-        connection.execute(_create(table, policy))
+        connection.execute(_create(table))
+    for table in public_first:
+        for reference in _references(table, policy):
+            connection.execute(reference)
     # Replica mode skips the triggers of foreign keys: the dummy row points nowhere.
     connection.execute("SET session_replication_role = replica")
     for table in public_first:
@@ -75,12 +78,12 @@ def hidden_words(policy: Policy) -> list[object]:
     ]
 
 
-def _create(table: Table, policy: Policy) -> Composed:
-    parts = list(_definitions(table, policy))
+def _create(table: Table) -> Composed:
+    parts = list(_definitions(table))
     return SQL("CREATE TABLE public.{} ({})").format(Identifier(table.name), SQL(", ").join(parts))
 
 
-def _definitions(table: Table, policy: Policy) -> Iterator[Composable]:
+def _definitions(table: Table) -> Iterator[Composable]:
     for column in table.columns.values():
         # The declared spelling was checked against SqlType where the policy was read.
         kind = SQL(column.declared)
@@ -88,12 +91,15 @@ def _definitions(table: Table, policy: Policy) -> Iterator[Composable]:
         yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
     if table.key is not None:
         yield SQL("PRIMARY KEY ({})").format(Identifier(table.key))
+
+
+def _references(table: Table, policy: Policy) -> Iterator[Composed]:
+    """Yield the statements that make the foreign keys, which tables may have to each other."""
     for column in table.columns.values():
         target = column.references
         if target is not None and target.table in policy.tables and policy.tables[target.table].key == target.column:
-            yield SQL("FOREIGN KEY ({}) REFERENCES public.{} ({})").format(
-                Identifier(column.name), Identifier(target.table), Identifier(target.column)
-            )
+            names = (Identifier(n) for n in (table.name, column.name, target.table, target.column))
+            yield SQL("ALTER TABLE public.{} ADD FOREIGN KEY ({}) REFERENCES public.{} ({})").format(*names)
 
 
 def _comment(connection: Connection, table: Table) -> None:

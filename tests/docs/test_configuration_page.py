@@ -81,7 +81,8 @@ def test_examples_of_configurations_are_right(block: Block, demo: Path) -> None:
 
 @pytest.mark.parametrize("block", blocks("yaml", "table"), ids=str)
 def test_examples_of_tables_are_right(block: Block, demo: Path) -> None:
-    """Together with the demo's other tables."""
-    name = str(YAML(typ="safe", pure=True).load(block.text)["table"])
-    (demo.parent / "schemas" / f"{name}.yaml").write_text(block.text, encoding="utf-8")
-    assert name in load(demo).policy.tables
+    """Together with the demo's other tables, and the other examples."""
+    names = [str(YAML(typ="safe", pure=True).load(one.text)["table"]) for one in blocks("yaml", "table")]
+    for name, one in zip(names, blocks("yaml", "table"), strict=True):
+        (demo.parent / "schemas" / f"{name}.yaml").write_text(one.text, encoding="utf-8")
+    assert str(YAML(typ="safe", pure=True).load(block.text)["table"]) in load(demo).policy.tables

@@ -66,8 +66,8 @@ SELECT count(*) FROM trips RIGHT JOIN zones ON zone_id = pickup_zone;
 SELECT count(*) FROM trips FULL JOIN zones ON zone_id = pickup_zone;
 
 -- of private rows with each other
---> refused 0A000: private rows can be joined
-SELECT count(*) FROM trips a JOIN trips b ON a.passenger_id = b.passenger_id;
+--> refused 0A000: must be on the privacy unit
+SELECT count(*) FROM trips a JOIN trips b ON a.pickup_zone = b.pickup_zone;
 
 -- of answers
 --> answered, 2 measurements

@@ -55,7 +55,7 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     if asked.refusal is not None:
         raise asked.refusal.error()
     assert asked.statement is not None
-    facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns)
+    facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns, policy.tables)
     described: list[tuple[ColumnDescription, ...]] = []
     for query in asked.statement.queries:
         described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in find(query.tree, policy).scopes)]

@@ -20,12 +20,13 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import groups, joined
+from dpsql.rewrite.analysis import groups, joined, owners
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import _Reading
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.domains import Cell, order_of
 from dpsql.rewrite.ir.expr import TRUE
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate import relations
 from tests.gateway.engines import WatchedPrepared
 
@@ -62,7 +63,7 @@ def a_lookup_that_may_miss(patch: pytest.MonkeyPatch) -> None:
 
 def any_comparison_matches_once(patch: pytest.MonkeyPatch) -> None:
     """Trust that a unique key is unique in every comparison."""
-    patch.setattr(planner, "matches_once", lambda *_: True)
+    patch.setattr(owners, "_finders", lambda relation, index, _: frozenset(range(len(relation.sources))) - {index})
 
 
 def a_threshold_only_for_groups(patch: pytest.MonkeyPatch) -> None:
@@ -163,7 +164,7 @@ def every_column_is_unique(patch: pytest.MonkeyPatch) -> None:
     """Take every column for one that the engine keeps unique."""
     right = planner.contribution_bound
 
-    def bounded(relation: Any, world: PlanningContext) -> Bound:
+    def bounded(relation: Any, world: PlanningContext) -> tuple[Relation, Bound]:
         return right(relation, replace(world, unique=lambda name: frozenset(_columns(relation, name))))
 
     patch.setattr(planner, "contribution_bound", bounded)
@@ -176,7 +177,7 @@ def _columns(relation: Any, name: str) -> Iterator[str]:
 def any_column_is_a_key(patch: pytest.MonkeyPatch) -> None:
     """Join on whatever is compared, and take it for a key."""
     patch.setattr(relations, "equated_with_key", lambda *_: (TRUE,))
-    patch.setattr(planner, "matches_once", lambda *_: True)
+    patch.setattr(owners, "_finders", lambda relation, index, _: frozenset(range(len(relation.sources))) - {index})
 
 
 def the_first_row_wins(patch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,10 @@ from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of
 from dpsql.policy.load.roles import Access, budgets_of, read_roles, users_of
+from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
 from dpsql.policy.load.shapes import ConfigShape, TableShape
-from dpsql.policy.load.tables import SchemaFile, Schemas, tables_of
+from dpsql.policy.load.tables import Schemas, tables_of
 from dpsql.policy.model import Policy
 
 __all__ = ["load"]

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from dpsql.policy.model import Column, Table
+from dpsql.policy.model import Column, Table, UnitBound
 
 
 def fingerprint(tables: Mapping[str, Table]) -> str:
@@ -16,10 +16,20 @@ def fingerprint(tables: Mapping[str, Table]) -> str:
 def _table(table: Table) -> list[object]:
     columns = [_column(table.columns[name]) for name in sorted(table.columns)]
     units = [
-        [kind, bound.column, bound.max_rows, *([] if bound.max_groups is None else [bound.max_groups])]
+        [
+            kind,
+            bound.column,
+            bound.max_rows,
+            *([] if bound.max_groups is None else [bound.max_groups]),
+            *_through(bound),
+        ]
         for kind, bound in sorted(table.units.items())
     ]
     return [table.name, table.public, table.key, units, columns]
+
+
+def _through(bound: UnitBound) -> list[object]:
+    return [] if bound.through is None else [[bound.through.table, bound.through.column]]
 
 
 def _column(column: Column) -> list[object]:

@@ -245,10 +245,12 @@ class ConfigShape(StrictShape):
 class UnitShape(StrictShape):
     """Whose rows a table's rows are."""
 
-    required: ClassVar = ("column", "max_rows")
+    required: ClassVar = ("max_rows",)
 
     column: Name | None = None
     """The column that identifies the unit."""
+    through: Name | None = None
+    """Instead of column: the column that references a protected table, whose row there has the unit."""
     max_rows: CountText | None = None
     """How many rows of one unit count at the most."""
     max_groups_per_unit: CountText | None = None
@@ -269,7 +271,7 @@ class ColumnShape(StrictShape):
     values: Annotated[list[Scalar], Field(min_length=1)] | None = None
     """All possible values; any other reads as NULL."""
     references: Name | None = None
-    """The key of a public table: table.column."""
+    """The key of another table: table.column. Those of a public table are the possible values."""
     nullable: Flag = False
     """Whether NULL is a group of its own."""
     description: Scalar | None = None

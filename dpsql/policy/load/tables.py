@@ -4,59 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dpsql.policy.load.columns import bounds_of, declared_values
-from dpsql.policy.load.document import Document
-from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
-from dpsql.policy.load.scalars import identifier
-from dpsql.policy.load.shapes import ColumnShape, TableShape, UnitShape
+from dpsql.policy.load.mistakes import suggestion
+from dpsql.policy.load.schema_file import SchemaFile
+from dpsql.policy.load.shapes import ColumnShape
 from dpsql.policy.load.steps import misfit, own_step
-from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaFile:
-    """One schema file: where things stand in it, and what it says."""
-
-    name: str
-    """The file as clients read it in hints: from the configuration's directory, not from the machine's root."""
-    document: Document
-    shape: TableShape
-    mistakes: Mistakes
-
-    @property
-    def columns(self) -> Mapping[str, ColumnShape]:
-        """Return the declared columns."""
-        return self.shape.columns or {}
-
-    @property
-    def units(self) -> Mapping[str, UnitShape]:
-        """Return the declared units by kind."""
-        return self.shape.privacy_units or {}
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Return the unit kinds that stand in the file, right or wrong."""
-        declared = self.document.root.get("privacy_units")
-        return frozenset(declared if isinstance(declared, dict) else ())
-
-    def wrong(self, path: Path, text: str) -> None:
-        """Note a mistake in this file."""
-        self.mistakes.add(self.document, path, text)
-
-    def declares(self, column: str) -> bool:
-        """Return whether the column stands in the file, right or wrong."""
-        return self.document.has(("columns", column))
-
-    def check_names(self, path: Path, names: Iterable[str]) -> None:
-        """Note names that can't be names, and such as differ only in case (some engines take them for the same)."""
-        seen: dict[str, str] = {}
-        for name in names:
-            try:
-                identifier(name)
-            except ValueError as failure:
-                self.wrong((*path, name), str(failure))
-            other = seen.setdefault(name.lower(), name)
-            if other != name:
-                self.wrong((*path, name), f'differs from "{other}" only in case')
+from dpsql.policy.load.units import unit_of
+from dpsql.policy.model import Column, Reference, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +55,7 @@ def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool
     return Table(
         name=shape.table or "",
         columns={column.name: column for column in columns if column is not None},
-        units={kind: bound for kind in file.units if (bound := _unit(kind, file)) is not None},
+        units={kind: bound for kind in file.units if (bound := unit_of(kind, file, others))},
         public=shape.public,
         key=shape.key,
         expected_rows=shape.expected_rows,
@@ -118,26 +71,6 @@ def _check_protection(file: SchemaFile) -> None:
     told = any(file.mistakes.touch(file.document, (key,)) for key in ("privacy_units", "public"))
     if not (file.shape.public or file.units or told):
         file.wrong((), 'needs "privacy_units", or "public: true" if everybody may see its rows')
-
-
-def _unit(kind: str, file: SchemaFile) -> UnitBound | None:
-    """Check whose rows the table's rows are, for one kind."""
-    unit, path = file.units[kind], ("privacy_units", kind, "column")
-    if unit.column is None or unit.max_rows is None:
-        return None
-    if not file.declares(unit.column):
-        file.wrong(path, f'is "{unit.column}", which is no column{suggestion(unit.column, file.columns)}')
-        return None
-    column = file.columns.get(unit.column)
-    if column is None or column.type is None:
-        return None
-    if not (column.type[0].is_integer or column.type[0] in (SqlType.TEXT, SqlType.NUMERIC)):
-        file.wrong(path, f'is "{unit.column}" of type {column.type[1]}; a unit is an integer, a numeric or a text')
-    # A clamped unit would be another unit: bounds and domains belong to columns that are measured.
-    for key, given in (("bounds", column.bounds), ("values", column.values)):
-        if given is not None:
-            file.wrong(("columns", unit.column, key), f'can\'t be given: the column identifies the unit "{kind}"')
-    return UnitBound(unit.column, unit.max_rows, unit.max_groups_per_unit)
 
 
 def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column | None:
@@ -169,7 +102,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
 
 
 def _reference(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Reference | None:
-    """Check that a reference points to the key of a public table, and that the types fit."""
+    """Check that a reference points to the key of a table, and that the types fit."""
     shape, path = file.columns[name], ("columns", name, "references")
     if shape.references is None:
         return None
@@ -177,7 +110,7 @@ def _reference(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], *,
     target = others.get(table)
     if not dot or target is None:
         if not dot or complete:
-            known = [f"{other}.{found.shape.key}" for other, found in others.items() if found.shape.public]
+            known = [f"{other}.{found.shape.key}" for other, found in others.items() if found.shape.key]
             file.wrong(
                 path, f'is "{shape.references}", which is no declared table.column{suggestion(shape.references, known)}'
             )
@@ -185,7 +118,7 @@ def _reference(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], *,
     wrong = _misfit(shape, target, column)
     if wrong:
         file.wrong(path, f'is "{shape.references}", but {wrong}')
-    return Reference(table, column)
+    return Reference(table, column, public=target.shape.public)
 
 
 def _misfit(shape: ColumnShape, target: SchemaFile, column: str) -> str | None:
@@ -193,8 +126,6 @@ def _misfit(shape: ColumnShape, target: SchemaFile, column: str) -> str | None:
     table = target.shape
     if not target.declares(column):
         return f'"{table.table}" has no column "{column}"{suggestion(column, target.columns)}'
-    if not table.public:
-        return f'"{table.table}" is not public'
     if table.key is None:
         return f'"{table.table}" declares no key; write "key: {column}" in {target.document.file}'
     if table.key != column:

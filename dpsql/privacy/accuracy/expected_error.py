@@ -72,7 +72,7 @@ def _statistic(sums: Sums, readout: Readout) -> Expected | None:
 
 def _rows(sums: Sums, readout: Readout) -> float | None:
     """Return how many rows a group is expected to have, or one of its blocks."""
-    whole = sums.relation.protected.expected_rows
+    whole = sums.relation.expected_rows
     blocks = len(sums.blocks) if any(feature.block is not None for feature in readout.features) else 1
     return None if whole is None else whole / max(len(sums.groups.grouped), 1) / blocks
 

@@ -48,7 +48,7 @@ def _rounding_reach(measurement: Sums, weighted: Weights, found: Estimates) -> f
 
     What is rounded by half a step of u, 1/2S, is off by that in u and by up to four times that in 2u² and in u·v.
     """
-    rows = max(found.get(ONE, 0.0), 0.0) if ONE in found else measurement.relation.protected.expected_rows or USUAL_ROWS
+    rows = max(found.get(ONE, 0.0), 0.0) if ONE in found else measurement.relation.expected_rows or USUAL_ROWS
     off = Fraction(0)
     for feature, weight in weighted.items():
         values = [scaled for scaled in (feature.x, feature.y) if scaled is not None]

@@ -140,7 +140,7 @@ class Builder:
             if self._delta and self._bound.form is Form.REWEIGHT
             else self._bound
         )
-        points = least_points(self._relation.protected.expected_rows, bound.rows, role.per_query.epsilon)
+        points = least_points(self._relation.expected_rows, bound.rows, role.per_query.epsilon)
         return Sums(
             self._relation, where, self._groups, (ONE,), bound, Fraction(0), role.mechanism, points, self._delta
         )

@@ -28,7 +28,7 @@ def check_scope(
         AccessDenied: a key depends on a column that identifies units of some kind, be it a public copy of it.
         Unsupported: the statement is too large.
     """
-    single = identifying(relation, {unit.column for unit in relation.protected.units.values()}, rows)
+    single = identifying(relation, rows)
     for ref in refs(*keys):
         if (ref.source, ref.name) in single:
             raise AccessDenied(
@@ -42,7 +42,9 @@ def check_scope(
             because="unit-is-float",
             hint="The owner of the data has to name a column of whole numbers or texts in `privacy_units`.",
         )
-    size = sum(1 for part in (*keys, relation.where, *inputs) for _ in walk(part))
+    size = sum(
+        1 for part in (*keys, relation.where, *(source.on for source in relation.sources), *inputs) for _ in walk(part)
+    )
     if size > _MOST_NODES:
         raise Unsupported(
             f"the expressions over private rows have {size:,} parts, the limit is {_MOST_NODES:,}",
@@ -95,9 +97,9 @@ def check_not_of_units(relation: Relation, exprs: Sequence[Expr]) -> None:
     Raises:
         MissingBounds: it is.
     """
-    units = {unit.column for unit in relation.protected.units.values()}
+    units = {(i, unit.column) for i, source in relation.private.items() for unit in source.table.units.values()}
     for expr in exprs:
-        if isinstance(expr, Ref) and not expr.source and expr.name in units and expr.column.bounds is None:
+        if isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None:
             raise MissingBounds(
                 f'"{expr.name}" says whose a row is, and is no number to compute with',
                 because="computed-of-unit",

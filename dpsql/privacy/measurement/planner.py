@@ -1,12 +1,12 @@
 """From the facts about one scope to what is measured for it: depends on the query, the policy and public rows only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.model import MechanismName, Role
+from dpsql.policy.model import MechanismName, Role, Table
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -18,12 +18,13 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_groups
-from dpsql.rewrite.analysis.joined import PublicRows, matches_once
+from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.analysis.owners import owners
 from dpsql.rewrite.analysis.predicates import narrowed
-from dpsql.rewrite.ir.expr import Expr, both, refs
+from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
-from dpsql.rewrite.ir.relation import Join, Relation
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.grouping import Set
 from dpsql.rewrite.translate import aggregates as asked
 from dpsql.rewrite.translate.aggregates import Aggregate
@@ -40,6 +41,7 @@ class PlanningContext:
     declared: Declared
     rows: PublicRows
     unique: Callable[[str], frozenset[str]]
+    tables: Mapping[str, Table]
     hides_empty: bool = False
     """Whether groups that may be empty are to be left out."""
 
@@ -59,12 +61,10 @@ def measure(
         AccessDenied: the keys would show single units.
     """
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
-    bound = contribution_bound(relation, context)
+    relation, bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
     check_not_of_units(relation, [e for a in aggregates if _computes(a) for e in inputs(a)[1:]])
-    # Rows for which the condition of a LEFT JOIN does not hold stay.
-    condition = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
-    env = narrowed(refs(*keys, *exprs), condition, context.declared)
+    env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
         return _impossible(relation, keys, sets, aggregates, bound, context)
     known = _known(env, context.declared)
@@ -115,7 +115,7 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     parts = tuple(replace(part, epsilon=epsilon) for part in plan.parts)
     for part in parts:
         if isinstance(part, Histogram):
-            check_extremes(part, part.relation.protected.expected_rows)
+            check_extremes(part, part.relation.expected_rows)
     return replace(plan, parts=parts)
 
 
@@ -143,19 +143,12 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return aggregate.keys
 
 
-def contribution_bound(relation: Relation, context: PlanningContext) -> Bound:
-    """Return how much of the relation is one unit's, for the unit kind that the role protects."""
-    unit = relation.unit(context.role.protects)
-    table = relation.protected
-    alone = all(
-        source.table.key in context.unique(source.table.name) and matches_once(relation, index)
-        for index, source in enumerate(relation.sources)
-        if index
-    )
-    if unit.name in context.unique(table.name) and alone:
-        return Bound(unit, 1, Form.UNIQUE)
-    declared = table.units[context.role.protects]
-    return Bound(unit, declared.max_rows, Form.REWEIGHT, declared.max_groups)
+def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, Bound]:
+    """Return how much of the relation is one unit's, for the unit kind that the role protects, and how that is told."""
+    found = owners(relation, context.role.protects, context.tables, context.unique)
+    if found.single:
+        return found.relation, Bound(found.unit, 1, Form.UNIQUE)
+    return found.relation, Bound(found.unit, found.rows, Form.REWEIGHT, found.groups)
 
 
 def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: PlanningContext) -> tuple[Groups, Fraction]:

@@ -172,7 +172,7 @@ def first_look(plans: Sequence[MeasurementPlan], error: Fraction, most: Fraction
 
 
 def _level_epsilon(plan: MeasurementPlan, part: Measurement, error: Fraction) -> Fraction | None:
-    rows = part.relation.protected.expected_rows
+    rows = part.relation.expected_rows
     if rows is None:
         return None
     rows_of_group = Fraction(rows, max(len(part.groups.grouped), 1))

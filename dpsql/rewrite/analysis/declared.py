@@ -22,17 +22,17 @@ class Declared:
 
     def one(self, ref: Ref) -> Facts:
         """Return what is known about one column."""
-        column = ref.column
+        column, nullable = ref.column, ref.column.nullable or ref.optional
         known = self.public.get((ref.table, ref.name))
         if known is not None:
             return replace(known, nullable=known.nullable or ref.optional)
-        if column.references is not None:
+        if column.references is not None and column.references.public:
             target = self.public.get((column.references.table, column.references.column))
             if target is None:
                 raise InternalError
-            return replace(target, nullable=column.nullable)
+            return replace(target, nullable=nullable)
         if column.values is not None:
-            return Facts.of_values(column.values, nullable=column.nullable)
+            return Facts.of_values(column.values, nullable=nullable)
         if column.type is SqlType.BOOLEAN:
-            return Facts.of_values((False, True), nullable=column.nullable)
-        return Facts(column.nullable, column.bounds)
+            return Facts.of_values((False, True), nullable=nullable)
+        return Facts(nullable, column.bounds)

@@ -19,7 +19,7 @@ from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Join, Relation
+from dpsql.rewrite.ir.relation import Join, Relation, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +127,14 @@ def _source_of(expr: Expr, relation: Relation) -> int:
     sources = {ref.source for ref in refs(expr)}
     if len(sources) == 1 and evaluable(expr):
         (source,) = sources
-        if source:
+        if relation.sources[source].table.public:
             return source
-        return next(
-            (i for i, s in enumerate(relation.sources) if i and _equated(expr, i, relation) and s.join is Join.INNER), 0
-        )
+        return next((i for i, s in enumerate(relation.sources) if _decides(s) and _equated(expr, i, relation)), 0)
     return 0
+
+
+def _decides(source: Source) -> bool:
+    return source.table.public and source.join is Join.INNER
 
 
 def _equated(expr: Expr, source: int, relation: Relation) -> bool:
@@ -173,7 +175,7 @@ def _public_cells(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the keys' values for every public row that the conditions allow; for LEFT JOIN also for no row."""
     joined = relation.sources[source]
-    twins = {ref: _twin(ref, source, relation) for e in exprs for ref in refs(e) if ref.source == 0}
+    twins = {ref: _twin(ref, source, relation) for e in exprs for ref in refs(e) if not ref.public}
     inside = [ref for e in exprs for ref in refs(e) if ref.source == source]
     conditions = conjuncts(relation.where)
     filtering = [ref for c in conditions for ref in refs(c) if ref.source == source]

@@ -1,8 +1,8 @@
 """What the conditions of a join say about the public rows that a private row finds."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import Value
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation
@@ -22,37 +22,22 @@ def equated_with_key(relation: Relation, index: int) -> tuple[Expr, ...]:
     )
 
 
-def identifying(relation: Relation, units: Collection[str], rows: PublicRows) -> frozenset[tuple[int, str]]:
-    """Return the columns, as (source, name), that identify units: those of `units`, and public ones that tell as much.
+def identifying(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, str]]:
+    """Return the columns, as (source, name), that identify units of any kind, and public ones that tell as much.
 
     A public column does that is equated with one, and so does, in a public row that is found by one, each column that tells
     all rows apart.
     """
-    known = {(0, unit) for unit in units}
+    known = {(i, unit.column) for i, source in relation.private.items() for unit in source.table.units.values()}
     for index, source in enumerate(relation.sources[1:], 1):
         conditions = both(source.on, relation.where)
         for one, other in _equations(conditions):
             if any((ref.source, ref.name) in known for ref in refs(one)):
-                known |= {(ref.source, ref.name) for ref in refs(other) if ref.source}
-        if (index, source.table.key) in known:
+                known |= {(ref.source, ref.name) for ref in refs(other)}
+        if source.table.public and (index, source.table.key) in known:
             columns = rows[source.table.name]
             known |= {(index, name) for name, values in columns.items() if len(set(values)) == len(values) > 1}
     return frozenset(known)
-
-
-def matches_once(relation: Relation, index: int) -> bool:
-    """Return whether no row can find two rows of a joined source whose key the engine keeps unique.
-
-    That the key is unique helps only in the comparison for which it is: as double precision sees them, whole numbers
-    from 2^53 on and most decimals have others beside them that are equal. Whole numbers are compared as such with columns
-    of whole numbers, and texts with columns of texts, byte by byte.
-    """
-    key = relation.sources[index].table.columns.get(relation.sources[index].table.key or "")
-    return key is not None and any(
-        isinstance(other, Ref)
-        and ((key.type.is_integer and other.type.is_integer) or key.type is other.type is SqlType.TEXT)
-        for other in equated_with_key(relation, index)
-    )
 
 
 def _equations(condition: Expr) -> Iterator[tuple[Expr, Expr]]:

@@ -71,7 +71,7 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
     """Return a column with a few texts as their numbers, which engines group by faster; any other as it is."""
     texts = [value for value in shown if value is not None]
     if not (
-        isinstance(grouped, Ref) and grouped.type is SqlType.TEXT and not grouped.source and 0 < len(texts) <= _FEW
+        isinstance(grouped, Ref) and grouped.type is SqlType.TEXT and not grouped.public and 0 < len(texts) <= _FEW
     ):
         return grouped, shown
     numbers = Apply(

@@ -127,4 +127,4 @@ def _clamps(emitter: Emitter, ref: Ref, interval: Interval) -> bool:
     """Return whether the range tests of `interval` do all that clamping to the column's bounds or domain would do."""
     known = emitter.declared.one(ref)
     within = known.interval is not None and known.interval.meet(interval) == interval
-    return within and known.values is None and not ref.source
+    return within and known.values is None and not ref.public

@@ -101,7 +101,7 @@ class Emitter:
         known, raw = self.declared.one(ref), self.raw(ref)
         if ref.type is SqlType.BOOLEAN:
             return raw
-        if ref.source > 0 or known.values is not None:
+        if ref.public or known.values is not None:
             return self._of_domain(ref, known, raw, computed=computed)
         nan = f"WHEN {self.is_nan(raw)} THEN NULL " if self.may_be_nan(ref) else ""
         if known.interval is None:
@@ -116,12 +116,12 @@ class Emitter:
         Where NULL is no value such rows stay out anyway (`present`), and a public table's rows are mostly as they were
         read; then only what could make a calculation fail is kept away from it.
         """
-        if ref.source == 0 and known.nullable and known.values is not None:
+        if not ref.public and known.nullable and known.values is not None:
             if ref.type is SqlType.TEXT and known.values:
                 return self.dialect.if_one_of(raw, [self.literal(value, ref.type) for value in known.values])
             return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)"
         float_ = ref.type.is_number and not ref.type.is_integer
-        if known.interval is None or not (computed or (float_ and ref.source > 0)):
+        if known.interval is None or not (computed or (float_ and ref.public)):
             return raw
         low, high = (self.literal(_exact(end), ref.type) for end in (known.interval.low, known.interval.high))
         return f"(CASE WHEN {raw} BETWEEN {low} AND {high} THEN {raw} END)"
@@ -149,7 +149,7 @@ class Emitter:
 
     def _key(self, arg: Expr) -> str:
         """Return what is looked up: a column with a domain, unlike one with bounds, as it is stored."""
-        as_stored = isinstance(arg, Ref) and not arg.source and self.declared.one(arg).values is not None
+        as_stored = isinstance(arg, Ref) and not arg.public and self.declared.one(arg).values is not None
         return self.raw(arg) if isinstance(arg, Ref) and as_stored else self.sql(arg)
 
     def _unclamped_comparison(self, expr: Apply) -> str | None:

@@ -21,13 +21,12 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     """
     where = both(relation.where, _guarded(relation, condition, emitter))
     columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
-    present = [
-        emitter.present(c) for c in columns if c.source == 0 and c != unit and not emitter.declared.one(c).nullable
-    ]
-    conditions = [f"{identity(unit)} IS NOT NULL", *present]
+    required = [c for c in columns if not (c.public or c == unit or c.column.nullable)]
+    conditions = [f"{identity(unit)} IS NOT NULL"]
+    conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds]
     if where != TRUE:
         conditions.append(emitter.sql(where))
-    return f"FROM {_joined(relation, emitter)} WHERE {' AND '.join(conditions)}"
+    return f"FROM {_joined(relation, required, emitter)} WHERE {' AND '.join(conditions)}"
 
 
 def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
@@ -38,15 +37,17 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
     try:
         facts(condition, {ref: emitter.declared.one(ref) for ref in refs(condition)})
     except MissingBounds:
-        others = both(relation.where, *(s.on for s in relation.sources if s.join is not Join.LEFT))
-        return Apply("case", (others, condition, FALSE), condition.type)
+        return Apply("case", (relation.condition, condition, FALSE), condition.type)
     return condition
 
 
-def _joined(relation: Relation, emitter: Emitter) -> str:
+def _joined(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> str:
+    """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
     first, *rest = relation.sources
     text = f"{emitter.named(first.table.name)} AS s0"
     for index, source in enumerate(rest, 1):
         word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
-        text += f" {word} {emitter.named(source.table.name)} AS s{index} ON {emitter.sql(source.on)}"
+        present = [] if source.holds else [emitter.present(c) for c in dict.fromkeys(required) if c.source == index]
+        on = " AND ".join([*present, emitter.sql(source.on)])
+        text += f" {word} {emitter.named(source.table.name)} AS s{index} ON {on}"
     return text

@@ -1,8 +1,8 @@
 """Row-level expressions, resolved and typed: the small language between the client's SQL and the engine's."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType, Value
@@ -19,6 +19,8 @@ class Ref:
     column: Column = field(compare=False)
     optional: bool = False
     """Whether the row may be missing: the right side of a LEFT JOIN."""
+    public: bool = field(default=False, compare=False)
+    """Whether everybody may see the table's rows."""
 
     @property
     def type(self) -> SqlType:
@@ -145,6 +147,19 @@ def walk(expr: Expr) -> Iterator[Expr]:
 def refs(*exprs: Expr) -> tuple[Ref, ...]:
     """Return the columns read, each once, in order of first appearance."""
     return tuple(dict.fromkeys(node for expr in exprs for node in walk(expr) if isinstance(node, Ref)))
+
+
+def with_refs(expr: Expr, change: Callable[[Ref], Ref]) -> Expr:
+    """Return the expression with other columns in the places of its own."""
+    match expr:
+        case Ref():
+            return change(expr)
+        case Const():
+            return expr
+        case Apply():
+            return Apply(expr.op, tuple(with_refs(arg, change) for arg in expr.args), expr.type, expr.option)
+        case _:
+            assert_never(expr)
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from dpsql.errors import AccessDenied
 from dpsql.policy.model import Table
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs, with_refs
+from dpsql.rewrite.ir.expr import conjuncts as parts_of
 
 
 class Join(Enum):
@@ -29,10 +29,15 @@ class Source:
     join: Join = Join.FROM
     on: Expr = TRUE
 
+    @property
+    def holds(self) -> bool:
+        """Return whether each row of the relation has one of this table's, for which `on` holds."""
+        return self.join is Join.FROM or self.join is Join.INNER
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows of one protected table, perhaps with columns of public ones; the first source is the protected one."""
+    """Rows of one protected table, perhaps with columns of others, protected or public."""
 
     sources: tuple[Source, ...]
     where: Expr
@@ -43,28 +48,28 @@ class Relation:
 
     @property
     def protected(self) -> Table:
-        """Return the table whose rows these are."""
+        """Return the first table."""
         return self.sources[0].table
 
-    def unit(self, kind: str) -> Ref:
-        """Return the column that says whose row it is, for a unit kind.
+    @property
+    def private(self) -> Mapping[int, Source]:
+        """Return the sources that are protected, by their places."""
+        return {i: source for i, source in enumerate(self.sources) if not source.table.public}
 
-        Raises:
-            AccessDenied: the table has no unit of that kind, so nothing can be said privately.
-        """
-        bound = self.protected.units.get(kind)
-        if bound is None:
-            raise AccessDenied(
-                f'table "{self.protected.name}" has no privacy unit of kind "{kind}", which your role protects',
-                because="table-without-unit",
-                hint=f"The owner can declare it under `privacy_units` in {self.protected.file or 'its schema file'}.",
-            )
-        return ref(0, self.protected, bound.column)
+    @property
+    def expected_rows(self) -> int | None:
+        """Return the public order of magnitude of the number of rows: that of the largest table, if it is declared."""
+        return max((s.table.expected_rows for s in self.private.values() if s.table.expected_rows), default=None)
+
+    @property
+    def condition(self) -> Expr:
+        """Return what holds of every row; rows for which the condition of a LEFT JOIN does not hold stay."""
+        return both(self.where, *(source.on for source in self.sources if source.holds))
 
 
 def ref(source: int, table: Table, name: str, *, optional: bool = False) -> Ref:
     """Return the reference to a column of a table."""
-    return Ref(source, table.name, name, table.columns[name], optional)
+    return Ref(source, table.name, name, table.columns[name], optional, table.public)
 
 
 def scan(table: Table) -> Relation:
@@ -75,3 +80,34 @@ def scan(table: Table) -> Relation:
 def filtered(relation: Relation, condition: Expr) -> Relation:
     """Return the rows for which the condition holds."""
     return replace(relation, where=both(relation.where, condition))
+
+
+def moved(relation: Relation, by: int, *, optional: bool = False) -> Relation:
+    """Return the relation as it stands behind `by` other sources, its rows perhaps missing."""
+
+    def change(one: Ref) -> Ref:
+        return replace(one, source=one.source + by, optional=one.optional or optional)
+
+    sources = tuple(replace(source, on=with_refs(source.on, change)) for source in relation.sources)
+    columns = {name: with_refs(expr, change) for name, expr in relation.columns.items()}
+    return Relation(sources, with_refs(relation.where, change), columns)
+
+
+def inner_joined(left: Relation, right: Relation, on: Expr) -> Relation:
+    """Return the pairs of rows for which `on` holds; `right` was moved behind `left`.
+
+    What of the condition is about sources that come later than the one it stands at is told apart by WHERE.
+    """
+    first, *rest = right.sources
+    place = len(left.sources)
+    early = [part for part in parts_of(on) if all(one.source <= place for one in refs(part))]
+    late = [part for part in parts_of(on) if part not in early]
+    sources = (*left.sources, Source(first.table, Join.INNER, both(*early)), *rest)
+    return Relation(sources, both(left.where, right.where, *late), {**left.columns, **right.columns})
+
+
+def left_joined(left: Relation, right: Relation, on: Expr) -> Relation:
+    """Return the rows of `left`, each with those of the one table `right`, moved behind it, for which `on` holds."""
+    (source,) = right.sources
+    sources = (*left.sources, Source(source.table, Join.LEFT, both(on, right.where)))
+    return replace(left, sources=sources, columns={**left.columns, **right.columns})

@@ -4,7 +4,7 @@ SELECT avg(f) FROM (SELECT fare AS f FROM trips WHERE tip > 0) AS t JOIN zones O
 →  sources trips, zones ON trips.zone = zones.id; where trips.tip > 0; columns f = trips.fare, id = zones.id
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import equated_with_key
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, filtered, ref, scan
+from dpsql.rewrite.ir.relation import Join, Relation, Source, filtered, inner_joined, left_joined, moved, scan
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import declared
@@ -64,33 +64,27 @@ class Tracker:
         first = from_.this
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
-        if relation.protected.public:
-            return self._public_first(relation, alias, joins, ctes)
         names = Names({alias: relation.columns})
+        if joins and (_is_right(joins[0]) or (relation.protected.public and _side(joins[0]) is Join.INNER)):
+            relation, names = self._turned_round((relation, alias), joins[0], ctes)
+            joins = joins[1:]
         for join in joins:
             relation, names = self._join(relation, names, join, ctes)
         return relation, names
 
-    def _public_first(
-        self, public: Relation, alias: str, joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
+    def _turned_round(
+        self, first: tuple[Relation, str], join: exp.Join, ctes: Mapping[str, exp.CTE]
     ) -> tuple[Relation, Names]:
-        """Follow `FROM public JOIN protected …` by taking the protected table first: an inner join is symmetric."""
-        if not joins:
-            return public, Names({alias: public.columns})
-        if len(public.sources) > 1:
-            raise Unsupported("write the protected table first in FROM", because="protected-table-first")
-        first, *rest = joins
-        if _side(first) is not Join.INNER:
-            raise Unsupported(
-                "write the protected table on the left of the join",
-                because="protected-table-left",
-                position=position(first),
-            )
-        relation, other = self._item(first.this, ctes)
-        relation, names = self._attach(relation, Names({other: relation.columns}), (public, alias), first, ctes)
-        for join in rest:
-            relation, names = self._join(relation, names, join, ctes)
-        return relation, names
+        """Follow a join from its right side.
+
+        FROM public JOIN protected ON …  →  FROM protected JOIN public ON …
+        FROM public RIGHT JOIN protected ON …  →  FROM protected LEFT JOIN public ON …
+        """
+        right, alias = self._item(join.this, ctes)
+        if right.protected.public:
+            _side(join)  # which refuses RIGHT JOIN
+        relation, names = self._attach(right, Names({alias: right.columns}), first, join, ctes)
+        return relation, Names({name: names.tables[name] for name in (first[1], alias)}, names.merged)
 
     def _item(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, str]:
         """Return one element of FROM with its alias."""
@@ -164,15 +158,18 @@ class Tracker:
         join: exp.Join,
         ctes: Mapping[str, exp.CTE],
     ) -> tuple[Relation, Names]:
-        """Return the relation joined with a public table, and what names then mean."""
+        """Return the relation joined with another one, and what names then mean."""
         right, alias = other
-        side, by, table = _side(join), len(relation.sources), right.protected
-        columns = {name: ref(by, table, column, optional=side is Join.LEFT) for name, column in _plain(right, join)}
-        both_sides = Names({**names.tables, alias: columns}, names.merged)
+        side = Join.LEFT if _is_right(join) else _side(join)
+        if side is Join.LEFT:
+            _require_left(relation, right, join)
+            _require_plain(right, join)
+        right = moved(right, len(relation.sources), optional=side is Join.LEFT)
+        both_sides = Names({**names.tables, alias: right.columns}, names.merged)
         t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
-        on, merged = _condition(t, join, names, columns)
-        joined = replace(relation, sources=(*relation.sources, Source(table, side, on)))
-        return replace(joined, columns={**relation.columns, **columns}), replace(both_sides, merged=merged)
+        on, merged = _condition(t, join, names, right.columns)
+        pairs = (left_joined if side is Join.LEFT else inner_joined)(relation, right, on)
+        return pairs, replace(both_sides, merged=merged)
 
 
 def _condition(
@@ -205,29 +202,37 @@ def _side(join: exp.Join) -> Join:
     return Join.LEFT if side == "LEFT" else Join.INNER
 
 
-def _plain(relation: Relation, join: exp.Join) -> list[tuple[str, str]]:
-    """Return the columns of a joined public table as (visible name, column), if nothing else was done to it."""
-    if len(relation.sources) > 1 or not relation.protected.public:
+def _is_right(join: exp.Join) -> bool:
+    """Return whether all rows of the right side stay."""
+    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
+    return side == "RIGHT" and kind in {"", "OUTER"} and not method
+
+
+def _require_left(left: Relation, right: Relation, join: exp.Join) -> None:
+    if right.private and not left.private:
         raise Unsupported(
-            "private rows can be joined with one public table at a time",
-            because="join-one-public-table",
-            hint="A join of two protected tables is not supported yet.",
+            "write the protected table on the left of the join",
+            because="protected-table-left",
             position=position(join),
         )
-    columns = [(name, e.name) for name, e in relation.columns.items() if isinstance(e, Ref)]
-    if relation.where != TRUE or len(columns) < len(relation.columns):
+
+
+def _require_plain(right: Relation, join: exp.Join) -> None:
+    """Refuse what can't be missing as a whole: of a row that is not there every column is NULL."""
+    if len(right.sources) > 1 or not all(isinstance(e, Ref) for e in right.columns.values()):
         raise Unsupported(
-            "join the public table itself, not a query over it",
+            "LEFT JOIN takes a table, or some columns of one table's rows",
             because="join-plain-table",
-            hint="Its conditions may stand in ON or WHERE.",
+            hint="Join each table by itself, and compute outside.",
             position=position(join),
         )
-    return columns
 
 
 def _require_unique_joins(relation: Relation) -> None:
     """Refuse a joined public table unless its unique key is fixed by the row it is joined to."""
     for index, source in enumerate(relation.sources):
+        if not source.table.public:
+            continue
         if index == 0 or source.table.key is None:
             _refuse_keyless(source, index)
             continue

@@ -1,0 +1,86 @@
+"""Whose rows a table's rows are: by a column of their own, or by that of the row that a column points to."""
+
+from collections.abc import Mapping
+
+from dpsql.policy.load.mistakes import suggestion
+from dpsql.policy.load.schema_file import SchemaFile
+from dpsql.policy.load.shapes import UnitShape
+from dpsql.policy.model import Reference, SqlType, UnitBound
+
+
+def unit_of(kind: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> UnitBound | None:
+    """Check whose rows the table's rows are, for one kind; note what is wrong."""
+    unit, path = file.units[kind], ("privacy_units", kind)
+    if (unit.column is None) is (unit.through is None):
+        given = "has column and through" if unit.column else "needs column, or through"
+        told = any(file.mistakes.touch(file.document, (*path, key)) for key in ("column", "through"))
+        if not told:
+            file.wrong(path, f"{given}: the column that identifies the unit, or one that references a row that has it")
+        return None
+    key, name = ("column", unit.column) if unit.through is None else ("through", unit.through)
+    if name is None or unit.max_rows is None or not _identifies(kind, name, (*path, key), file):
+        return None
+    if unit.through is None:
+        return UnitBound(name, unit.max_rows, unit.max_groups_per_unit)
+    reference = _through(kind, name, file, others)
+    return None if reference is None else UnitBound(name, unit.max_rows, unit.max_groups_per_unit, reference)
+
+
+def _identifies(kind: str, name: str, path: tuple[str, ...], file: SchemaFile) -> bool:
+    """Check that a column can identify a unit, or the row that has it."""
+    if not file.declares(name):
+        file.wrong(path, f'is "{name}", which is no column{suggestion(name, file.columns)}')
+        return False
+    column = file.columns.get(name)
+    if column is None or column.type is None:
+        return False
+    through = path[-1] == "through"
+    type_ = column.type[0]
+    if not (type_.is_integer or type_ is SqlType.TEXT or (type_ is SqlType.NUMERIC and not through)):
+        what = "a reference is an integer or a text" if through else "a unit is an integer, a numeric or a text"
+        file.wrong(path, f'is "{name}" of type {column.type[1]}; {what}')
+    # A clamped unit would be another unit: bounds and domains belong to columns that are measured.
+    for key, given in (("bounds", column.bounds), ("values", column.values)):
+        if given is not None:
+            file.wrong(("columns", name, key), f'can\'t be given: the column identifies the unit "{kind}"')
+    return True
+
+
+def _through(kind: str, name: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> Reference | None:
+    """Check that a column leads, perhaps by several references, to a row that has the unit."""
+    path = ("privacy_units", kind, "through")
+    seen, here, column = {id(file)}, file, name
+    first: Reference | None = None
+    while True:
+        text = here.columns[column].references if column in here.columns else None
+        if text is None:
+            if here is file:
+                file.wrong(path, f'is "{name}", which references no table; write "references: table.key" at the column')
+            return None  # what is wrong elsewhere is told there
+        table, _, key = text.rpartition(".")
+        target = others.get(table)
+        wrong = None if target is None else _astray(kind, table, key, target, seen)
+        if target is None or wrong:
+            if wrong:
+                file.wrong(path, f'is "{name}", which references {text}, but {wrong}')
+            return None  # of a table that is not there `references` tells
+        first = first or Reference(table, key, public=False)
+        unit = target.units.get(kind, UnitShape())
+        if unit.through is None:
+            return first
+        seen.add(id(target))
+        here, column = target, unit.through
+
+
+def _astray(kind: str, table: str, key: str, target: SchemaFile, seen: set[int]) -> str | None:
+    """Return why the rows of a table lead to no unit of a kind; None if they do."""
+    if target.shape.public:
+        return f'"{table}" is public, and its rows are nobody\'s'
+    if kind not in target.kinds:
+        return f'"{table}" has no privacy unit "{kind}"'
+    if id(target) in seen:
+        return "that leads back to where it began"
+    column = target.columns.get(key)
+    if column is not None and (column.bounds is not None or column.values is not None):
+        return f'"{key}" has {"values" if column.bounds is None else "bounds"}, and so does not tell all rows apart'
+    return None

@@ -1,0 +1,225 @@
+"""Whose a joined row is, and how many of them one unit may have.
+
+Neighbours differ in one unit: in all rows of one customer, in every protected table. A row of a table with the unit's column
+is the customer's whom it names; a row that has the unit *through* a reference is the owner's of the row it points to, of
+which there is one at most, since an enforced constraint keeps the target's key unique. Were there two, the row would be
+two customers', and either's leaving would take it from the other: no bound on what one adds repairs that.
+
+Claim: all rows that make up one joined row are one unit's, so that taking a unit away takes its joined rows away and leaves
+all others as they were. Proof: `_meaning` says of a column that it names the unit, or a row of a table by a unique key, which
+has one owner; it is read as it is stored, and compared as whole numbers with whole numbers or bytewise as texts, so that
+equal values are one unit or one row. Equations of columns that mean the same lead from each source that every joined row has
+to each other (`_check_one_unit`); a source of LEFT JOIN is led to by its own condition, where its rows are not missing.
+NULL equals nothing, and so names nobody's row and belongs to nobody. A reference that leads nowhere is nobody's row: the join
+with its target leaves it out.
+
+Claim: a unit has at most `Owners.rows` rows' worth. That is what the measurement's weights enforce, after the join and by
+the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over
+the tables from whose rows all other rows follow by unique keys. Only where all those tables have one row a unit by an
+enforced constraint (`Owners.single`) is nothing weighed.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.policy.model import Reference, SqlType, Table, UnitBound
+from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts
+from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
+
+Unique = Callable[[str], frozenset[str]]
+"""Returns the columns of a table that an enforced constraint makes unique by themselves."""
+_MOST_TABLES = 8
+_UNIT = Reference("", "")
+"""What the unit's own column means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Whose the rows of a relation are."""
+
+    relation: Relation
+    """With the tables that lead to the unit."""
+    unit: Ref
+    rows: int
+    """How many rows one unit may have."""
+    groups: int | None
+    """In how many groups it may be, where the policy says so."""
+    single: bool
+    """Whether the engine itself keeps a unit to one row."""
+
+
+def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Owners:
+    """Return whose the rows are, for a unit kind.
+
+    Raises:
+        AccessDenied: a table has no unit of that kind, so nothing can be said privately.
+        Unsupported: a joined row could be several units', or a reference is not enforced.
+    """
+    private = relation.private
+    if relation.sources[0].table.public:
+        raise Unsupported("write the protected table first in FROM", because="protected-table-first")
+    if len(private) > _MOST_TABLES:
+        raise Unsupported(
+            f"{len(private)} protected tables are joined, the limit is {_MOST_TABLES}", because="too-many-tables-joined"
+        )
+    for source in private.values():
+        _check_enforced(source.table, kind, tables, unique)
+    _check_one_unit(relation, kind, tables, unique)
+    direct = [i for i, source in private.items() if source.holds and bound(source.table, kind).through is None]
+    relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
+    rows, groups, single = _bounded(relation, kind, unique)
+    return Owners(relation, unit, rows, groups, single)
+
+
+def bound(table: Table, kind: str) -> UnitBound:
+    """Return how a table is protected for a unit kind.
+
+    Raises:
+        AccessDenied: it has no unit of that kind.
+    """
+    found = table.units.get(kind)
+    if found is None:
+        raise AccessDenied(
+            f'table "{table.name}" has no privacy unit of kind "{kind}", which your role protects',
+            because="table-without-unit",
+            hint=f"The owner can declare it under `privacy_units` in {table.file or 'its schema file'}.",
+        )
+    return found
+
+
+def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
+    """Refuse a unit through a reference whose target may be several rows."""
+    through = bound(table, kind).through
+    while through is not None:
+        if through.column not in unique(through.table):
+            key = f"{through.table}.{through.column}"
+            raise Unsupported(
+                f'the unit of "{table.name}" goes through {key}, which the engine does not keep unique',
+                because="reference-not-enforced",
+                hint=f"The owner of the data can declare PRIMARY KEY or UNIQUE for {key}.",
+            )
+        through = bound(tables[through.table], kind).through
+
+
+def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
+    """Refuse a join of rows that may be different units'."""
+    meanings = {i: _meanings(s.table, kind, tables, unique) for i, s in relation.private.items()}
+    known = {0}
+    always = [i for i, source in relation.private.items() if source.holds]
+    links = list(_links(relation.condition, meanings))
+    while more := {b for a, b in links if a in known and b in always} - known:
+        known |= more
+    for i, source in relation.private.items():
+        if source.join is Join.LEFT and any(a in known and b == i for a, b in _links(source.on, meanings)):
+            known.add(i)
+    alone = [source.table for i, source in relation.private.items() if i not in known]
+    if alone:
+        raise _not_on_unit(alone[0], bound(alone[0], kind))
+
+
+def _not_on_unit(table: Table, unit: UnitBound) -> Unsupported:
+    return Unsupported(
+        f'the join with "{table.name}" must be on the privacy unit, so that each row is one individual\'s',
+        because="join-on-unit",
+        hint=f"Write … JOIN {table.name} ON … = {table.name}.{unit.column}, a whole number or a text on both sides.",
+    )
+
+
+def _links(condition: Expr, meanings: Mapping[int, Mapping[str, Reference]]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of sources whose rows a condition makes one unit's."""
+    for one, other in _equal(condition):
+        mine = meanings.get(one.source, {}).get(one.name)
+        if mine is not None and mine == meanings.get(other.source, {}).get(other.name) and one.source != other.source:
+            yield one.source, other.source
+
+
+def _meanings(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> Mapping[str, Reference]:
+    """Return which columns name the unit, or a row that has one owner, and what they mean."""
+    found = {name: Reference(table.name, name) for name in unique(table.name) if _as_stored(table, name)}
+    unit = bound(table, kind)
+    return found | {unit.column: _UNIT if unit.through is None else _target(unit.through, kind, tables)}
+
+
+def _target(through: Reference, kind: str, tables: Mapping[str, Table]) -> Reference:
+    """Return what a reference means: the unit itself where that is the column it points to."""
+    unit = bound(tables[through.table], kind)
+    return _UNIT if unit.through is None and unit.column == through.column else replace(through, public=True)
+
+
+def _as_stored(table: Table, name: str) -> bool:
+    """Return whether a column is compared as it is stored: what is clamped is unique no more."""
+    column = table.columns.get(name)
+    return column is not None and column.bounds is None and column.values is None
+
+
+def _equal(condition: Expr) -> Iterator[tuple[Ref, Ref]]:
+    """Yield, in either order, columns that must be equal, compared exactly."""
+    for part in conjuncts(condition):
+        one, other = equation(part) or (part, part)
+        if not (isinstance(one, Ref) and isinstance(other, Ref)):
+            continue
+        if (one.type.is_integer and other.type.is_integer) or one.type is other.type is SqlType.TEXT:
+            yield from ((one, other), (other, one))
+
+
+def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table]) -> tuple[Relation, Ref]:
+    """Return the column that names the unit of a source's rows, and the relation with the tables that lead there."""
+    table = relation.sources[index].table
+    unit = bound(table, kind)
+    if unit.through is None:
+        return relation, ref(index, table, unit.column)
+    target = tables[unit.through.table]
+    mine = ref(index, table, unit.column)
+    for i, source in relation.private.items():
+        if (
+            source.holds
+            and source.table.name == target.name
+            and (mine, ref(i, target, unit.through.column)) in _equal(relation.condition)
+        ):
+            return _led(relation, i, kind, tables)
+    last = len(relation.sources)
+    on = Apply("eq", (mine, ref(last, target, unit.through.column)), SqlType.BOOLEAN)
+    relation = replace(relation, sources=(*relation.sources, Source(target, Join.INNER, on)))
+    return _led(relation, last, kind, tables)
+
+
+def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | None, bool]:
+    """Return how many rows a unit may have, in how many groups, and whether the engine keeps it to one row."""
+    found_by = {i: _finders(relation, i, unique) for i in range(len(relation.sources))}
+    each = {i: bound(source.table, kind) for i, source in relation.private.items()}
+    once = {i for i, b in each.items() if b.through is None and b.column in unique(relation.sources[i].table.name)}
+    rows = {i: 1 if i in once else b.max_rows for i, b in each.items()}
+    every = frozenset(range(len(relation.sources)))
+    choices = [
+        (math.prod(rows[i] for i in some), size, some)
+        for size in range(1, len(each) + 1)
+        for some in itertools.combinations(each, size)
+        if each.keys() <= _following(some, found_by)
+    ]
+    most, _, some = min(choices)
+    single = any(once.issuperset(one) and _following(one, found_by) == every for _, _, one in choices)
+    return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single
+
+
+def _following(some: Sequence[int], found_by: Mapping[int, frozenset[int]]) -> frozenset[int]:
+    """Return the sources of which a joined row has one row at most, once it is known which it has of `some`."""
+    known = frozenset(some)
+    while more := {i for i, finders in found_by.items() if finders & known} - known:
+        known |= more
+    return known
+
+
+def _finders(relation: Relation, index: int, unique: Unique) -> frozenset[int]:
+    """Return the sources whose row finds one row of this one at most, by a unique key."""
+    source = relation.sources[index]
+    keys = {name for name in unique(source.table.name) if source.table.public or _as_stored(source.table, name)}
+    condition = relation.condition if source.holds else both(source.on, relation.where)
+    return frozenset(
+        other.source
+        for one, other in _equal(condition)
+        if one.source == index and one.name in keys and other.source != index
+    )

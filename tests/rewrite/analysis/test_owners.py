@@ -1,0 +1,91 @@
+"""Whose a joined row is, how many of them a unit may have, and by which columns that is told."""
+
+import pytest
+
+from dpsql.errors import AccessDenied
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.owners import Owners, bound, owners
+from dpsql.rewrite.ir.expr import Apply, Expr
+from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
+
+INTEGER = SqlType.INTEGER
+
+
+def _table(name: str, unit: UnitBound | None, *columns: str, type_: SqlType = INTEGER, key: str | None = None) -> Table:
+    made = {c: Column(c, type_, type_.value) for c in columns}
+    return Table(name, made, {} if unit is None else {"p": unit}, public=unit is None, key=key)
+
+
+PEOPLE = _table("people", UnitBound("id", 5), "id", "age", key="id")
+VISITS = _table("visits", UnitBound("who", 3, 2), "visit", "who", "place", key="visit")
+BILLS = _table("bills", UnitBound("visit", 4, None, Reference("visits", "visit", public=False)), "bill", "visit")
+PLACES = _table("places", None, "place", "name", key="place")
+TABLES = {table.name: table for table in (PEOPLE, VISITS, BILLS, PLACES)}
+UNIQUE = {"people": frozenset({"id"}), "visits": frozenset({"visit"}), "places": frozenset({"place"})}
+
+
+def _equal(a: int, one: str, b: int, other: str, *tables: Table) -> Expr:
+    return Apply("eq", (ref(a, tables[a], one), ref(b, tables[b], other)), SqlType.BOOLEAN)
+
+
+def _joined(*tables: Table, on: tuple[int, str, int, str], join: Join = Join.INNER) -> Relation:
+    first, *rest = tables
+    conditions = [_equal(*on, *tables)]
+    sources = [Source(table, join, condition) for table, condition in zip(rest, conditions, strict=True)]
+    return Relation((Source(first), *sources), Apply("and", (), SqlType.BOOLEAN), {})
+
+
+def _owners(relation: Relation) -> Owners:
+    return owners(relation, "p", TABLES, lambda name: UNIQUE.get(name, frozenset()))
+
+
+@pytest.mark.parametrize(
+    ("relation", "rows", "groups", "single"),
+    [
+        (_joined(PEOPLE, PLACES, on=(0, "age", 1, "place")), 1, None, True),
+        (_joined(VISITS, PLACES, on=(0, "place", 1, "place")), 3, 2, False),
+        (_joined(PEOPLE, VISITS, on=(0, "id", 1, "who")), 3, 2, False),
+        (_joined(VISITS, PEOPLE, on=(0, "who", 1, "id")), 3, 2, False),
+        (_joined(VISITS, VISITS, on=(0, "who", 1, "who")), 9, None, False),
+        (_joined(VISITS, VISITS, on=(0, "visit", 1, "visit")), 3, 2, False),
+        (_joined(VISITS, BILLS, on=(0, "visit", 1, "visit")), 4, None, False),
+        (_joined(PEOPLE, VISITS, on=(0, "id", 1, "who"), join=Join.LEFT), 3, None, False),
+        (_joined(VISITS, BILLS, on=(0, "visit", 1, "visit"), join=Join.LEFT), 12, None, False),
+    ],
+)
+def test_the_bound_follows_from_the_keys(relation: Relation, rows: int, groups: int | None, *, single: bool) -> None:
+    """Tables whose rows a unique key finds do not multiply; others do."""
+    found = _owners(relation)
+    assert (found.rows, found.groups, found.single) == (rows, groups, single)
+
+
+def test_a_reference_is_followed_to_the_unit() -> None:
+    """A table that leads there is joined, unless it is there already."""
+    alone = _owners(Relation((Source(BILLS),), Apply("and", (), SqlType.BOOLEAN), {}))
+    assert [source.table.name for source in alone.relation.sources] == ["bills", "visits"]
+    assert (alone.unit.source, alone.unit.name) == (1, "who")
+    joined = _owners(_joined(BILLS, VISITS, on=(0, "visit", 1, "visit")))
+    assert [source.table.name for source in joined.relation.sources] == ["bills", "visits"]
+
+
+def test_a_table_without_the_unit_is_denied() -> None:
+    """Nothing can be said privately about it."""
+    with pytest.raises(AccessDenied, match='no privacy unit of kind "q"'):
+        bound(PEOPLE, "q")
+
+
+@pytest.mark.parametrize("type_", [SqlType.NUMERIC, SqlType.DOUBLE])
+def test_what_double_precision_takes_for_one_is_not_the_unit(type_: SqlType) -> None:
+    """Units that are compared in double precision could be several."""
+    other = _table("others", UnitBound("who", 3), "who", type_=type_)
+    with pytest.raises(Exception, match="must be on the privacy unit"):
+        owners(_joined(other, other, on=(0, "who", 1, "who")), "p", TABLES, lambda _: frozenset())
+
+
+def test_a_clamped_key_is_none() -> None:
+    """Keys beyond the bounds would all be one."""
+    key = Column("visit", INTEGER, "integer", bounds=Interval.of(0, 9))
+    clamped = Table("visits", {**VISITS.columns, "visit": key}, VISITS.units, key="visit")
+    with pytest.raises(Exception, match="must be on the privacy unit"):
+        _owners(_joined(clamped, clamped, on=(0, "visit", 1, "visit")))

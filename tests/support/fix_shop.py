@@ -1,0 +1,157 @@
+"""A world of several protected tables: units of their own, through one reference and through two, and public tables."""
+
+import random
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from dpsql.gateway.public_tables import read_public
+from dpsql.policy.load import load
+from dpsql.policy.model import Policy
+from tests.support.fix_world import World, running
+from tests.support.memory import Memory
+from tests.support.records import Row
+from tests.support.served import Filled, Served
+
+_CONFIG = """\
+dataset: shop
+engine: {kind: duckdb, database: unused.duckdb}
+schemas: schemas
+listen: {host: 127.0.0.1, port: 5439}
+ledger: sqlite:///unused.db
+budget:
+  customer: {epsilon: 1e30, delta: 0.5}
+roles:
+  owner: {protects: customer, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
+  explorer: {protects: customer, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+users: {}
+"""
+USERS = {"ana": "owner", "eve": "explorer"}
+PUBLIC: Mapping[str, Sequence[Row]] = {
+    "nations": [{"nation": n, "name": name} for n, name in enumerate(("Chad", "Peru", "Fiji"))],
+    "parts": [{"part": n, "kind": "ab"[n % 2], "nation": (0, 1, None)[n % 3]} for n in range(4)],
+}
+PROTECTED = ("customers", "orders", "items", "notes", "calls")
+Tables = Mapping[str, Sequence[Row]]
+Owner = int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """One engine with the tables of the shop, and what is public."""
+
+    world: World
+    engine: Filled
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy."""
+        return self.world.policy
+
+    def fill(self, tables: Tables) -> None:
+        """Let the protected tables hold just these rows."""
+        for name in PROTECTED:
+            self.engine.fill(name, tables.get(name, ()))
+
+
+Shops = Mapping[str, Shop]
+
+
+def read_shop(directory: Path) -> Policy:
+    """Return the policy of the shop; its files are put together in `directory`."""
+    shutil.copytree(Path(__file__).parent.parent / "schemas" / "shop", directory / "schemas")
+    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    return load(directory / "config.yaml").policy
+
+
+@pytest.fixture(scope="session")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shops]:
+    """DuckDB and PostgreSQL with the tables of the shop; what they hold is the last test's."""
+    policy = read_shop(tmp_path_factory.mktemp("shop"))
+    memory = Memory(policy, public=PUBLIC)
+    with running(policy, USERS, memory) as world:
+        served = Served(world, "shop_records", PUBLIC)
+        engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}
+        yield {name: Shop(replace(world, public=read_public(policy, e)), e) for name, e in engines.items()}
+        served.close()
+        memory.close()
+
+
+def owners(tables: Tables) -> Mapping[str, Sequence[Owner]]:
+    """Return whose each row is: of rows that are several units', the first one's."""
+    buyers: dict[object, Owner] = {}
+    for row in tables.get("orders", ()):
+        buyers.setdefault(row["order_id"], _unit(row["buyer"]))
+    items: dict[object, Owner] = {}
+    for row in tables.get("items", ()):
+        items.setdefault(row["item"], buyers.get(row["of_order"]))
+    return {
+        "customers": [_unit(row["customer"]) for row in tables.get("customers", ())],
+        "orders": [_unit(row["buyer"]) for row in tables.get("orders", ())],
+        "items": [buyers.get(row["of_order"]) for row in tables.get("items", ())],
+        "notes": [items.get(row["about"]) for row in tables.get("notes", ())],
+        "calls": [_unit(row["caller"]) for row in tables.get("calls", ())],
+    }
+
+
+def _unit(cell: object) -> Owner:
+    return cell if isinstance(cell, int) else None
+
+
+def without(tables: Tables, unit: Owner) -> Tables:
+    """Return the tables without all rows of a unit; without nobody's for None."""
+    whose = owners(tables)
+    return {
+        name: [row for row, owner in zip(rows, whose[name], strict=True) if owner != unit]
+        for name, rows in tables.items()
+    }
+
+
+def made_up(seed: int, *, size: int = 4) -> Tables:
+    """Return small tables: some units with nothing, some with far more than they may have; NULL everywhere."""
+    draw = random.Random(seed)  # noqa: S311  (made-up records)
+
+    def some(*values: object) -> object:
+        return None if draw.random() < 0.15 else draw.choice(values)
+
+    def number(least: int, most: int) -> object:
+        return some(*range(least - 1, most + 2))
+
+    units = [1, 1, 1, 2, 2, 3]
+    names = [n for n in (1, 2, 3, None) if n is None or draw.random() < 0.8]
+    customers = [
+        {"customer": n, "nation": number(0, 2), "segment": some("home", "shop", "?"), "balance": number(-4, 4)}
+        for n in names
+        if n is not None
+    ]
+    orders = [
+        {
+            "order_id": n,
+            "buyer": some(*units),
+            "status": some("open", "done", "?"),
+            "total": number(0, 8),
+            "code": some(1, 2),
+        }
+        for n in draw.sample(range(20), size * 2)
+    ]
+    items = [
+        {
+            "item": n,
+            "of_order": some(*(row["order_id"] for row in orders), 99),
+            "part": number(0, 3),
+            "quantity": number(0, 4),
+            "late": some(True, False),
+        }
+        for n in draw.sample(range(40), size * 4)
+    ]
+    notes = [
+        {"about": some(*(row["item"] for row in items), 99), "mood": some("good", "bad", "?")} for _ in range(size * 3)
+    ]
+    calls = [{"caller": some(*units), "minutes": number(0, 4)} for _ in range(size * 2)]
+    tables = {"customers": customers, "orders": orders, "items": items, "notes": notes, "calls": calls}
+    for rows in tables.values():
+        draw.shuffle(rows)
+    return tables  # type: ignore[return-value]  # cells of the declared types
