@@ -3,16 +3,18 @@
 DECLARE c CURSOR FOR SELECT count(*) FROM trips
 →  DECLARE c CURSOR FOR SELECT * FROM (SELECT count(*) FROM trips) AS "_dpsql" LIMIT 0, and then CLOSE c
 
-Whether PostgreSQL would do it may depend on the transaction, on names that are taken, and on what stands around the query.
+Whether PostgreSQL would do it may depend on the transaction, on names that are taken, on what stands around the query, and
+on constants.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dpsql.lexer.reader import Reader
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.doomed import has_constants, trials
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.scopes import Kind
 
@@ -24,6 +26,8 @@ class Rehearsal:
     text: str
     undone: str = ""
     """The statement that undoes it; empty if it leaves nothing behind."""
+    trials: tuple[str, ...] = ()
+    """What is tried first: constants with which the statement can't but fail."""
 
 
 def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
@@ -31,6 +35,19 @@ def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
     statement = asked.statement
     if statement is None or asked.refusal is not None or asked.kind is not Kind.ANSWER:
         return None
+    if statement.wrap is Wrap.EXPLAIN:
+        return None
+    found = _of_wrap(text, statement)
+    tried = tuple(trial for query in statement.queries for trial in trials(query.tree))
+    if found is None and any(has_constants(query.tree) for query in statement.queries):
+        found = Rehearsal(f"EXPLAIN {text}")
+    if not tried:
+        return found
+    return Rehearsal(tried[-1], trials=tried[:-1]) if found is None else replace(found, trials=tried)
+
+
+def _of_wrap(text: str, statement: Statement) -> Rehearsal | None:
+    """Return what is to be tried because of what stands around the query."""
     match statement.wrap:
         case Wrap.WRITE:
             # Without rows it would say less: EXPLAIN checks the same, and whether there is what ON CONFLICT names.
@@ -41,7 +58,7 @@ def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
             return Rehearsal(_empty(statement))
         case Wrap.CREATE:
             return Rehearsal(_empty(statement), f"DROP TABLE pg_temp.{_name(statement.prefix)}")
-        case _:
+        case Wrap.NOTHING | Wrap.PARTS | Wrap.EXPLAIN:
             return _into(statement.queries[0]) if len(statement.queries) == 1 else None
 
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier, Literal
 
-from dpsql.rewrite.syntax.undefined import PARTIAL
+from dpsql.rewrite.syntax.partial import PARTIAL
 from dpsql.shadow.postgres import Postgres
 
 NUMBERS = ["0", "1", "-1", "2", "0.5", "-7", "1e5", "-1e30", "1e300", "NaN", "Infinity", None]
@@ -87,12 +87,32 @@ def test_what_a_cast_misses_is_null(client: psycopg.Connection, type_: str, sour
         )
 
 
-@pytest.mark.parametrize("type_", ["smallint", "integer", "bigint", "real", "double precision", "numeric", "money"])
-def test_a_divisor_of_nothing_is_null(client: psycopg.Connection, type_: str) -> None:
-    """Of every type that PostgreSQL divides by; the type stays."""
-    three = f"dpsql.nonzero(3::{type_})"
-    select = f"SELECT dpsql.nonzero(0::{type_}) IS NULL, {three} = 3::{type_}, pg_typeof({three})"
-    assert client.execute(select.encode()).fetchone() == (True, True, type_)
+@pytest.mark.parametrize("type_", ["smallint", "integer", "bigint", "real", "double precision", "numeric"])
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "%"])
+def test_operators_are_postgresqls_and_null_where_those_fail(client: psycopg.Connection, sign: str, type_: str) -> None:
+    """For numbers of every kind and size: of the very type and scale that PostgreSQL gives."""
+    values = ["0", "1", "-1", "7", "-13", "100", "32767", "-32768", "2147483647", "-2147483648", "9223372036854775807",
+              "0.1", "-2.5", "1e-16", "1e15", "1e16", "3e38", "-1e308", "1e-300", "NaN", "Infinity"]  # fmt: skip
+    compared = 0
+    for one, other in itertools.product(values, repeat=2):
+        given = SQL("{}::" + type_ + " OPERATOR({}." + sign + ") {}::" + type_)
+        ours, theirs = (given.format(Literal(one), SQL(schema), Literal(other)) for schema in ("dpsql", "pg_catalog"))
+        try:
+            client.execute(SQL("SELECT {}::" + type_ + ", {}::" + type_).format(Literal(one), Literal(other)))
+        except FAILED:
+            continue  # no values of the type
+        try:
+            wanted = client.execute(SQL("SELECT ({0})::text, pg_typeof({0})::text").format(theirs)).fetchone()
+        except psycopg.errors.UndefinedFunction:
+            return
+        except FAILED:
+            wanted = (None, type_)
+        assert client.execute(SQL("SELECT ({0})::text, pg_typeof({0})::text").format(ours)).fetchone() == wanted, (
+            one,
+            other,
+        )
+        compared += 1
+    assert compared > 25
 
 
 @pytest.mark.parametrize("type_", ["integer", "bigint", "double precision", "numeric"])

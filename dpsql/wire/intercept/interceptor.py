@@ -177,6 +177,8 @@ class Interceptor:
         select = f"SELECT {', '.join((*_FACTS, *parameters))}"
         wanted += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
         if asked.question.rehearsal is not None:
+            for trial in asked.question.rehearsal.trials:
+                wanted += _ran(trial.encode(codec), asked.oids, asked.values + b"\0\0")
             wanted += _ran(asked.question.rehearsal.text.encode(codec), asked.oids, asked.values + b"\0\0")
         return await backend.ask(*wanted)
 

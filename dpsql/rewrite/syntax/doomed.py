@@ -1,0 +1,125 @@
+"""Constants with which PostgreSQL fails whatever the released values are: they are tried before anything is paid for.
+
+    count(*) / 0                  →  SELECT 1 / (0)                  name ~ '('        →  SELECT '' ~ '('
+    split_part(name, ',', 0)      →  SELECT split_part('', '', 0)    LIMIT -1          →  SELECT LIMIT -1
+
+A constant that stands alone, such as `chr(0)`, PostgreSQL computes when it plans a statement: EXPLAIN tries it.
+"""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
+
+
+def trials(tree: exp.Query) -> tuple[str, ...]:
+    """Return statements that fail if the query has a constant with which it can't but fail."""
+    return tuple(dict.fromkeys(trial for node in tree.walk() if not _is_lazy(node) for trial in _of(node)))
+
+
+def has_constants(tree: exp.Query) -> bool:
+    """Return whether a query computes something of constants alone."""
+    return any(_is_computed(node) and node.find(exp.Column, exp.Query, exp.Star) is None for node in tree.walk())
+
+
+def _is_computed(node: exp.Expr) -> bool:
+    match node:
+        case exp.Cast():
+            return not isinstance(node.this, exp.Literal)
+        case exp.Anonymous():
+            return bool(node.expressions) and not is_aggregate(node)
+        case exp.Interval() | exp.Neg():
+            return False
+        case _:
+            return isinstance(node, (exp.Binary, exp.Func)) and not isinstance(
+                node, (exp.Connector, exp.Dot, exp.Operator)
+            )
+
+
+def _is_lazy(node: exp.Expr) -> bool:
+    """Return whether PostgreSQL may never come to compute a node."""
+    return node.find_ancestor(exp.Case) is not None
+
+
+def _of(node: exp.Expr) -> Iterator[str]:
+    match node:
+        case exp.Div(expression=divisor) | exp.Mod(expression=divisor):
+            yield from _quotient(divisor)
+        case exp.Limit() | exp.Offset():
+            if isinstance(node.expression, exp.Neg) and _is_number(node.expression):
+                yield f"SELECT {render(node)}"
+        case exp.RegexpLike(expression=exp.Literal() as pattern) | exp.RegexpILike(expression=exp.Literal() as pattern):
+            yield f"SELECT '' ~ {render(pattern)}"
+        case exp.AtTimeZone() | exp.Extract() | exp.Substring():
+            yield from _of_grammar(node)
+        case exp.Anonymous():
+            yield from _of_call(function_name(node), node.expressions)
+        case _:
+            pass
+
+
+def _quotient(divisor: exp.Expr) -> Iterator[str]:
+    if _is_number(divisor) and not _is_written_above_0(divisor):
+        yield f"SELECT 1 / ({render(divisor)})"
+
+
+def _of_grammar(node: exp.AtTimeZone | exp.Extract | exp.Substring) -> Iterator[str]:
+    match node:
+        case exp.AtTimeZone():
+            if isinstance(node.args["zone"], exp.Literal):
+                yield f"SELECT pg_catalog.now() AT TIME ZONE {render(node.args['zone'])}"
+        case exp.Extract():
+            if node.name.lower() not in PARTS_OF_TIMES:
+                yield f"SELECT EXTRACT({render(node.this)} FROM pg_catalog.now())"
+        case exp.Substring():
+            if _is_negative(node.args.get("length")):
+                yield f"SELECT SUBSTRING('' FROM 1 FOR {render(node.args['length'])})"
+
+
+def _of_call(name: str, args: list[exp.Expr]) -> Iterator[str]:
+    match name, args:
+        case ("date_trunc" | "date_part", [exp.Literal() as field, *_]) if field.name.lower() not in PARTS_OF_TIMES:
+            yield f"SELECT pg_catalog.{name}({render(field)}, pg_catalog.now())"
+        case "split_part", [_, _, place] if _is_number(place):
+            yield f"SELECT pg_catalog.split_part('', '', {render(place)})"
+        case (("substr" | "substring"), [_, _, length]) if _is_negative(length):
+            yield f"SELECT pg_catalog.substr('', 1, {render(length)})"
+        case "ntile", [number] if _is_number(number):
+            yield f"SELECT pg_catalog.ntile({render(number)}) OVER ()"
+        case "nth_value", [_, number] if _is_number(number):
+            yield f"SELECT pg_catalog.nth_value(1, {render(number)}) OVER ()"
+        case (("mod" | "div"), [_, divisor]) if _is_number(divisor) and not _is_written_above_0(divisor):
+            yield f"SELECT 1 / ({render(divisor)})"
+        case (("percentile_cont" | "percentile_disc"), [share]) if _is_number(share):
+            yield f"SELECT {name}({render(share)}) WITHIN GROUP (ORDER BY 1)"
+        case _ if name in _OBJECTS and len(args) % 2:
+            yield f"SELECT pg_catalog.{name}({', '.join('1' for _ in args)})"
+        case _:
+            pass
+
+
+def _is_number(node: exp.Expr | None) -> bool:
+    """Return whether a node is computed of written numbers alone."""
+    match node:
+        case exp.Literal():
+            return not node.is_string
+        case exp.Neg() | exp.Paren():
+            return _is_number(node.this)
+        case exp.Cast():
+            return render(node.to).lower() in CASTS and _is_number(node.this)
+        case _:
+            return isinstance(node, _ARITHMETIC) and _is_number(node.this) and _is_number(node.expression)
+
+
+def _is_written_above_0(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and any(digit in "123456789" for digit in node.name.lower().split("e")[0])
+
+
+def _is_negative(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Neg) and _is_number(node)
