@@ -4,11 +4,11 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "dpsql"
+from tests.support.sources import PACKAGE, files, texts, trees
 
 PICTURE = (PACKAGE.parent / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8")
 _NOT_DRAWN = {"load", "sqlite", "static", "templates"}
@@ -93,19 +93,6 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
 """What only named files may use, and why they may."""
 
 
-def _modules() -> dict[str, Path]:
-    """Return every file by its name below the package: `policy.load.document`; a package by its own."""
-    names = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
-        parts = file.relative_to(PACKAGE).with_suffix("").parts
-        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "dpsql"] = file
-    return names
-
-
-MODULES = _modules()
-TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
-
-
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Give the full names that a file imports, also inside functions; `from a import b` gives `a.b`."""
     for node in ast.walk(tree):
@@ -121,14 +108,18 @@ def _inside(full: str) -> str | None:
     if full.split(".", maxsplit=1)[0] != "dpsql":
         return None
     name = full.removeprefix("dpsql").removeprefix(".")
-    while name and name not in MODULES:
+    while name and name not in files():
         name = name.rpartition(".")[0]
     return name or "dpsql"
 
 
-ARROWS = {
-    name: {target for full in _imported(tree) if (target := _inside(full))} - {name} for name, tree in TREES.items()
-}
+@cache
+def _arrows() -> Mapping[str, set[str]]:
+    """Return what every file imports of ours."""
+    return {
+        name: {target for full in _imported(tree) if (target := _inside(full))} - {name}
+        for name, tree in trees().items()
+    }
 
 
 def _room(module: str) -> str:
@@ -164,22 +155,22 @@ def _cycle(arrows: Mapping[str, set[str]]) -> list[str]:
 
 def test_every_file_is_in_a_room() -> None:
     """A new room has to be placed in the order, also one within a room."""
-    rooms = {_room(module) for module in MODULES}
-    inner = {(_room(module), _inner(module)) for module in MODULES if _inner(module) and _room(module) in INSIDE}
+    rooms = {_room(module) for module in files()}
+    inner = {(_room(module), _inner(module)) for module in files() if _inner(module) and _room(module) in INSIDE}
     assert rooms == frozenset().union(*ORDER)
     assert inner == {(room, name) for room, order in INSIDE.items() for name in frozenset().union(*order)}
 
 
 def test_the_picture_shows_the_rooms() -> None:
     """docs/development.md shows every room that is a folder, and no other."""
-    folders = {name for name in MODULES if MODULES[name].name == "__init__.py" and name != "dpsql"}
+    folders = {name for name in files() if files()[name].name == "__init__.py" and name != "dpsql"}
     drawn = set(re.findall(r"[a-z_]+", " ".join(re.findall(r'class="(?:name|small)"[^>]*>([^<]+)</text>', PICTURE))))
     assert {part for name in folders for part in name.split(".")} - _NOT_DRAWN <= drawn
 
 
 def test_files_form_no_cycle() -> None:
     """No file imports itself through others."""
-    assert _cycle(ARROWS) == []
+    assert _cycle(_arrows()) == []
 
 
 def test_a_cycle_would_be_found() -> None:
@@ -192,7 +183,7 @@ def test_arrows_point_down() -> None:
     """A file imports from its own room or from a lower one."""
     wrong = [
         f"{name} imports {target}"
-        for name, targets in ARROWS.items()
+        for name, targets in _arrows().items()
         for target in sorted(targets)
         if _room(name) != _room(target) and _level(_room(target), ORDER) <= _level(_room(name), ORDER)
     ]
@@ -205,7 +196,7 @@ def test_arrows_within_a_room_point_down(room: str) -> None:
     order = INSIDE[room]
     wrong = [
         f"{name} imports {target}"
-        for name, targets in ARROWS.items()
+        for name, targets in _arrows().items()
         for target in sorted(targets)
         if _room(name) == _room(target) == room
         and _inner(name)
@@ -251,7 +242,7 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def used() -> Mapping[str, _Used]:
     """Give what every file uses."""
-    return {name: _Used.by(tree) for name, tree in TREES.items()}
+    return {name: _Used.by(tree) for name, tree in trees().items()}
 
 
 @pytest.mark.parametrize("thing", ALLOWED)
@@ -273,10 +264,10 @@ def test_a_use_would_be_found(text: str) -> None:
 
 def test_files_and_functions_are_short() -> None:
     """A file has at most 300 lines, a function 40: what is longer is several things."""
-    long = [name for name, file in MODULES.items() if len(file.read_text(encoding="utf-8").splitlines()) > 300]
+    long = [name for name, text in texts().items() if len(text.splitlines()) > 300]
     functions = [
         f"{name}.{node.name}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and (node.end_lineno or node.lineno) - node.lineno >= 40

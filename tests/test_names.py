@@ -3,9 +3,9 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "dpsql"
+from tests.support.sources import trees
+
 ENTRY_POINTS = frozenset({"main"})
 """What a module that is run as a program calls its beginning."""
 
@@ -35,11 +35,7 @@ def _several(trees: Mapping[str, ast.Module]) -> Mapping[str, Sequence[str]]:
 
 def test_no_name_has_two_meanings() -> None:
     """A public name stands in one module."""
-    trees = {
-        ".".join(file.relative_to(PACKAGE).with_suffix("").parts): ast.parse(file.read_text(encoding="utf-8"))
-        for file in sorted(PACKAGE.rglob("*.py"))
-    }
-    assert _several(trees) == {}
+    assert _several(trees()) == {}
 
 
 def test_a_second_meaning_would_be_found() -> None:
