@@ -112,10 +112,10 @@ class _Midnight(SqliteLedger):
 
 def test_the_parts_of_a_statement_are_of_one_epoch(new_client: NewClient, policy: Policy, tmp_path: Path) -> None:
     """Else the numbers of one epoch could stand beside the keys of another."""
-    ledger = _Midnight(tmp_path / "ledger.db", noon)
-    client = new_client(Memory(policy), "eve", ledger=ledger)
-    client.ask("SELECT note, count(*), median(fare) FROM rides GROUP BY note")
-    assert ledger.advance("test") == 2  # asked once, for what is stored and for what is measured
+    with _Midnight(tmp_path / "ledger.db", noon) as ledger:
+        client = new_client(Memory(policy), "eve", ledger=ledger)
+        client.ask("SELECT note, count(*), median(fare) FROM rides GROUP BY note")
+        assert ledger.advance("test") == 2  # asked once, for what is stored and for what is measured
 
 
 def _only_one(low: int, high: int) -> str:

@@ -1,12 +1,10 @@
 """Once the engine has answered nothing heavy is left to do: how much would tell whether there are rows."""
 
-from pathlib import Path
 from time import thread_time
 
 import numpy as np
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement import key_search
 from dpsql.privacy.mechanisms import gaussian_selection, independent_laplace, k_norm, partition_selection, threshold
@@ -15,6 +13,7 @@ from tests.gateway.engines import Rows, Watched
 from tests.support.fix_policy import with_rows
 from tests.support.fix_wide import Engines, NewWide, plain
 from tests.support.fix_world import noon
+from tests.support.quick_ledger import quick_ledger
 
 FOUND = (
     "SELECT txt, count(*), sum(iv) FROM visits GROUP BY txt",
@@ -47,7 +46,7 @@ def _fail(*_: object) -> object:
 @pytest.mark.parametrize("rows", [0, 12])
 @pytest.mark.parametrize("sql", FOUND)
 def test_thresholds_and_chances_are_ready_before(
-    sql: str, rows: int, wide: Engines, ask_wide: NewWide, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sql: str, rows: int, wide: Engines, ask_wide: NewWide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With groups and without, what decides which of them are shown was computed when the statement was priced."""
 
@@ -57,20 +56,20 @@ def test_thresholds_and_chances_are_ready_before(
         return rows
 
     wide["duckdb"].engine.fill("visits", [plain("person", n) for n in range(rows)])
-    ledger = SqliteLedger(tmp_path / "ledger.db", noon)
-    client = ask_wide("duckdb", ledger, np.random.default_rng(1).bytes, "eve")
-    client.gateway = wide["duckdb"].gateway(ledger, np.random.default_rng(1).bytes, lambda e: Watched(e, after=forbid))
-    client.ask(sql)
+    with quick_ledger(noon) as ledger:
+        client = ask_wide("duckdb", ledger, np.random.default_rng(1).bytes, "eve")
+        entropy = np.random.default_rng(1).bytes
+        client.gateway = wide["duckdb"].gateway(ledger, entropy, lambda e: Watched(e, after=forbid))
+        client.ask(sql)
 
 
 @pytest.mark.parametrize("sql", FOUND)
-def test_little_epsilon_is_planned_quickly(sql: str, wide: Engines, ask_wide: NewWide, tmp_path: Path) -> None:
+def test_little_epsilon_is_planned_quickly(sql: str, wide: Engines, ask_wide: NewWide) -> None:
     """At the least ε there is, spread over many keys, planning stays short."""
     policy: Policy = with_rows(wide["duckdb"].policy, "visits", "passenger", 4000)
     wide["duckdb"].engine.fill("visits", [plain("person", 1)])
-    client = ask_wide(
-        "duckdb", SqliteLedger(tmp_path / "ledger.db", noon), np.random.default_rng(1).bytes, "eve", policy
-    )
-    start = thread_time()
-    client.ask(sql, Settings(epsilon="4e-3"))
-    assert thread_time() - start < SECONDS
+    with quick_ledger(noon) as ledger:
+        client = ask_wide("duckdb", ledger, np.random.default_rng(1).bytes, "eve", policy)
+        start = thread_time()
+        client.ask(sql, Settings(epsilon="4e-3"))
+        assert thread_time() - start < SECONDS

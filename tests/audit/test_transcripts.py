@@ -11,13 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from scipy.stats import binom
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Privacy, RoleBudget
 from dpsql.privacy.measurement.partition_rule import FromCount, selection_rule
@@ -30,6 +27,7 @@ from tests.support.exactness import measurements
 from tests.support.fix_wide import LARGE, PUBLIC, USERS, Engines, Wide, plain
 from tests.support.fix_world import Client, noon
 from tests.support.lemma_mutants import Break
+from tests.support.quick_ledger import quick_ledger
 from tests.support.records import Cell, Row
 
 PILOT, ROUNDS = 16, 64
@@ -154,11 +152,10 @@ def auditing(name: str, epsilon: Fraction, one: Wide) -> Iterator[Audit]:
         for n, role in one.policy.roles.items()
     }
     with (
-        TemporaryDirectory() as directory,
+        quick_ledger(noon) as ledger,
         one.world.connect(attack.user, "wide") as session,
         one.world.connect("dpsql_owner", "wide") as owner,
     ):
-        ledger = SqliteLedger(Path(directory) / "ledger.db", noon)
         noise = random.Random(name).randbytes  # noqa: S311  (noise of an audit)
         gateway = one.gateway(
             ledger, noise, lambda _: watched, policy=replace(one.policy, roles=roles, budgets={"passenger": _MUCH})

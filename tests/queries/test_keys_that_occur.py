@@ -7,15 +7,14 @@ point at which a key could change.
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
 from dpsql.question import Asker
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_world import USERS, Client, World, noon
+from tests.support.quick_ledger import quick_ledger
 from tests.support.records import Maker, Row
 
 KEYS = [
@@ -72,17 +71,14 @@ def _grid(policy: Policy) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def clients(
-    world: World, tiny: Engines, policy: Policy, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], Client]]:
+def clients(world: World, tiny: Engines, policy: Policy) -> Iterator[Callable[[str], Client]]:
     """Give a client of either engine, which holds the grid."""
-    directory: Path = tmp_path_factory.mktemp("grid")
     made: dict[str, Client] = {}
     with ExitStack() as opened:
         ana, owner = (opened.enter_context(world.connect(name)) for name in ("ana", "dpsql_owner"))
         for name in ENGINES:
             tiny[name].fill("trips", _grid(policy))
-            ledger = opened.enter_context(SqliteLedger(directory / f"{name}.db", noon))
+            ledger = opened.enter_context(quick_ledger(noon))
             made[name] = Client(world.gateway(tiny[name], ledger), ledger, ana, owner, Asker("ana", USERS["ana"]))
         yield made.__getitem__
 

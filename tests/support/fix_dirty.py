@@ -1,12 +1,12 @@
 """One dirty data set for many tests: behind gateways without noise, and with the reference evaluator."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 
 import psycopg
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.base import Engine
 from dpsql.policy.model import Policy
 from dpsql.question import Asker
@@ -15,6 +15,7 @@ from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 from tests.support.dirt import rides, trips
 from tests.support.fix_world import USERS, Client, World, noon
 from tests.support.memory import Memory
+from tests.support.quick_ledger import quick_ledger
 from tests.support.records import Row
 from tests.support.reference import Reference
 from tests.support.served import Served
@@ -61,13 +62,12 @@ NewUser = Callable[..., Client]
 
 
 @pytest.fixture(scope="session")
-def user(
-    world: World, dirty: Memory, dirty_postgres: Served, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[NewUser]:
+def user(world: World, dirty: Memory, dirty_postgres: Served) -> Iterator[NewUser]:
     """Give a function that returns a user's client; all users of an engine share a gateway and a ledger."""
     owner = world.connect("dpsql_owner")
     opened: list[psycopg.Connection] = [owner]
-    ledgers = {d: SqliteLedger(tmp_path_factory.mktemp("ledger") / f"{d}.db", noon) for d in DIALECTS}
+    until = ExitStack()
+    ledgers = {d: until.enter_context(quick_ledger(noon)) for d in DIALECTS}
     engines: dict[Dialect, Engine] = {DUCKDB: dirty, POSTGRES: dirty_postgres}
     gateways = {dialect: world.gateway(engines[dialect], ledger) for dialect, ledger in ledgers.items()}
 
@@ -79,5 +79,4 @@ def user(
     yield user
     for connection in opened:
         connection.close()
-    for ledger in ledgers.values():
-        ledger.close()
+    until.close()

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
 from tests.support import clusters
 from tests.support.memory import Memory
+from tests.support.quick_ledger import quick_directory
 
 USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
 
@@ -197,7 +198,7 @@ NewClient = Callable[..., Client]
 
 
 @pytest.fixture
-def new_client(world: World, tmp_path: Path) -> Iterator[NewClient]:
+def new_client(world: World) -> Iterator[NewClient]:
     """Give a function that makes a client of an engine, with a fresh ledger."""
     opened: list[psycopg.Connection] = []
 
@@ -209,11 +210,12 @@ def new_client(world: World, tmp_path: Path) -> Iterator[NewClient]:
         entropy: Entropy = os.urandom,
         ledger: Ledger | None = None,
     ) -> Client:
-        ledger = ledger or SqliteLedger(tmp_path / "ledger.db", noon)
+        ledger = ledger or until.enter_context(SqliteLedger(directory / "ledger.db", noon))
         gateway = world.gateway(engine, ledger, policy=policy, entropy=entropy)
         opened.extend((world.connect(user), world.connect("dpsql_owner")))
         return Client(gateway, ledger, opened[-2], opened[-1], Asker(user, USERS[user]))
 
-    yield make
+    with quick_directory() as directory, ExitStack() as until:
+        yield make
     for connection in opened:
         connection.close()

@@ -4,14 +4,11 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.measurement import partition_rule
 from dpsql.privacy.mechanisms import independent_laplace, k_norm
@@ -19,6 +16,7 @@ from dpsql.question import Asker, Settings
 from tests.gateway.engines import Rows, Watched
 from tests.support.fix_wide import USERS, Wide
 from tests.support.fix_world import Client, noon
+from tests.support.quick_ledger import quick_ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +91,8 @@ class Sessions:
             EngineFailed: the engine failed, or something broke after it was asked; an error of ours is no answer.
         """
         draw = random.Random(seed)  # noqa: S311  (noise of a test)
-        with TemporaryDirectory() as directory, _late_work() as work:
+        with quick_ledger(noon) as ledger, _late_work() as work:
             engine = Watched(one.engine, after=work.begun)
-            ledger = SqliteLedger(Path(directory) / "ledger.db", noon)
             gateway = one.gateway(ledger, draw.randbytes, lambda _: engine)
             client = Client(gateway, ledger, self.clients[user], self.owner, Asker(user, USERS[user]))
             return Transcript(tuple(_once(client, engine, sql, settings, work) for _ in range(2)))
