@@ -132,7 +132,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
     m = part.measurement
     bound = m.bound
     how = {
-        Form.UNIQUE: "one row each, by the engine's own constraint",
+        Form.UNIQUE: "one row each, by a constraint or GROUP BY",
         Form.REWEIGHT: "mass scaling",
         Form.TRUNCATE: "selection",
     }

@@ -3,7 +3,7 @@
 Nothing here reads a record: it all depends on the statement, the policy and public rows only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,7 +18,6 @@ from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.syntax.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.output_names import output_name
@@ -28,7 +27,7 @@ from dpsql.rewrite.syntax.splice import ANSWER, Match, drop_private_ctes, replac
 from dpsql.rewrite.syntax.undefined import without_failing
 from dpsql.rewrite.translate.aggregates import Aggregate, aggregate
 from dpsql.rewrite.translate.constants import Constants
-from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.matching import matcher
 from dpsql.rewrite.translate.relations import Tracker
 
 
@@ -123,7 +122,7 @@ class Planner:
     def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:
         """Return the statement with the facts about its rows, scope by scope."""
         constants = Constants(arguments, self.evaluator)
-        tracker = Tracker(self.policy, self.context.role, constants, self.context.declared)
+        tracker = Tracker(self.policy, self.context.role, constants, self.context.declared, self.context.unique)
         queries = []
         for one in resolved.queries:
             with _positions_in_statement(one.query):
@@ -160,31 +159,7 @@ def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracke
     relation, t = tracker.scope(scope.select, scope.ctes)
     keys = tuple(t.expression(key) for key in scope.keys)
     aggregates = tuple(aggregate(t, node) for node in scope.aggregates)
-    return TrackedScope(scope, columns, relation, keys, aggregates, _matcher(scope, keys, t))
-
-
-def _matcher(scope: Scope, keys: Sequence[Expr], t: Translator) -> Match:
-    """Return which column of the answer a node is: by its text, or because it means the same as a key."""
-    texts: Mapping[str, str] = {
-        **{render(node): f"g{i}" for i, node in enumerate(scope.keys)},
-        **{render(node): f"a{i}" for i, node in enumerate(scope.aggregates)},
-    }
-
-    kinds = {type(node) for node in (*scope.keys, *scope.aggregates)}
-
-    def match(node: exp.Expr) -> str | None:
-        found = texts.get(render(node)) if type(node) in kinds else None
-        if found is not None or not keys or isinstance(node, exp.Query) or node.find(exp.Column) is None:
-            return found
-        if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):
-            return None
-        try:
-            expr = t.expression(node)
-        except DpsqlError:
-            return None
-        return next((f"g{i}" for i, key in enumerate(keys) if key == expr), None)
-
-    return match
+    return TrackedScope(scope, columns, relation, keys, aggregates, matcher(scope.keys, keys, scope.aggregates, t))
 
 
 def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:

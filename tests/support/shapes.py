@@ -60,6 +60,24 @@ ATTAINED = (
 )
 """Shapes for which a unit with as many rows as it may have can move them by all that is claimed."""
 
+UNITS = (
+    "SELECT count(*), sum(n) FROM (SELECT rider, count(*) AS n FROM rides GROUP BY rider) AS t",
+    "SELECT n, count(*) FROM (SELECT count(*) AS n FROM rides GROUP BY rider HAVING count(*) > 1) AS t GROUP BY n",
+    "SELECT avg(s), sum(m) FROM (SELECT rider, sum(fare) AS s, min(tip) AS m FROM rides GROUP BY 1) AS t WHERE s > 1",
+    (
+        "SELECT sum(a), sum(b), sum(c), sum(d), sum(e::int) FROM (SELECT sum(seats) AS a, avg(weight) AS b, sum(price) AS c, "
+        "count(DISTINCT paid) AS d, bool_or(late) AS e FROM rides GROUP BY rider) AS t"
+    ),
+    "SELECT paid, count(*), sum(n) FROM (SELECT rider, paid, count(*) AS n FROM rides GROUP BY 1, 2) AS t GROUP BY paid",
+    (
+        "SELECT avg(days), count(*) FROM (SELECT rider, count(*) AS days FROM "
+        "(SELECT DISTINCT rider, date_trunc('day', picked) AS day FROM rides) AS d GROUP BY rider) AS t"
+    ),
+    "SELECT late, median(s) FROM (SELECT rider, late, sum(fare) AS s FROM rides GROUP BY 1, 2) AS t GROUP BY late",
+    "SELECT count(DISTINCT f) FROM (SELECT rider, max(fare) AS f FROM rides GROUP BY 1) AS t",
+)
+"""Shapes over rows of single units."""
+
 NARROWED = (
     "SELECT stars, seats, sum(tip * 2 - fare) FROM rides GROUP BY stars, seats",
     "SELECT count(*), sum(fare) FROM rides WHERE fare BETWEEN 5 AND 20",
@@ -105,4 +123,4 @@ FOUND = (
 )
 """Shapes whose group keys are not declared."""
 
-SHAPES = ATTAINED + NARROWED + OTHERS
+SHAPES = ATTAINED + UNITS + NARROWED + OTHERS

@@ -59,7 +59,7 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
         AccessDenied: a table has no unit of that kind, so nothing can be said privately.
         Unsupported: a joined row could be several units', or a reference is not enforced.
     """
-    private = relation.private
+    private, unique = relation.private, _with_made(relation, unique)
     if relation.sources[0].table.public:
         raise Unsupported("write the protected table first in FROM", because="protected-table-first")
     if len(private) > _MOST_TABLES:
@@ -73,6 +73,34 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
     return Owners(relation, unit, rows, groups, single)
+
+
+def owned(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:
+    """Return whether all rows of a relation with one value in a column are one unit's: it names the unit, or a row of its."""
+    source = relation.private.get(column.source)
+    return source is not None and source.holds and column.name in _meanings(source.table, kind, tables, unique)
+
+
+def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table]) -> bool:
+    """Return whether a column of every row names the unit itself."""
+    source = relation.private.get(column.source)
+    if source is None or not source.holds or bound(source.table, kind).column != column.name:
+        return False
+    through = bound(source.table, kind).through
+    return through is None or _target(through, kind, tables) == _UNIT
+
+
+def _with_made(relation: Relation, unique: Unique) -> Unique:
+    """Return the same also of rows that are made of single units: without further keys a unit has one of them."""
+    made = {source.table.name: source.made for source in relation.sources if source.made is not None}
+
+    def of_made(name: str) -> frozenset[str]:
+        one = made.get(name)
+        if one is None:
+            return unique(name)
+        return frozenset() if one.keys else frozenset({one.unit.name})
+
+    return of_made
 
 
 def bound(table: Table, kind: str) -> UnitBound:

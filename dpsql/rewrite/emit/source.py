@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from dpsql.errors import MissingBounds
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.emit.columns import identity
+from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.unit_values import unit_text
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Expr, Ref, both, refs
-from dpsql.rewrite.ir.relation import Join, Relation
+from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows
 
 
 def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
@@ -44,10 +45,30 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
 def _joined(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> str:
     """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
     first, *rest = relation.sources
-    text = f"{emitter.named(first.table.name)} AS s0"
+    text = f"{_scanned(first, emitter)} AS s0"
     for index, source in enumerate(rest, 1):
         word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
         present = [] if source.holds else [emitter.present(c) for c in dict.fromkeys(required) if c.source == index]
         on = " AND ".join([*present, emitter.sql(source.on)])
-        text += f" {word} {emitter.named(source.table.name)} AS s{index} ON {on}"
+        text += f" {word} {_scanned(source, emitter)} AS s{index} ON {on}"
     return text
+
+
+def _scanned(source: Source, emitter: Emitter) -> str:
+    return emitter.named(source.table.name) if source.made is None else f"({unit_rows(source.made, emitter)})"
+
+
+def unit_rows(made: UnitRows, emitter: Emitter) -> str:
+    """Return the SELECT of a row for each unit, and for each combination of further keys that it has.
+
+    It groups by the very text that identifies a unit wherever rows are bounded, so a row has one owner.
+    """
+    columns = [f"{identity(made.unit)} AS {quoted(made.unit.name)}"]
+    for name, key in made.keys:
+        text = emitter.sql(key)
+        columns.append(f"{emitter.one_text(text, key.type) if key.type.is_float else text} AS {quoted(name)}")
+    grouped = ", ".join(str(place) for place, _ in enumerate(columns, 1))
+    columns += [f"{unit_text(value, emitter)} AS {quoted(value.column.name)}" for value in made.values]
+    used = [key for _, key in made.keys] + [e for v in made.values for e in (v.arg, v.where) if e is not None]
+    rows = from_where(made.relation, TRUE, used, made.unit, emitter)
+    return f"SELECT {', '.join(columns)} {rows} GROUP BY {grouped}"

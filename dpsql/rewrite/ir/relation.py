@@ -7,8 +7,10 @@ conditions join the others. So a question has one form, however deep a tool has 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
-from dpsql.policy.model import Table
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, Table
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs, with_refs
 from dpsql.rewrite.ir.expr import conjuncts as parts_of
 
@@ -28,11 +30,48 @@ class Source:
     table: Table
     join: Join = Join.FROM
     on: Expr = TRUE
+    made: "UnitRows | None" = None
+    """What its rows are made of, where it is no table of the engine's; `table` says then what is known of them."""
 
     @property
     def holds(self) -> bool:
         """Return whether each row of the relation has one of this table's, for which `on` holds."""
         return self.join is Join.FROM or self.join is Join.INNER
+
+
+UnitFunction = Literal["count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValue:
+    """One number of a unit: an aggregate of its rows that is the same in whatever order they are read."""
+
+    function: UnitFunction
+    arg: Expr | None
+    """None for COUNT(*)."""
+    where: Expr
+    column: Column
+    """What comes out; it is clamped to that column's bounds wherever it is read."""
+    interval: Interval | None = None
+    """Of the argument of `sum` and `avg`: what is added up are whole steps from its lower end."""
+    steps: int = 0
+    """How many of them there are in the interval; 0 where the argument is a whole number and is added up itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRows:
+    """What GROUP BY a privacy unit, and perhaps further keys, makes of a relation.
+
+    Promise: each row has one owner, the unit that it is grouped by, and depends on that unit's rows in `relation` only, as
+    a multiset. Without further keys a unit has one row at most. So taking a unit away takes its own rows away and changes
+    no other: what is measured over these rows is bounded as over those of a table.
+    """
+
+    relation: "Relation"
+    unit: Ref
+    keys: tuple[tuple[str, Expr], ...]
+    """The further keys by the names of their columns."""
+    values: tuple[UnitValue, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +141,12 @@ def inner_joined(left: Relation, right: Relation, on: Expr) -> Relation:
     place = len(left.sources)
     early = [part for part in parts_of(on) if all(one.source <= place for one in refs(part))]
     late = [part for part in parts_of(on) if part not in early]
-    sources = (*left.sources, Source(first.table, Join.INNER, both(*early)), *rest)
+    sources = (*left.sources, replace(first, join=Join.INNER, on=both(*early)), *rest)
     return Relation(sources, both(left.where, right.where, *late), {**left.columns, **right.columns})
 
 
 def left_joined(left: Relation, right: Relation, on: Expr) -> Relation:
     """Return the rows of `left`, each with those of the one table `right`, moved behind it, for which `on` holds."""
     (source,) = right.sources
-    sources = (*left.sources, Source(source.table, Join.LEFT, both(on, right.where)))
+    sources = (*left.sources, replace(source, join=Join.LEFT, on=both(on, right.where)))
     return replace(left, sources=sources, columns={**left.columns, **right.columns})

@@ -37,6 +37,14 @@ def ordinary(keys: Sequence[exp.Expr]) -> Grouping:
     return Grouping(distinct, (tuple(range(len(distinct))),))
 
 
+def grouping_in(select: exp.Select, aggregates: Sequence[exp.Expr], inputs: frozenset[str]) -> Grouping:
+    """Return how a SELECT groups; DISTINCT without aggregates groups by its outputs."""
+    if select.args.get("group") is not None:
+        return grouping_of(select, inputs)
+    distinct = select.args.get("distinct") is not None and not aggregates
+    return ordinary([e.unalias() for e in select.expressions] if distinct else [])
+
+
 def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
     """Return what the GROUP BY of `select` says; `inputs` are the names of FROM's columns.
 

@@ -13,9 +13,10 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.grouping import Grouping, grouping_of, ordinary
+from dpsql.rewrite.syntax.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_inside
+from dpsql.rewrite.syntax.units import groups_by_unit
 
 
 class Kind(Enum):
@@ -161,11 +162,15 @@ class _Finder:
                 _refuse_clauses(node, _ROW_CLAUSES)
             return Kind.ROWS
         _refuse_distinct_on(node, aggregates)
+        visible = {name: cte for name, (_, cte) in ctes.items()}
+        grouping = grouping_in(node, aggregates, input_names(node, visible, self.policy))
+        if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
+            grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
+            _refuse_clauses(node, (*_UNIT_CLAUSES, "distinct") if grouped else _UNIT_CLAUSES)
+            return Kind.ROWS  # of which each is one unit's
         _refuse_clauses(node, _SCOPE_CLAUSES)
         _refuse_outer_columns(node)
-        visible = {name: cte for name, (_, cte) in ctes.items()}
-        inputs = input_names(node, visible, self.policy)
-        self.scopes.append(Scope(node, _grouping(node, aggregates, inputs), aggregates, visible))
+        self.scopes.append(Scope(node, grouping, aggregates, visible))
         return Kind.ANSWER
 
     def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
@@ -202,6 +207,7 @@ class _Finder:
 _ROW_CLAUSES = (
     "limit", "offset", "distinct", "windows", "locks", "having", "qualify", "into", "laterals", "sample", "connect", "match",
 )  # fmt: skip
+_UNIT_CLAUSES = tuple(clause for clause in _ROW_CLAUSES if clause not in {"distinct", "having"})
 _SCOPE_CLAUSES = (
     "locks",
     "qualify",
@@ -258,11 +264,3 @@ def _refuse_outer_columns(node: exp.Select) -> None:
                 hint="Aggregate by that column here, and join the answer.",
                 position=position(column),
             )
-
-
-def _grouping(node: exp.Select, aggregates: tuple[exp.Expr, ...], inputs: frozenset[str]) -> Grouping:
-    """Return how a SELECT groups; DISTINCT without aggregates groups by its outputs."""
-    if node.args.get("group") is not None:
-        return grouping_of(node, inputs)
-    distinct = node.args.get("distinct") is not None and not aggregates
-    return ordinary([e.unalias() for e in node.expressions] if distinct else [])

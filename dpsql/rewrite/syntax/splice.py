@@ -26,7 +26,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
     select = scope.select
     _correlate(scope, match, policy)
-    outputs = [_substituted(node.unalias(), match) for node in select.expressions]
+    outputs = [substituted(node.unalias(), match) for node in select.expressions]
     aliases = {fold(node.args["alias"]) for node in select.expressions if isinstance(node, exp.Alias)} | set(names)
     having, order = select.args.get("having"), select.args.get("order")
     if scope.keys and not scope.aggregates and not select.args.get("group"):
@@ -35,7 +35,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
         select.set(clause, None)
     select.set("expressions", [exp.alias_(e, name, quoted=True) for e, name in zip(outputs, names, strict=True)])
     if having is not None:
-        select.set("where", exp.Where(this=_substituted(having.this, match)))
+        select.set("where", exp.Where(this=substituted(having.this, match)))
     if order is not None:
         for item in order.expressions:
             item.set("this", _ordering(item.this, match, aliases))
@@ -74,13 +74,13 @@ def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
             for column in list(query.find_all(exp.Column)):
                 table, name = fold(column.args.get("table")), fold(column.this)
                 if (table not in tables) if table else (name in ours and name not in theirs):
-                    column.replace(_substituted(column, match))
+                    column.replace(substituted(column, match))
 
 
 def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:
     """Return an element of ORDER BY: an output by name or number stays, any other expression is looked up."""
     bare = isinstance(node, exp.Column) and not node.args.get("table") and fold(node.this) in aliases
-    return node if bare or isinstance(node, exp.Literal) else _substituted(node, match)
+    return node if bare or isinstance(node, exp.Literal) else substituted(node, match)
 
 
 def _inside(clause: object, match: Match) -> None:
@@ -89,10 +89,10 @@ def _inside(clause: object, match: Match) -> None:
             _inside(item, match)
     elif isinstance(clause, exp.Expr):
         for child in list(clause.iter_expressions()):
-            child.replace(_substituted(child, match))
+            child.replace(substituted(child, match))
 
 
-def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
+def substituted(node: exp.Expr, match: Match) -> exp.Expr:
     """Return `node`, which is changed, with the answer's columns in the places of keys and aggregates."""
     name = match(node)
     if name is not None:
@@ -105,5 +105,5 @@ def _substituted(node: exp.Expr, match: Match) -> exp.Expr:
         )
     if not isinstance(node, exp.Query):
         for child in list(node.iter_expressions()):
-            child.replace(_substituted(child, match))
+            child.replace(substituted(child, match))
     return node

@@ -15,15 +15,18 @@ from dpsql.policy.model import Policy, Role, Table
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import equated_with_key
+from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Join, Relation, Source, filtered, inner_joined, left_joined, moved, scan
+from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import declared
 from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.translator import translator
 
@@ -36,6 +39,7 @@ class Tracker:
     role: Role
     constants: Constants
     declared: Declared
+    unique: Unique
 
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
@@ -143,6 +147,11 @@ class Tracker:
         own = query.args.get("with_")
         visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
         relation, t = self.scope(query, visible)
+        if is_grouped(query):
+            inputs = input_names(query, visible, self.policy)
+            return per_unit(
+                relation, t, query, inputs, Around(self.policy, self.role.protects, self.declared, self.unique)
+            )
         return replace(relation, columns=_outputs(query, t))
 
     def _join(

@@ -16,7 +16,9 @@ from tests.support.fix_world import World
 @pytest.fixture(scope="module")
 def translator(policy: Policy, world: World) -> Translator:
     """The translator of expressions over `rides`."""
-    tracker = Tracker(policy, policy.roles["owner"], Constants((), world.oracle()), world.public.declared)
+    tracker = Tracker(
+        policy, policy.roles["owner"], Constants((), world.oracle()), world.public.declared, lambda _: frozenset()
+    )
     tree = sqlglot.parse_one("SELECT count(*) FROM rides", read=Client)
     assert isinstance(tree, exp.Query)
     (scope,) = find(tree, policy).scopes

@@ -1,0 +1,56 @@
+"""The text of an aggregate of one unit's rows: total, and the same in whatever order an engine reads them.
+
+sum(fare) of fares in [0, 150]  →  0 + 150/2^30 · sum(CASE … round(fare · 2^30/150) … END)
+"""
+
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.expr import TRUE, Expr
+from dpsql.rewrite.ir.relation import UnitValue
+
+
+def unit_text(value: UnitValue, emitter: Emitter) -> str:
+    """Return the aggregate."""
+    where = "" if value.where == TRUE else f" FILTER (WHERE {emitter.sql(value.where)})"
+    if value.arg is None:
+        return f"count(*){where}"
+    match value.function:
+        case "count" | "count_distinct":
+            return f"count(DISTINCT {emitter.one_text(emitter.sql(value.arg), value.arg.type)}){where}"
+        case "min" | "max":
+            # Of 0 and −0, which are equal, either may come out.
+            return emitter.one_text(f"{value.function}({emitter.sql(value.arg)}){where}", value.arg.type)
+        case "bool_and" | "bool_or":
+            return f"{value.function}({emitter.sql(value.arg)}){where}"
+        case "sum" | "avg":
+            return _of_steps(value, value.arg, where, emitter)
+        case _:
+            assert_never(value.function)
+
+
+def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    interval = value.interval or Interval.of(0, 0)
+    if value.steps:
+        text = stepped(emitter, arg, interval, value.steps)
+        low, step = interval.low, interval.width / value.steps
+    else:
+        text, low, step = emitter.cast(emitter.sql(arg, computed=True), SqlType.BIGINT), Fraction(0), Fraction(1)
+    total, number = f"sum({text}){where}", f"count({text}){where}"
+    if value.column.type.is_integer:
+        return emitter.cast(_within(total, value), SqlType.BIGINT)
+    total, number = (emitter.cast(one, SqlType.DOUBLE) for one in (total, number))
+    if value.function == "avg":
+        return f"({emitter.double(low)} + {total} / nullif({number}, 0) * {emitter.double(step)})"
+    return f"({emitter.double(low)} * {number} + {total} * {emitter.double(step)})"
+
+
+def _within(total: str, value: UnitValue) -> str:
+    """Return a sum of whole numbers in 64 bits: what is beyond its column's bounds counts as the nearest of them anyway."""
+    bounds = value.column.bounds or Interval.of(0, 0)
+    low, high = int(bounds.low), int(bounds.high)
+    return f"(CASE WHEN {total} > {high} THEN {high} WHEN {total} < ({low}) THEN ({low}) ELSE {total} END)"

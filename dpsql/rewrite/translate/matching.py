@@ -1,0 +1,38 @@
+"""Which column of grouped rows a node of their SELECT is: a key or an aggregate call.
+
+SELECT floor(fare), count(*) … GROUP BY floor(fare)  →  floor(fare) is g0, count(*) is a0
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError
+from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.syntax.aggregate_names import is_aggregate
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.splice import Match
+from dpsql.rewrite.translate.context import Translator
+
+
+def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequence[exp.Expr], t: Translator) -> Match:
+    """Return which column a node is: by its text, or because it means what a key means, one of `exprs`."""
+    texts: Mapping[str, str] = {
+        **{render(node): f"g{i}" for i, node in enumerate(keys)},
+        **{render(node): f"a{i}" for i, node in enumerate(aggregates)},
+    }
+    kinds = {type(node) for node in (*keys, *aggregates)}
+
+    def match(node: exp.Expr) -> str | None:
+        found = texts.get(render(node)) if type(node) in kinds else None
+        if found is not None or not exprs or isinstance(node, exp.Query) or node.find(exp.Column) is None:
+            return found
+        if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):
+            return None
+        try:
+            expr = t.expression(node)
+        except DpsqlError:
+            return None
+        return next((f"g{i}" for i, key in enumerate(exprs) if key == expr), None)
+
+    return match

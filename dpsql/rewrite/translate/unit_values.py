@@ -1,0 +1,125 @@
+"""What an aggregate of one unit's rows is, and between which bounds.
+
+Each is the same in whatever order the rows are read: sums are of whole numbers, or of whole steps between the bounds of what
+is added up. Floating-point numbers added in another order come out as others, and that order is not the unit's own.
+
+sum(fare) of fares in [0, 150], max_rows 20  →  steps of 150/2^30 added up, a column in [0, 3000]
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, SqlType
+from dpsql.rewrite.analysis.bounds import bounded
+from dpsql.rewrite.functions.table import step_of
+from dpsql.rewrite.ir.expr import TRUE, Expr
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.relation import UnitFunction, UnitValue
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.aggregates import Aggregate, Distinct, Extreme, Moment, Vote, condition_of
+
+_FINE = 2**30
+"""How many steps there are between the bounds of what has no step of its own."""
+_SUMS: Mapping[SqlType, SqlType] = {
+    SqlType.SMALLINT: SqlType.BIGINT,
+    SqlType.INTEGER: SqlType.BIGINT,
+    SqlType.BIGINT: SqlType.NUMERIC,
+}
+"""PostgreSQL's types of sums, where they are not those of what is added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """What is aggregated, what is known of it, and how many rows of one unit count."""
+
+    expr: Expr
+    known: Facts
+    most: int
+
+
+def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggregated]) -> UnitValue:
+    """Return the aggregate as a column of a unit's row.
+
+    Raises:
+        Unsupported: it is none that is known of single units.
+        MissingBounds: it computes with what has no bounds.
+    """
+    match asked:
+        case Moment(name="count", args=()):
+            return _count("count", None, asked.where, argument(asked.where).most, present=True)
+        case Moment(name="count", args=(arg,)):
+            given = argument(arg)
+            return _count("count", None, condition_of(asked), given.most, present=not given.known.nullable)
+        case Moment(name="sum" | "avg" as name, args=(arg,)):
+            return _sum(name, argument(arg), asked.where)
+        case Extreme(name=name, arg=arg):
+            return _extreme(name, argument(arg), asked.where)
+        case Distinct(arg=arg):
+            given = argument(arg)
+            return _count("count_distinct", arg, asked.where, given.most, present=not given.known.nullable)
+        case Vote(name="bool_and" | "bool_or" as name, arg=arg):
+            given = argument(arg)
+            nullable = given.known.nullable or asked.where != TRUE
+            return UnitValue(name, arg, asked.where, Column("", SqlType.BOOLEAN, "boolean", nullable=nullable))
+        case _:
+            raise Unsupported(
+                f"{render(node)[:80]} of single units is not supported",
+                because="aggregate-of-units",
+                hint="count, sum, avg, min, max, count(DISTINCT x), bool_and and bool_or are.",
+                position=position(node),
+            )
+
+
+def _count(function: UnitFunction, arg: Expr | None, where: Expr, most: int, *, present: bool) -> UnitValue:
+    """Return a count; a unit that has a row at all has at least one of them, unless they are `present` in some only."""
+    bounds = Interval.of(int(present and where == TRUE), most)
+    column = Column("", SqlType.BIGINT, "bigint", bounds=bounds, step=Fraction(1))
+    return UnitValue(function, arg, where, column)
+
+
+def _sum(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
+    arg, known = given.expr, given.known
+    interval, step = bounded(arg, known), step_of(arg)
+    low, high = interval.low, interval.high
+    if step:
+        low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+    if not step or (high - low) / step > _FINE:
+        low, high, step = interval.low, interval.high, None
+    type_ = _SUMS.get(arg.type, arg.type) if name == "sum" else _average(arg.type)
+    whole = arg.type.is_integer and name == "sum"
+    bounds = interval if name == "avg" else Interval(min(low, low * given.most), max(high, high * given.most))
+    column = Column(
+        "",
+        type_,
+        "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value,
+        bounds=bounds,
+        step=Fraction(1) if whole else step if name == "sum" else None,
+        nullable=known.nullable or where != TRUE,
+    )
+    steps = 0 if arg.type.is_integer else int((high - low) / step) if step else _FINE
+    return UnitValue(name, arg, where, column, Interval(low, high), steps)
+
+
+def _average(type_: SqlType) -> SqlType:
+    return SqlType.DOUBLE if type_.is_float else SqlType.NUMERIC
+
+
+def _extreme(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
+    arg, known = given.expr, given.known
+    bounds, type_ = bounded(arg, known), arg.type
+    column = Column(
+        "",
+        type_,
+        "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value,
+        bounds=bounds,
+        step=step_of(arg),
+        nullable=known.nullable or where != TRUE,
+    )
+    return UnitValue(name, arg, where, column)

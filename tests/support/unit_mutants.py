@@ -1,0 +1,68 @@
+"""Mistakes in the rows of single units, each as a patch: what the tests of privacy must catch."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from dpsql.rewrite.analysis import owners
+from dpsql.rewrite.analysis.owners import Unique
+from dpsql.rewrite.emit import source
+from dpsql.rewrite.emit.columns import identity
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.relation import Relation, UnitRows
+
+Made = Callable[[UnitRows, Emitter], str]
+
+
+def _changed(patch: pytest.MonkeyPatch, change: Callable[[str, UnitRows], str]) -> None:
+    right = source.unit_rows
+    patch.setattr(source, "unit_rows", lambda made, emitter: change(right(made, emitter), made))
+
+
+def owner_lost(patch: pytest.MonkeyPatch) -> None:
+    """Take one row of several units that have the same keys, as DISTINCT would that forgot whose they are."""
+
+    def change(text: str, made: UnitRows) -> str:
+        unit = identity(made.unit)
+        return re.sub(r"GROUP BY 1, ", "GROUP BY ", text.replace(f"SELECT {unit}", f"SELECT min({unit})", 1))
+
+    _changed(patch, change)
+
+
+def first_units_only(patch: pytest.MonkeyPatch) -> None:
+    """Keep the first two units: whoever leaves makes room for another."""
+    _changed(patch, lambda text, _: f"{text} ORDER BY 1 LIMIT 2")
+
+
+def numbered_among_all(patch: pytest.MonkeyPatch) -> None:
+    """Give units numbers by their order among all units."""
+    _changed(
+        patch, lambda text, _: text.replace("count(*) AS", "1 + row_number() OVER (ORDER BY min(s0.rider)) % 2 AS")
+    )
+
+
+def merged_owners(patch: pytest.MonkeyPatch) -> None:
+    """Group by a cast of the unit that makes several of them one."""
+    _changed(patch, lambda text, _: text.replace('s0."rider" AS', 's0."rider" - s0."rider" % 4 AS'))
+
+
+def one_row_for_all_keys(patch: pytest.MonkeyPatch) -> None:
+    """Claim one row for a unit that has one for each of its keys."""
+
+    def with_made(relation: Relation, unique: Unique) -> Unique:
+        units = {s.table.name: frozenset({s.made.unit.name}) for s in relation.sources if s.made is not None}
+        return lambda name: units[name] if name in units else unique(name)
+
+    patch.setattr(owners, "_with_made", with_made)
+
+
+def any_value_of_many(patch: pytest.MonkeyPatch) -> None:
+    """Show of a unit what stands first in an order that is not its own."""
+    first = "(array_agg(s0.seats ORDER BY md5(CAST(s0.seats AS VARCHAR) || (SELECT count(*) FROM {})))) [1] AS"
+
+    def change(text: str, _: UnitRows) -> str:
+        table = re.search(r"FROM (\S+) AS s0", text)
+        return text.replace("count(*) AS", first.format(table[1] if table else "rides"))
+
+    _changed(patch, change)
