@@ -39,6 +39,8 @@ def clamped(row: Row, table: Table) -> Row:
 def _seen(cell: Cell, column: Column) -> Cell:
     if cell is None or (isinstance(cell, (float, Decimal)) and math.isnan(cell)):
         return None
+    if isinstance(cell, float) and cell == 0:
+        return 0.0  # the two zeros are one
     if column.references is not None:
         return cell if cell in ZONE_IDS else None
     if column.values is not None:

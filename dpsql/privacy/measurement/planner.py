@@ -158,8 +158,8 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
     limit, delta = context.role.max_groups, context.role.per_query.delta
     try:
         return groups(keys, relation, env, context.rows, limit), Fraction(0)
-    except MissingBounds:
-        if not delta:
+    except (MissingBounds, Unsupported) as refusal:
+        if not delta or (isinstance(refusal, Unsupported) and refusal.because != "too-many-groups"):
             raise
     return selected_groups(keys, env, limit), delta
 

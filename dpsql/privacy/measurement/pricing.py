@@ -19,6 +19,7 @@ from dpsql.privacy.measurement.planner import priced
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import CubeLaw
+from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.emitter import Emitter
 
 _PILOT = 10
@@ -134,7 +135,7 @@ def _parts(plan: MeasurementPlan, sqls: Sequence[str]) -> tuple[PricedMeasuremen
 def _identity(measurement: Measurement, sql: str) -> str:
     """Return a text of what is measured: the engine's statement, the groups, and what is read off them."""
     groups = measurement.groups
-    shown = [sorted(map(repr, (key.shown or {}).items())) for key in groups.keys]
+    shown = [_shown(key) for key in groups.keys]
     common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass))
     match measurement:
         case Sums():
@@ -155,6 +156,13 @@ def _identity(measurement: Measurement, sql: str) -> str:
                 measurement.margin,
             )
     return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
+
+
+def _shown(key: Key) -> object:
+    """Return what a key shows for the engine's values: of undeclared ones `price` and `price * 2` are one to the engine."""
+    if key.shown is None and key.expr != key.grouped:
+        return key.expr
+    return sorted(map(repr, (key.shown or {}).items()))
 
 
 def first_look(plans: Sequence[MeasurementPlan], error: Fraction, most: Fraction, least: Fraction) -> Fraction:

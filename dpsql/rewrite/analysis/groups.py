@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.errors import InternalError, MissingBounds, Unsupported
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.analysis.joined import PublicRows
-from dpsql.rewrite.analysis.keys import Key, key_of
+from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
@@ -53,7 +53,7 @@ class Groups:
                 return None
             if isinstance(cell, str) and "\0" in cell:
                 return None  # no text of PostgreSQL's: it could not be shown
-            cells.append(cell if key.shown is None else key.shown[cell])
+            cells.append(key.shows(cell))
         return tuple(cells)
 
 
@@ -96,9 +96,7 @@ def _perhaps_declared(expr: Expr, env: Env, limit: int) -> Key:
     try:
         return key_of(expr, env, limit)
     except (MissingBounds, Unsupported):
-        if expr.type.is_float or expr.type is SqlType.NUMERIC:
-            raise
-        return Key(expr, expr, None)
+        return undeclared(expr, env)
 
 
 @dataclass(frozen=True, slots=True)

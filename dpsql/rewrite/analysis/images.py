@@ -23,6 +23,25 @@ Listed = Callable[[Expr], Sequence[Cell] | None]
 
 def image(expr: Apply, listed: Listed) -> Sequence[Cell] | None:
     """Return all values of an expression, in order, that is computed of others whose values are listed; else None."""
+    rows = _cases(expr, listed)
+    return None if rows is None else sorted({_computed(expr, row) for row in rows}, key=order_of)
+
+
+def decimal_image(expr: Apply, listed: Listed) -> Sequence[tuple[Cell, Cell]] | None:
+    """Return the same of a `numeric`: each value as an engine computes it in double precision, and as it is exactly.
+
+    None also where the two do not go together one to one: what PostgreSQL takes for one group would be two, or two one.
+    """
+    rows = _cases(expr, listed)
+    if rows is None:
+        return None
+    pairs = {(_computed(expr, row), _computed(expr, row, _exactly)) for row in rows}
+    one_to_one = len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
+    return sorted(pairs, key=lambda pair: order_of(pair[1])) if one_to_one else None
+
+
+def _cases(expr: Apply, listed: Listed) -> list[Mapping[Expr, Cell]] | None:
+    """Return every combination of the values of what an expression is computed of."""
     if _rule(expr) is None:
         return None
     parts: dict[Expr, Sequence[Cell]] = {}
@@ -30,13 +49,22 @@ def image(expr: Apply, listed: Listed) -> Sequence[Cell] | None:
         return None
     if math.prod(map(len, parts.values())) > _MOST_CASES:
         return None
-    rows = (dict(zip(parts, case, strict=True)) for case in itertools.product(*parts.values()))
-    return sorted({_computed(expr, row) for row in rows}, key=order_of)
+    return [dict(zip(parts, case, strict=True)) for case in itertools.product(*parts.values())]
 
 
 def _rule(expr: Apply) -> EvaluateRule | None:
     function = function_of(expr)
     return function.computed or (function.evaluate if expr.type.is_integer else None)
+
+
+def _in_double(value: Cell, expr: Expr) -> Cell:
+    if value is None or isinstance(value, str) or expr.type.is_integer or not expr.type.is_number:
+        return value
+    return simplest(Fraction(float(value)))
+
+
+def _exactly(value: Cell, expr: Expr) -> Cell:
+    return _in_double(value, expr) if expr.type.is_float else value
 
 
 def _collect(expr: Expr, listed: Listed, parts: dict[Expr, Sequence[Cell]]) -> bool:
@@ -56,19 +84,13 @@ def _collect(expr: Expr, listed: Listed, parts: dict[Expr, Sequence[Cell]]) -> b
     return True
 
 
-def _computed(expr: Expr, row: Mapping[Expr, Cell]) -> Cell:
-    """Return the value of an expression, rounded to double precision after each operation, as an engine has it."""
+def _computed(expr: Expr, row: Mapping[Expr, Cell], rounded: Callable[[Cell, Expr], Cell] = _in_double) -> Cell:
+    """Return the value of an expression, rounded after each operation, as an engine has it in double precision."""
     if isinstance(expr, Const):
-        return _in_double(expr.value, expr)
+        return rounded(expr.value, expr)
     if expr in row:
-        return _in_double(row[expr], expr)
+        return rounded(row[expr], expr)
     assert isinstance(expr, Apply)
     rule = _rule(expr)
     assert rule is not None
-    return _in_double(rule([_computed(arg, row) for arg in expr.args], expr), expr)
-
-
-def _in_double(value: Cell, expr: Expr) -> Cell:
-    if value is None or isinstance(value, str) or expr.type.is_integer or not expr.type.is_number:
-        return value
-    return simplest(Fraction(float(value)))
+    return rounded(rule([_computed(arg, row, rounded) for arg in expr.args], expr), expr)

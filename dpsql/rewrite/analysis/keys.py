@@ -1,16 +1,17 @@
 """Group keys whose possible values follow from public facts alone."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.errors import InternalError, MissingBounds, Unsupported
+from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import countable, facts, too_large
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
-from dpsql.rewrite.analysis.images import image
+from dpsql.rewrite.analysis.images import decimal_image, image
+from dpsql.rewrite.analysis.peeling import around, core, is_rounded, shown_as, within
 from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
 from dpsql.rewrite.functions.table import describe, function_of, integral
@@ -30,6 +31,14 @@ class Key:
     shown: Mapping[Cell, Cell] | None
     """From the values of `grouped`, as the engine returns them, to those of `expr`, in order; None where they are not
     declared."""
+
+    def shows(self, cell: Cell) -> Cell:
+        """Return the value of `expr` where that of `grouped` is `cell`, which is declared if any is.
+
+        Raises:
+            KeyError: it is not.
+        """
+        return shown_as(self.expr, self.grouped, cell) if self.shown is None else self.shown[cell]
 
     @property
     def fractional(self) -> bool:
@@ -54,6 +63,8 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
     grouped, pairs = _peeled(expr, env, limit)
     shown = dict(pairs)
     if len(set(shown.values())) < len(shown):
+        if is_rounded(expr):
+            raise unknown_domain(expr)
         grouped, shown = expr, {v: v for v in shown.values()}
     if _is_whole_double(grouped) and not countable(grouped, env):
         raise too_large(grouped)
@@ -85,28 +96,33 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
 
 def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell, Cell]]]:
     """Return the innermost expression that decides the group, with its values and what they become."""
-    if isinstance(expr, Apply):
-        inner = _inner(expr)
-        if inner is not None and refs(inner):
-            grouped, pairs = _peeled(inner, env, limit)
-            outer = [(a, None if b is None else _outer(expr, b)) for a, b in pairs]
-            return grouped, [pair for pair in outer if _allowed(pair[1], expr, env)]
+    inner = within(expr) if not isinstance(expr, Ref) or facts(expr, env).values is None else None
+    if inner is not None:
+        grouped, pairs = _peeled(inner, env, limit)
+        outer = [(a, None if b is None else around(expr, b)) for a, b in pairs]
+        allowed = _allowed(expr, env)
+        return grouped, [pair for pair in outer if allowed(pair[1])]
+    if isinstance(expr, Apply) and expr.type is SqlType.NUMERIC and not integral(expr):
+        found = decimal_image(expr, lambda part: _listed(part, env, limit))
+        if found is not None:
+            allowed = _allowed(expr, env)
+            return expr, [pair for pair in found if allowed(pair[1])]
     return expr, [(value, value) for value in domain(expr, env, limit)]
 
 
-def _inner(expr: Apply) -> Expr | None:
-    """Return the argument from which a constant step computes `expr` one to one, as in FLOOR(x / 2) * 2."""
-    inverse = function_of(expr).inverse
-    if inverse is None or (inverse.of_whole and not integral(expr.args[0])):
-        return None
-    return inverse.inner(expr)
+def undeclared(expr: Expr, env: Env) -> Key:
+    """Return the key of groups that partition selection will choose among.
 
-
-def _outer(expr: Apply, value: Value) -> Value:
-    inverse = function_of(expr).inverse
-    if inverse is None:
-        raise InternalError
-    return inverse.outer(expr, value)
+    Raises:
+        MissingBounds: it has no values that can be compared exactly.
+    """
+    grouped = core(expr)
+    if grouped.type.is_number and not grouped.type.is_integer and not integral(grouped):
+        raise unknown_domain(expr)
+    facts(grouped, env)
+    if _is_whole_double(grouped) and not countable(grouped, env):
+        raise too_large(grouped)
+    return Key(expr, grouped, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +151,7 @@ def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     exactly = _enumerated(expr, env, limit) if known.values is None else None
     if exactly is not None:
         return exactly
-    values = [value for value in _values(expr, env, limit) if _allowed(value, expr, env)]
+    values = list(filter(_allowed(expr, env), _values(expr, env, limit)))
     if len(values) > limit:
         raise too_many(len(values), limit)
     null: tuple[Cell, ...] = (None,) if known.nullable and None not in values else ()
@@ -170,17 +186,23 @@ def _listed(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
         return None
 
 
-def _allowed(value: Cell, expr: Expr, env: Env) -> bool:
-    """Return whether the conditions about the very expression let it have a value."""
-    if not isinstance(expr, Apply) or expr not in env or value is None or isinstance(value, str):
-        return True
-    said = env[expr]
-    exact = Fraction(value)
-    computed = exact if expr.type.is_integer or not expr.type.is_number else Fraction(float(value))
-    return not (
-        (said.interval is not None and exact not in said.interval)
-        or (said.float_range is not None and computed not in said.float_range)
-    )
+def _allowed(expr: Expr, env: Env) -> Callable[[Cell], bool]:
+    """Return the test whether the conditions about the very expression let it have a value."""
+    said = env.get(expr) if isinstance(expr, Apply) else None
+    if said is None:
+        return lambda _: True
+
+    def allowed(value: Cell) -> bool:
+        if value is None or isinstance(value, str):
+            return True
+        exact = Fraction(value)
+        computed = exact if expr.type.is_integer or not expr.type.is_number else Fraction(float(value))
+        return not (
+            (said.interval is not None and exact not in said.interval)
+            or (said.float_range is not None and computed not in said.float_range)
+        )
+
+    return allowed
 
 
 def _computed_interval(expr: Expr, known: Facts, interval: Interval) -> Interval:

@@ -5,9 +5,21 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.functions.function import Call, EmitRule, FloatRange, Function, IntervalRule, infix, template
+from dpsql.policy.model import Value
+from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.functions.function import (
+    Call,
+    EmitRule,
+    FloatRange,
+    Function,
+    IntervalRule,
+    Inverse,
+    infix,
+    template,
+)
 from dpsql.rewrite.functions.ranges import known, widened
-from dpsql.rewrite.ir.expr import Apply
+from dpsql.rewrite.ir.expr import Apply, Expr
+from dpsql.rewrite.ir.literal import simplest
 
 _BASE = "1e-17"
 """The 16th power of anything that is not smaller does not underflow."""
@@ -48,6 +60,24 @@ def _beside_power(found: Interval, args: Sequence[Interval | None]) -> Interval:
     return found.hull(Interval.of(0, 0)) if base is not None and least < _LEAST_BASE else found
 
 
+def _of_one(f: Callable[[float], float]) -> Inverse:
+    """Return that a function which never is the same for two numbers is decided by its argument; NULL outside its domain."""
+
+    def outer(_: Apply, value: Value) -> Cell:
+        try:
+            return simplest(Fraction(f(float(value))))
+        except (OverflowError, ValueError):
+            return None
+
+    return Inverse(_whole_argument, outer, rounded=True)
+
+
+def _whole_argument(apply: Apply) -> Expr | None:
+    (arg,) = apply.args
+    inner = arg.args[0] if isinstance(arg, Apply) and arg.op == "to_double" else arg
+    return inner if inner.type.is_integer else None
+
+
 def _guarded(condition: str, call: str) -> EmitRule:
     """Return NULL where the function is not defined, instead of an error."""
     return lambda args, _, __: f"(CASE WHEN {condition.format(*args)} THEN {call.format(*args)} END)"
@@ -60,6 +90,7 @@ ANALYTIC: tuple[Function, ...] = (
         _guarded("{0} >= 0", "sqrt({0})"),
         _analytic(math.sqrt, lambda low: low >= 0),
         makes_null=True,
+        inverse=_of_one(math.sqrt),
         call=Call(("sqrt",), double=True),
         note="NULL where a is negative",
     ),
@@ -69,6 +100,7 @@ ANALYTIC: tuple[Function, ...] = (
         _guarded("{0} > 0", "ln({0})"),
         _analytic(math.log, lambda low: low > 0),
         makes_null=True,
+        inverse=_of_one(math.log),
         call=Call(("ln",), double=True),
         note="NULL where a is not positive",
     ),
@@ -78,6 +110,7 @@ ANALYTIC: tuple[Function, ...] = (
         lambda args, _, dialect: f"(CASE WHEN {args[0]} > 0 THEN {dialect.log10(args[0])} END)",
         _analytic(math.log10, lambda low: low > 0),
         makes_null=True,
+        inverse=_of_one(math.log10),
         call=Call(("log", "log10"), double=True),
         note="NULL where a is not positive",
     ),
@@ -87,6 +120,7 @@ ANALYTIC: tuple[Function, ...] = (
         _guarded("{0} BETWEEN -300 AND 300", "exp({0})"),
         _analytic(math.exp, lambda low: low >= -300),
         makes_null=True,
+        inverse=_of_one(math.exp),
         call=Call(("exp",), double=True),
         note="NULL outside [-300, 300]",
     ),

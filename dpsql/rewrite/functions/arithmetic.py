@@ -23,6 +23,7 @@ from dpsql.rewrite.functions.function import (
 )
 from dpsql.rewrite.functions.ranges import corners, hull, known, monotone, same
 from dpsql.rewrite.functions.steps import of_all, of_first, of_product, of_quotient
+from dpsql.rewrite.functions.written import all_digits, most_digits, no_digits
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Whole
 from dpsql.rewrite.ir.literal import simplest
 
@@ -51,6 +52,7 @@ def _additive(name: str, sign: str, operate: Callable[[Fraction, Fraction], Frac
         step=of_all,
         whole=all_whole,
         computed=of_numbers(operate),
+        digits=most_digits,
         in_64_bits=True,
         describe=infix(sign),
         call=Call(operator=name.capitalize(), arity=2),
@@ -201,6 +203,7 @@ ARITHMETIC: tuple[Function, ...] = (
         step=of_product,
         whole=all_whole,
         computed=of_numbers(operator.mul),
+        digits=all_digits,
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True, folds_constants=True),
         describe=infix("*"),
@@ -227,7 +230,9 @@ ARITHMETIC: tuple[Function, ...] = (
         _modulus,
         _modulo,
         computed=rest,
+        digits=most_digits,
         makes_null=True,
+        whole=all_whole,
         defined=_leaves_a_rest,
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True, beside=_beside_rest),
@@ -244,6 +249,7 @@ ARITHMETIC: tuple[Function, ...] = (
         step=of_first,
         whole=all_whole,
         computed=of_numbers(operator.neg),
+        digits=most_digits,
         in_64_bits=True,
         describe=lambda args, _: f"-{args[0]}",
     ),
@@ -254,6 +260,7 @@ ARITHMETIC: tuple[Function, ...] = (
         _absolute,
         step=of_first,
         computed=of_numbers(abs),
+        digits=most_digits,
         whole=all_whole,
         in_64_bits=True,
         call=Call(("abs",)),
@@ -265,7 +272,7 @@ ARITHMETIC: tuple[Function, ...] = (
         monotone(sign_of),
         computed=of_numbers(sign_of),
         whole=whole_always,
-        without_digits=True,
+        digits=no_digits,
         call=Call(("sign",)),
     ),
     _extreme("greatest", greatest_of, max),
@@ -278,6 +285,7 @@ ARITHMETIC: tuple[Function, ...] = (
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
         step=of_first,
         computed=of_numbers(lambda x: x),
+        digits=most_digits,
         describe=first_argument,
     ),
 )

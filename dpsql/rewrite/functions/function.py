@@ -14,6 +14,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains
+from dpsql.rewrite.functions.written import unknown_digits
 from dpsql.rewrite.ir.expr import Apply, Expr
 from dpsql.rewrite.ir.facts import Facts
 
@@ -27,6 +28,7 @@ NullRule = Callable[[Sequence[bool]], bool]
 DefinedRule = Callable[[Sequence[Interval | None], Apply], bool]
 StepRule = Callable[[Apply, Callable[[Expr], Fraction | None]], Fraction | None]
 WholeRule = Callable[[Apply, Callable[[Expr], bool]], bool]
+DigitsRule = Callable[[Apply, Callable[[Expr], int | None]], int | None]
 DescribeRule = Callable[[Sequence[str], Apply], str]
 PresentRule = Callable[[Sequence[Interval | None], Sequence[bool]], Interval | None]
 FactsRule = Callable[[Facts, Apply], Facts]
@@ -60,10 +62,12 @@ class Inverse:
 
     inner: Callable[[Apply], Expr | None]
     """Returns what to group by in its place; None where that does not decide the result."""
-    outer: Callable[[Apply, Value], Value]
+    outer: Callable[[Apply, Value], Cell]
     """Returns the result for a value of `inner`."""
     of_whole: bool = False
     """Whether this is so for whole numbers only."""
+    rounded: bool = False
+    """Whether engines compute the result with a library of their own: rows are grouped by `inner`, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +168,8 @@ class Function:
     """Returns whether every value is a whole number, whatever its type, given how to find out of arguments."""
     step: StepRule = lambda _, __: None
     """Returns what all values are whole multiples of, as far as more is known than `whole` says, given how to find out."""
-    without_digits: bool = False
-    """Whether PostgreSQL writes its values without digits after the point, though they are `numeric`."""
+    digits: DigitsRule = unknown_digits
+    """Returns with how many digits after the point PostgreSQL writes its values if they are `numeric`; None if it varies."""
     in_64_bits: bool = False
     """Whether its arguments have to be cast to 64 bits where it is computed in whole numbers."""
     looks_up: bool = False

@@ -12,6 +12,7 @@ from dpsql.rewrite.functions.exact import of_numbers
 from dpsql.rewrite.functions.function import LARGEST, Call, FloatRange, Function, Inverse, first_argument, template
 from dpsql.rewrite.functions.ranges import known, monotone
 from dpsql.rewrite.functions.steps import of_digits
+from dpsql.rewrite.functions.written import no_digits, rounded_digits
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, option
 from dpsql.rewrite.ir.literal import simplest
 
@@ -125,7 +126,7 @@ ROUNDING: tuple[Function, ...] = (
         monotone(lambda x: Fraction(math.floor(x))),
         computed=of_numbers(math.floor),
         whole=whole_always,
-        without_digits=True,
+        digits=no_digits,
         call=Call(("floor",), keeps_whole=True),
     ),
     Function(
@@ -135,7 +136,7 @@ ROUNDING: tuple[Function, ...] = (
         monotone(lambda x: Fraction(math.ceil(x))),
         computed=of_numbers(math.ceil),
         whole=whole_always,
-        without_digits=True,
+        digits=no_digits,
         call=Call(("ceil", "ceiling"), keeps_whole=True),
     ),
     Function(
@@ -144,6 +145,7 @@ ROUNDING: tuple[Function, ...] = (
         template("trunc({0})"),
         monotone(lambda x: Fraction(math.trunc(x))),
         computed=of_numbers(math.trunc),
+        digits=no_digits,
         whole=whole_always,
         call=Call(("trunc",), keeps_whole=True),
     ),
@@ -156,6 +158,7 @@ ROUNDING: tuple[Function, ...] = (
         computed=_rounded_value,
         whole=lambda apply, _: _digits(apply) <= 0,
         step=of_digits,
+        digits=rounded_digits,
         float_range=FloatRange(jumps=True, several=True),
     ),
     Function(

@@ -1,9 +1,11 @@
 """The table of functions that may stand over private rows: what is not in it is refused."""
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.analytic import ANALYTIC
 from dpsql.rewrite.functions.arithmetic import ARITHMETIC
 from dpsql.rewrite.functions.comparisons import COMPARISONS
@@ -18,6 +20,7 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
 NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
+_SCALE = re.compile(r"numeric\(\d+,(\d+)\)")
 TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS, *CUTS)}
 
 
@@ -49,6 +52,22 @@ def step_of(expr: Expr) -> Fraction | None:
         case Apply():
             found = function_of(expr).step(expr, step_of)
             return found if found is not None or not integral(expr) else Fraction(1)
+        case _:
+            assert_never(expr)
+
+
+def digits_written(expr: Expr) -> int | None:
+    """Return how many digits PostgreSQL writes after the point of a number not in floating point; None if it varies."""
+    if expr.type.is_integer:
+        return 0
+    match expr:
+        case Ref():
+            found = _SCALE.fullmatch(expr.column.declared)
+            return int(found[1]) if found else None
+        case Const():
+            return None
+        case Apply():
+            return function_of(expr).digits(expr, digits_written) if expr.type is SqlType.NUMERIC else None
         case _:
             assert_never(expr)
 

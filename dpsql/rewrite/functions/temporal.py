@@ -10,8 +10,10 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_units
 from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template
 from dpsql.rewrite.functions.ranges import corners
+from dpsql.rewrite.functions.written import field_digits
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, TimeField, Unit, option
+from dpsql.rewrite.ir.literal import simplest
 
 _RANGES = {
     "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
@@ -140,6 +142,11 @@ def _moved_by(args: Sequence[str], _: Apply) -> str:
     return f"{args[0]} + interval …"
 
 
+def _of_epoch(apply: Apply) -> Expr | None:
+    """Return the time whose seconds since 1970 they are, which decide it."""
+    return apply.args[0] if option(apply, TimeField).name == "epoch" else None
+
+
 def is_midnight(expr: Expr) -> bool:
     """Return whether a timestamp is always the beginning of a day, so that the day says all of it."""
     match expr:
@@ -196,7 +203,8 @@ TIMES: tuple[Function, ...] = (
         _emit_field,
         _field,
         whole=lambda apply, _: option(apply, TimeField).name not in _FRACTIONAL,
-        without_digits=True,
+        inverse=Inverse(_of_epoch, lambda _, value: simplest(Fraction(value) / 10**6)),
+        digits=field_digits,
         float_range=FloatRange(several=True),
         describe=lambda args, apply: f"extract({option(apply, TimeField).name} FROM {args[0]})",
         note=f"fields {', '.join(sorted(FIELDS))}",

@@ -13,9 +13,9 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.keys import key_of
-from dpsql.rewrite.functions.table import function_of
+from dpsql.rewrite.functions.table import digits_written
 from dpsql.rewrite.ir.evaluator import TYPES
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Results, refs
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Results, refs, walk
 from dpsql.rewrite.ir.literal import format_value, parse_value
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.context import Handler, Translator, refused
@@ -40,9 +40,8 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     inputs = tuple(_inputs(t, node, node))
     if len({one.expr for one in inputs}) > 1:
         return _of_combinations(t, inputs, node)
-    return mapped(
-        t, inputs[0].expr, inputs[0].values, _in_terms_of(node, {one.part: exp.column("x") for one in inputs})
-    )
+    places = {one.part: _as_written(one.expr, exp.column("x")) for one in inputs}
+    return mapped(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
 
 
 def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
@@ -78,7 +77,7 @@ def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) ->
     shown: dict[Expr, exp.Expr] = {}
     for expr, values in {one.expr: one.values for one in inputs}.items():
         cells = (*values, None) if t.known(expr).nullable else tuple(values)
-        shown[expr] = _value_at(combinations, cells, expr.type)
+        shown[expr] = _as_written(expr, _value_at(combinations, cells, expr.type))
         place = _place(expr, values, times=combinations, nullable=len(cells) > len(values))
         number = Apply("add", (number, place), SqlType.BIGINT) if combinations > 1 else place
         combinations *= len(cells)
@@ -106,6 +105,12 @@ def _value_at(times: int, cells: Sequence[Value | None], type_: SqlType) -> exp.
         for n, value in enumerate(values)
     ]
     return exp.Case(this=exp.Paren(this=place), ifs=ifs)
+
+
+def _as_written(expr: Expr, value: exp.Expr) -> exp.Expr:
+    """Return for the shadow a value of `expr` with the digits that PostgreSQL would write."""
+    digits = digits_written(expr) if expr.type is SqlType.NUMERIC else None
+    return exp.Anonymous(this="round", expressions=[value, _count(digits)]) if digits else value
 
 
 def _count(number: int) -> exp.Expr:
@@ -168,15 +173,20 @@ def _speakable(t: Translator, node: exp.Expr) -> bool:
 def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:
     """Return all values of an expression that the shadow would write as PostgreSQL does, if they are known and few."""
     declared = t.known(expr).values
-    # Floating point has two zeros, and numeric any number of digits after the point: PostgreSQL writes them apart.
-    whole = isinstance(expr, Apply) and function_of(expr).without_digits and expr.type is SqlType.NUMERIC
-    if declared is not None or (expr.type.is_number and not expr.type.is_integer and not whole):
+    if declared is not None or (expr.type is SqlType.NUMERIC and digits_written(expr) is None):
         return declared
     try:
         shown = key_of(expr, {ref: t.known(ref) for ref in refs(expr)}, MAX_VALUES).shown or {}
+        values = tuple(cell for cell in shown.values() if cell is not None)
     except DpsqlError:
         return None
-    return tuple(cell for cell in shown.values() if cell is not None)
+    return None if expr.type.is_float and 0 in values and _may_be_minus_zero(t, expr) else values
+
+
+def _may_be_minus_zero(t: Translator, expr: Expr) -> bool:
+    """Return whether a number in floating point may be minus zero, which PostgreSQL takes for 0 and writes as -0."""
+    intervals = [t.known(part).interval for part in walk(expr) if part.type.is_float]
+    return any(interval is None or interval.low < 0 for interval in intervals)
 
 
 def _understood(t: Translator, node: exp.Expr) -> Expr | None:
