@@ -126,6 +126,8 @@ def _counted(m: Sums) -> str:
             return "Distinct units"
         case CountOf.VALUES:
             return "Distinct values"
+        case CountOf.EACH_VALUE:
+            return f"{len(m.features)} noisy sums of distinct values"
 
 
 def _details(part: PricedMeasurement) -> Iterator[str]:

@@ -33,6 +33,8 @@ FRACTIONS = "SELECT CASE WHEN shared THEN 1 ELSE 1.2 END, count(*) FROM rides GR
 MEDIAN = "SELECT paid, median(fare) FROM rides GROUP BY paid"
 UNITS = "SELECT stars, count(DISTINCT rider) FROM rides GROUP BY stars"
 VALUES = "SELECT count(DISTINCT number) FROM rides"
+EACH_VALUE = "SELECT avg(DISTINCT price + extract(epoch FROM picked)) FROM rides"
+SUM_OF_VALUES = "SELECT sum(DISTINCT fare) FROM rides"
 FOUND = "SELECT number, count(*) FROM rides GROUP BY number"
 PIVOT = "SELECT sum(fare) FILTER (WHERE fare > 1), count(*) FILTER (WHERE fare > 0) FROM rides"
 
@@ -71,6 +73,10 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.cap_off_by_one, UNITS),
     (mutants.no_selection, VALUES),
     (mutants.selection_off_by_one, VALUES),
+    (mutants.no_selection, EACH_VALUE),
+    (mutants.selection_off_by_one, EACH_VALUE),
+    (mutants.half, EACH_VALUE),
+    (mutants.no_clamp, SUM_OF_VALUES),
     (mutants.no_selection, FOUND),
     (mutants.selection_off_by_one, FOUND),
     (mutants.weights_where_selection_is_due, FOUND),

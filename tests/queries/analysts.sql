@@ -43,7 +43,8 @@ ORDER BY m;
 SELECT SUM(CASE WHEN payment_type = 'credit card' THEN tip ELSE 0 END) / SUM(fare) AS r FROM trips;
 
 -- q14 of each person
---> refused 42501
+--> answered, 1 measurement
+--> within 0.001
 SELECT AVG(s) AS a FROM (SELECT passenger_id, SUM(total) AS s FROM trips GROUP BY passenger_id) AS t;
 
 -- q15 a common table expression

@@ -26,3 +26,40 @@ SELECT count(DISTINCT (fare, tip)) FROM trips;
 -- of nothing
 --> answered, 1 measurement
 SELECT count(DISTINCT NULL::int) FROM rides;
+
+-- sums of values
+--> answered, 1 measurement
+--> within 0.01
+SELECT sum(DISTINCT passenger_count), avg(DISTINCT passenger_count), variance(DISTINCT passenger_count) FROM trips;
+
+-- sums of values in groups
+--> answered, 1 measurement
+--> within 0.01
+SELECT paid, sum(DISTINCT stars), avg(DISTINCT stars) FROM rides GROUP BY paid;
+
+-- a sum of values where a condition holds
+--> answered, 1 measurement
+--> within 0.01
+SELECT sum(DISTINCT age) FILTER (WHERE late) FROM rides WHERE age BETWEEN 20 AND 29;
+
+-- a sum of what is computed, value by value
+--> answered, 1 measurement
+--> within 0.01
+SELECT sum(DISTINCT CASE WHEN shared THEN seats ELSE 0 END), avg(DISTINCT CASE WHEN shared THEN seats ELSE 0 END) FROM rides;
+
+-- values beside rows
+--> answered, 3 measurements
+--> within 0.01
+SELECT sum(DISTINCT seats), sum(seats), count(DISTINCT seats) FROM rides;
+
+-- sums of values of units
+--> refused 0A000: of single units is not supported
+SELECT avg(s) FROM (SELECT rider, sum(DISTINCT seats) AS s FROM rides GROUP BY 1) AS t;
+
+-- a covariance of values
+--> refused 0A000: corr(DISTINCT
+SELECT corr(DISTINCT fare, tip) FROM trips;
+
+-- sums of texts
+--> postgres 42883
+SELECT sum(DISTINCT note) FROM rides;

@@ -92,8 +92,8 @@ SELECT round(avg(fare)::numeric, 1), coalesce(sum(fare), 0) + 1, sum(fare) / nul
 SELECT sum(trip_id) FROM trips;
 
 -- distinct
---> refused 0A000: sum(DISTINCT
-SELECT sum(DISTINCT fare) FROM trips;
+--> refused 0A000: regr_slope(DISTINCT
+SELECT regr_slope(DISTINCT fare, tip) FROM trips;
 
 -- of text
 --> postgres 42883: function sum(text) does not exist

@@ -35,6 +35,14 @@ class Design:
     """The conditions of the blocks, if there are any; rows that satisfy none are one more block."""
 
 
+def of_one_value(moments: Sequence[Moment], known: Known, mechanism: MechanismName) -> Design:
+    """Return the best way to measure statistics of one expression that is never NULL, by its value alone.
+
+    Nothing of a CASE in it is taken apart: where rows are told apart by their values, they have to be features of those.
+    """
+    return _best(_together(moments, known), mechanism)
+
+
 def design(moments: Sequence[Moment], known: Known, mechanism: MechanismName, *, thresholded: bool) -> Design:
     """Return the best way to measure all of `moments` together.
 

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
-from dpsql.privacy.features.design import design
+from dpsql.privacy.features.design import design, of_one_value
 from dpsql.privacy.features.feature import ONE, Scaled
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -33,7 +33,7 @@ from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
-from dpsql.rewrite.ir.facts import Env
+from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate import aggregates as asked
 from dpsql.rewrite.translate.aggregates import Aggregate
@@ -59,6 +59,7 @@ class Builder:
         self._parts: list[Measurement] = [] if finder is None else [finder]
         self._margins: set[tuple[object, ...]] = set()
         """The quantiles whose margins are asked."""
+        self._distinct_values: list[asked.OfDistinct] = []
 
     def plan(self, aggregates: Sequence[Aggregate], keys: Sequence[Expr]) -> MeasurementPlan:
         """Return the whole plan."""
@@ -66,6 +67,7 @@ class Builder:
             _place(a.of) for a in aggregates if isinstance(a, asked.Margin) and isinstance(a.of, asked.Quantile)
         }
         summed = [(i, a) for i, a in enumerate(aggregates) if _is_summed(a)]
+        self._distinct_values = [of for a in aggregates if isinstance(of := _measured(a), asked.OfDistinct)]
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
@@ -153,6 +155,8 @@ class Builder:
                 return PointMarginOutput(self._point(of).part)
             case asked.Quantile() | asked.Extreme():
                 return self._point(aggregate)
+            case asked.OfDistinct() | asked.Margin(of=asked.OfDistinct()):
+                return self._of_distinct(aggregate)
             case asked.Distinct():
                 return DistinctCountOutput(self._add(self._distinct(aggregate)))
             case asked.GroupingCall():
@@ -194,6 +198,22 @@ class Builder:
         bound = replace(self._bound, form=form)
         return replace(counting, bound=bound, distinct=CountOf.VALUES, value=aggregate.arg)
 
+    def _of_distinct(self, aggregate: asked.OfDistinct | asked.Margin) -> StatisticOutput:
+        """Return a statistic of distinct values; all that are asked of the same values are one measurement."""
+        of = _measured(aggregate)
+        assert isinstance(of, asked.OfDistinct)
+        alike = [other for other in self._distinct_values if (other.arg, other.where) == (of.arg, of.where)]
+        moments = [asked.Moment(name, (of.arg,)) for name in dict.fromkeys(other.name for other in alike)]
+
+        def known(expr: Expr) -> Facts:
+            return replace(self._known(expr), nullable=False) if expr == of.arg else self._known(expr)
+
+        chosen = of_one_value(moments, known, self._role.mechanism)
+        counting = self._distinct(asked.Distinct(of.arg, of.where))
+        part = self._add(replace(counting, distinct=CountOf.EACH_VALUE, value=of.arg, features=chosen.features))
+        readout = chosen.readouts[[moment.name for moment in moments].index(of.name)]
+        return StatisticOutput(part, readout, isinstance(aggregate, asked.Margin))
+
     def _unit_bound(self) -> Bound:
         """Return in how many groups a unit can be: in one if there is one, else in as many as it may, as it may have rows."""
         alone = not self._groups.keys or self._bound.form is Form.UNIQUE
@@ -214,10 +234,14 @@ def _place(of: asked.Quantile) -> tuple[object, ...]:
     return (of.arg, of.where, of.points)
 
 
+def _measured(aggregate: Aggregate) -> Aggregate:
+    """Return what an aggregate is about: of a margin, what it is the margin of."""
+    return aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+
+
 def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:
     """Return whether an aggregate is read off sums."""
-    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
-    return isinstance(of, (asked.Moment, asked.Vote))
+    return isinstance(_measured(aggregate), (asked.Moment, asked.Vote))
 
 
 def _is(arg: Expr, value: Value) -> Expr:

@@ -92,6 +92,12 @@ class BoundedScan:
             case Form.TRUNCATE:
                 return f"SELECT {outputs} FROM ({self._selected(rows, values)}) AS r{grouping}"
 
+    def each_once(self, rows: str, sums: Sequence[str], values: Sequence[str]) -> str:
+        """Return the statement that keeps C of each unit's rows, and sums those that differ by the keys."""
+        kept = rows if self.bound.form is Form.UNIQUE else self._selected(rows, values)
+        names = ", ".join([*self._names(), *values])
+        return f"SELECT {self.outputs(sums)} FROM (SELECT DISTINCT {names} FROM ({kept}) AS r) AS v{self.group_by}"
+
     def _weights(self, rows: str, norm: Norms | None) -> str:
         dialect = self.emitter.dialect
         if norm is None:

@@ -124,7 +124,7 @@ def _computes(aggregate: Aggregate) -> bool:
     match aggregate:
         case asked.Moment(name=name):
             return name != "count"
-        case asked.Quantile() | asked.Extreme():
+        case asked.Quantile() | asked.Extreme() | asked.OfDistinct():
             return True
         case asked.Margin() | asked.Distinct() | asked.Vote() | asked.GroupingCall():
             return False
@@ -137,7 +137,7 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return (aggregate.where, *aggregate.args)
         case asked.Margin():
             return inputs(aggregate.of)
-        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.Vote():
+        case asked.Quantile() | asked.Extreme() | asked.Distinct() | asked.OfDistinct() | asked.Vote():
             return (aggregate.where, aggregate.arg)
         case asked.GroupingCall():
             return aggregate.keys

@@ -64,7 +64,8 @@ class PricedMeasurement:
         if isinstance(m, KeySearch):
             return f"keys by the number of units, {groups}"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
-        return f"{len(m.features)} {'sums' if m.distinct.value == 'rows' else 'distinct counts'}{blocks}, {groups}"
+        what = "sums" if m.distinct.value in {"rows", "each value"} else "distinct counts"
+        return f"{len(m.features)} {what}{blocks}, {groups}"
 
 
 @dataclass(frozen=True, slots=True)

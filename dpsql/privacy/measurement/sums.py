@@ -36,11 +36,12 @@ _FEW_GROUPS = 8
 
 
 class CountOf(Enum):
-    """What is counted: rows, or each unit once a group, or each value once a group."""
+    """What is counted: rows, or each unit once a group, or each value once a group, or what is to be summed of each value."""
 
     ROWS = "rows"
     UNITS = "units"
     VALUES = "values"
+    EACH_VALUE = "each value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Sums:
     """Above 0: the groups are not declared, and only those whose noisy count passes a threshold are shown."""
     distinct: CountOf = CountOf.ROWS
     value: Expr | None = None
-    """For `CountOf.VALUES`, what is counted once."""
+    """For `CountOf.VALUES` and `EACH_VALUE`, what is counted once."""
     block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
 
@@ -114,6 +115,8 @@ class Sums:
                 return self._of_units(emitter)
             case CountOf.VALUES:
                 return self._of_values(emitter)
+            case CountOf.EACH_VALUE:
+                return self._of_each_value(emitter)
 
     def _of_rows(self, emitter: Emitter) -> str:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
@@ -169,6 +172,23 @@ class Sums:
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
         rows = scan.rows([f"{emitter.one_text(emitter.sql(value), value.type)} AS x"], distinct=True)
         return scan.grouped(rows, ["count(DISTINCT x)"], ["x"])
+
+    def _of_each_value(self, emitter: Emitter) -> str:
+        """Sum each value's features once a group, after keeping at most C pairs of group and value for each unit.
+
+        Taking a unit away takes at most C of these pairs from all that are kept, and each pair that is left counts once,
+        however many units keep it: at most C rows of features come or go. That a value has one row of features is no
+        part of the argument: pairs are told apart by both.
+        """
+        value = self.value
+        if value is None:
+            raise InternalError
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
+        values = _Values(emitter, self.bound, self.lattice, ())
+        sums = [values.summed(column, weighted=False) for column in self.columns()]
+        named = {emitter.one_text(emitter.sql(value), value.type): "x", **values.named}
+        rows = scan.rows([f"{text} AS {name}" for text, name in named.items()], distinct=True)
+        return scan.each_once(rows, sums, list(named.values()))
 
 
 class _Values:

@@ -60,10 +60,19 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class OfDistinct:
+    """A statistic of the distinct values of one expression: SUM, AVG and variances of DISTINCT x."""
+
+    name: StatisticName
+    arg: Expr
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: Moment | Quantile | Extreme | Distinct
+    of: Moment | Quantile | Extreme | Distinct | OfDistinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class Vote:
     where: Expr = TRUE
 
 
-Aggregate = Moment | Quantile | Extreme | Distinct | Margin | GroupingCall | Vote
+Aggregate = Moment | Quantile | Extreme | Distinct | OfDistinct | Margin | GroupingCall | Vote
 
 
 def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
@@ -130,7 +139,7 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     if name in LOGICAL:
         return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
     if name != "count" and not all(e.type.is_number for e in exprs):
-        raise Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
+        raise _no_number(name, node)
     if name == "median":
         return Quantile(exprs[0], (Fraction(1, 2),), discrete=False)
     return Moment(STATISTICS[name], exprs)
@@ -150,14 +159,23 @@ def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if name in {"min", "max"} and len(node.expressions) == 1:
         return _extreme(name, t.expression(node.expressions[0]), call)
-    if name != "count" or len(node.expressions) != 1:
+    if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1:
         raise Unsupported(
             f"{name}(DISTINCT …) is not supported over private rows",
             because="distinct-aggregate",
-            hint="count(DISTINCT x) is.",
+            hint="count, sum, avg and variances of one DISTINCT x are.",
             position=position(call),
         )
-    return Distinct(t.expression(node.expressions[0]))
+    arg = t.expression(node.expressions[0])
+    if name == "count":
+        return Distinct(arg)
+    if not arg.type.is_number:
+        raise _no_number(name, call)
+    return OfDistinct(STATISTICS[name], arg)
+
+
+def _no_number(name: str, node: exp.Expr) -> Unsupported:
+    return Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
 
 
 def _margin(t: Translator, node: exp.Expr) -> Margin:
@@ -165,7 +183,7 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
         raise _refused(node)
     inner = aggregate(t, node.expressions[0])
     several = isinstance(inner, Quantile) and inner.array
-    if several or not isinstance(inner, (Moment, Quantile, Extreme, Distinct)):
+    if several or not isinstance(inner, (Moment, Quantile, Extreme, Distinct, OfDistinct)):
         raise Unsupported(
             "dpsql.margin() takes one number that an aggregate estimates: no array, mode or boolean",
             because="margin-of-number",
