@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dpsql.privacy.accuracy.margin import half_width
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.known_statistics import statistic
@@ -26,7 +26,8 @@ def within_noise(plan: MeasurementPlan, groups: int) -> float | None:
     if plan.count is None or not isinstance(sums, Sums):
         return None
     nothing = dict.fromkeys(plan.count.readout.features, 0.0)
-    return max(half_width(sums, plan.count.readout, nothing, 1 - (1 - LEVEL) / max(groups, 1)) or 0.0, _HALF_A_ROW)
+    level = 1 - (1 - LEVEL) / max(groups, 1)
+    return max(Margins.of(sums).half_width(plan.count.readout, nothing, level) or 0.0, _HALF_A_ROW)
 
 
 def emptiness(plan: MeasurementPlan, groups: int) -> MayBeEmpty:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpsql.privacy.accuracy.margin import distinct_half_width, shown_half_width
+from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.features.feature import Shape
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
@@ -63,7 +63,7 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
 def _statistic(sums: Sums, readout: Readout) -> Expected | None:
     rows = _rows(sums, readout)
     found = dict.fromkeys(readout.features, 0.0) | {f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE}
-    margin = shown_half_width(sums, readout, found)
+    margin = Margins.of(sums).shown(readout, found)
     if margin is None:
         return None
     name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"

@@ -1,12 +1,12 @@
 """The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone."""
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
-from dpsql.privacy.features.blocks import readable_features
-from dpsql.privacy.features.feature import ONE, Shape
+from dpsql.privacy.features.blocks import Combination, readable_features
+from dpsql.privacy.features.feature import ONE, Feature, Shape
 from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.lattice import on_lattice
@@ -15,6 +15,7 @@ from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
+from dpsql.privacy.mechanisms.law import Law
 from dpsql.rewrite.translate.aggregates import Moment
 
 _COUNT = Moment("count", ())
@@ -23,55 +24,75 @@ _SEEN = 0.1
 """The share of the noise from which on a margin counts what rounding may do: lattices are chosen so that it stays below."""
 
 
-def half_width(measurement: Sums, readout: Readout, found: Estimates, level: float = LEVEL) -> float | None:
-    """Return half the width of the interval in which the statistic lies with `level`; None where nothing can be said.
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """What the margins of all statistics and groups of one measurement have in common."""
 
-    It covers the clamped, bounded relation, not the bias of clamping.
-    """
+    laws: tuple[tuple[Law, tuple[int, ...]], ...]
+    """Of each draw: its law, and the places of its coordinates."""
+    unit: float
+    """The noise's scale, in rows."""
+    readable: Mapping[Feature, Combination]
+    rounded: Mapping[Feature, float]
+    """By how much, in rows, a row is off in each sum whose values are rounded, if all are to the same side."""
+    rows: int
+    """How many rows there are thought to be where none are counted."""
 
-    def reached(weighted: Weights) -> float:
-        noise = _pieces_reach(measurement, combined(weighted, readable_features(measurement.features)), level)
-        rounding = _rounding_reach(measurement, weighted, found)
-        return noise + rounding if rounding > noise * _SEEN else noise
+    @classmethod
+    def of(cls, measurement: Sums) -> "Margins":
+        """Build from a measurement."""
+        laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
+        unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
+        rows = measurement.relation.expected_rows or USUAL_ROWS
+        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows)
 
-    return statistic(readout.moment.name).half_width(readout, found, reached)
+    def half_width(self, readout: Readout, found: Estimates, level: float = LEVEL) -> float | None:
+        """Return half the width of the interval in which the statistic lies with `level`; None where nothing can be said.
+
+        It covers the clamped, bounded relation, not the bias of clamping.
+        """
+        rows = max(found.get(ONE, 0.0), 0.0) if ONE in found else self.rows
+
+        def reached(weighted: Weights) -> float:
+            noise = self.reach(combined(weighted, self.readable), level)
+            rounding = rows * sum(abs(float(w)) * self.rounded[f] for f, w in weighted.items() if f in self.rounded)
+            return noise + rounding if rounding > noise * _SEEN else noise
+
+        return statistic(readout.moment.name).half_width(readout, found, reached)
+
+    def shown(self, readout: Readout, found: Estimates) -> float | None:
+        """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded."""
+        width = self.half_width(readout, found)
+        return None if width is None else width + statistic(readout.moment.name).rounding(readout)
+
+    def reach(self, onto: Mapping[int, Number], level: float = LEVEL) -> float:
+        """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
+        pieces = []
+        for law, places in self.laws:
+            sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
+            pieces += [Piece(law, sizes)] if sizes else []
+        return reach(pieces, self.unit, level)
 
 
-def shown_half_width(measurement: Sums, readout: Readout, found: Estimates) -> float | None:
-    """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded."""
-    width = half_width(measurement, readout, found)
-    return None if width is None else width + statistic(readout.moment.name).rounding(readout)
-
-
-def _rounding_reach(measurement: Sums, weighted: Weights, found: Estimates) -> float:
-    """Return how far values are off in a weighted sum of features, in rows, if all are rounded to the same side.
+def _rounded(features: Iterable[Feature], points: int) -> Mapping[Feature, float]:
+    """Return how far a row is off at most in each feature whose values are rounded.
 
     What is rounded by half a step of u, 1/2S, is off by that in u and by up to four times that in 2u² and in u·v.
     """
-    rows = max(found.get(ONE, 0.0), 0.0) if ONE in found else measurement.relation.expected_rows or USUAL_ROWS
-    off = Fraction(0)
-    for feature, weight in weighted.items():
+    found = {}
+    for feature in features:
         values = [scaled for scaled in (feature.x, feature.y) if scaled is not None]
-        if not all(on_lattice(feature, scaled, measurement.lattice) for scaled in values):
-            off += abs(Fraction(weight)) * (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4)
-    return float(rows * off / (2 * measurement.lattice))
+        if not all(on_lattice(feature, scaled, points) for scaled in values):
+            found[feature] = (1 if feature.shape in {Shape.VALUE, Shape.SIGNED} else 4) / (2 * points)
+    return found
 
 
 def distinct_half_width(measurement: Sums) -> float:
     """Return the half-width at 95 % of a distinct count, a whole number like any count."""
-    return shown_half_width(measurement, Readout(_COUNT, ONE), {ONE: 0.0}) or 0.0
+    return Margins.of(measurement).shown(Readout(_COUNT, ONE), {ONE: 0.0}) or 0.0
 
 
 def first_width(measurement: Sums) -> float:
     """Return the half-width of the noisiest coordinate by itself, in rows."""
-    return max(_pieces_reach(measurement, {block.places[0]: 1}) for block in measurement.blocks)
-
-
-def _pieces_reach(measurement: Sums, onto: Mapping[int, Number], level: float = LEVEL) -> float:
-    """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
-    pieces = []
-    for block in measurement.blocks:
-        for law, places in mechanism(measurement.mechanism).laws(block):
-            sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
-            pieces += [Piece(law, sizes)] if sizes else []
-    return reach(pieces, measurement.scale / measurement.steps_per_row, level)
+    margins = Margins.of(measurement)
+    return max(margins.reach({block.places[0]: 1}) for block in measurement.blocks)

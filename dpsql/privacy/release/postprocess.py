@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.policy.model import SqlType
 from dpsql.privacy.accuracy.emptiness import emptiness
-from dpsql.privacy.accuracy.margin import distinct_half_width, shown_half_width
+from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.accuracy.point_margin import point_half_width
 from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.features.known_statistics import statistic
@@ -49,6 +49,8 @@ class _Line:
     found: Sequence[Found]
     chosen: Sequence[Sequence[int]]
     """The buckets of quantiles."""
+    margins: Mapping[int, Margins]
+    """What the margins of all lines have in common, by part."""
 
 
 def rows(
@@ -76,10 +78,11 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
+    margins = {i: Margins.of(part) for i, part in enumerate(plan.parts) if isinstance(part, Sums)}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
-            yield _Line(keys, every, [found(i) for found in read], [buckets[i] for buckets in chosen])
+            yield _Line(keys, every, [found(i) for found in read], [buckets[i] for buckets in chosen], margins)
 
     may_be_empty = emptiness(plan, len(groups)) if plan.hides_empty else _never
     if plan.sets is None:
@@ -88,7 +91,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[_Line]:
     lines = list(finest())
     for one in plan.sets:
         if not one and not lines:
-            yield _Line((None,) * len(every), one, [], [])  # nothing was measured: the total of no groups
+            yield _Line((None,) * len(every), one, [], [], {})  # nothing was measured: the total of no groups
         kept = {_keys(line, one) for line in lines if not may_be_empty(line.found)}
         yield from (line for line in _together(lines, one) if not one or line.keys in kept)
 
@@ -109,7 +112,7 @@ def _together(lines: Sequence[_Line], one: Set) -> Iterator[_Line]:
         for total, found in zip(known, line.found, strict=True):
             total.update({feature: total[feature] + value for feature, value in found.items()})
     for keys, together in sums.items():
-        yield _Line(keys, one, together, [])
+        yield _Line(keys, one, together, [], {})
 
 
 def _shown(key: KeyRow, types: Sequence[str]) -> list[CellText]:
@@ -131,7 +134,7 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             if part is None or not plan.parts:
                 return _of_no_rows(output)
             if output.margin:
-                return format_number(shown_half_width(_sums(plan, part), readout, found[part]), type_)
+                return format_number(line.margins[part].shown(readout, found[part]), type_)
             return format_number(_estimate(readout, found[part], clamp=clamp), type_)
         case VoteOutput():
             return _voted(plan, output, found, type_)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from statistics import median
 
-from dpsql.privacy.accuracy.margin import half_width
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.estimate import row_count
 from dpsql.privacy.features.feature import ONE
 from dpsql.privacy.features.known_statistics import statistic
@@ -146,7 +146,7 @@ def _first(sums: Sums, readout: Readout, group: Found, target: Fraction, ladder:
     allowed = abs(value) * float(target)
 
     def exceeds(epsilon: Fraction) -> bool:
-        width = half_width(replace(sums, epsilon=epsilon), readout, group, _TYPICAL)
+        width = Margins.of(replace(sums, epsilon=epsilon)).half_width(readout, group, _TYPICAL)
         return width is None or width > allowed
 
     return bisect_left(ladder, 1, key=lambda epsilon: 0 if exceeds(epsilon) else 1)
@@ -158,7 +158,7 @@ def _middle(sums: Sums, draws: Draws, readout: Readout) -> Found | None:
     groups = sorted((read(i) for i in range(len(draws.best[1].numbers))), key=count, reverse=True)
     if not groups:
         return None
-    least = half_width(sums, _COUNT if ONE in groups[0] else readout, groups[0]) or 0.0
+    least = Margins.of(sums).half_width(_COUNT if ONE in groups[0] else readout, groups[0]) or 0.0
     present = [group for group in groups if count(group) > least]
     left = sum(map(count, present)) / 2
     for group in present:

@@ -16,12 +16,12 @@ from dpsql.policy.model import Policy
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.lattice import EngineSum
-from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import ExactSums
-from dpsql.privacy.release.release import Release, estimates, release_sums
+from dpsql.privacy.release.release import estimates, release_sums
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
@@ -76,25 +76,21 @@ def covered(cell: Cell, policy: Policy, world: World, answers: int) -> float:
     sums = plan.parts[0]
     assert isinstance(sums, Sums)
     sums = replace(sums, epsilon=EPSILON[cell.most])
-    plan, exact = replace(plan, parts=(sums,)), _exact(sums, cell)
+    groups = replace(plan.groups, shown=((),) * answers)
+    plan, exact = replace(plan, groups=groups, parts=(sums,)), _exact(sums, cell)
     release = release_sums(sums, ExactSums(None, [exact] * answers), np.random.default_rng(7).bytes)
     output = plan.outputs[0]
     assert isinstance(output, StatisticOutput)
     true = statistic(output.readout.moment.name).estimate(output.readout, _read(sums, exact))
     assert true is not None
     shown = "bigint" if cell.select.startswith("count") else "double precision"
-    found = [_shown(plan, Draws(((sums, Release([numbers])),)), shown) for numbers in release.numbers]
+    found = list(postprocess.rows(plan, [Draws(((sums, release),))], [shown, "double precision"], clamp=False))
     answered = [(float(value), float(margin)) for value, margin in found if value is not None and margin is not None]
     return sum(abs(value - true) <= margin + 1e-9 for value, margin in answered) / len(answered)
 
 
 def _read(sums: Sums, exact: Sequence[int]) -> dict[Feature, float]:
     return dict(estimates(sums)(exact))
-
-
-def _shown(plan: MeasurementPlan, drawn: Draws, type_: str) -> list[str | None]:
-    ((value, margin),) = postprocess.rows(plan, [drawn], [type_, "double precision"], clamp=False)
-    return [value, margin]
 
 
 STATISTICS = ("count(*)", "sum(fare)", "avg(fare)", "variance(fare)", "stddev_pop(fare)")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy
-from dpsql.privacy.accuracy.margin import shown_half_width as margin
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.plan import StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
@@ -78,14 +78,14 @@ def test_coverage(
     assert isinstance(sums, Sums)
     sums = replace(sums, epsilon=Fraction(1, 4))
     noisy, exact = _drawn(sums, engine, world)
-    estimate = estimates(sums)
+    estimate, margin = estimates(sums), Margins.of(sums).shown
     for output in plan.outputs:
         assert isinstance(output, StatisticOutput)
         known = statistic(output.readout.moment.name)
         true, within = known.estimate(output.readout, estimate(exact)), 0
         for numbers in noisy:
             found = estimate(numbers)
-            value, width = known.estimate(output.readout, found), margin(sums, output.readout, found)
+            value, width = known.estimate(output.readout, found), margin(output.readout, found)
             assert true is not None
             assert value is not None
             assert width is not None
