@@ -72,12 +72,13 @@ def test_shares_say_of_what(lines: Mapping[str, OutputNoise]) -> None:
 
 
 def test_medians_err_by_ranks_and_extremes_by_more(lines: Mapping[str, OutputNoise]) -> None:
-    """Half of what the choice needs for the median, all of it at .9, and twice at the ends."""
+    """Half of what the choice needs for the median, all of it at .9; of an extreme, ln(20·buckets)·5/2 scales of noise."""
     enough = int(lines["median(fare)"].of.split("than ")[1].split()[0])
     assert lines["median(fare)"].error == f"± {enough / 2:,.0f} ranks with 95 %"
     assert lines["0.9-quantile(fare)"].error == f"± {enough:,.0f} ranks with 95 %"
     own = int(lines["max(tip)"].of.split("than ")[1].split()[0])
-    assert lines["max(tip)"].error == f"± {2 * own:,.0f} ranks with 95 %"
+    ranks = float(lines["max(tip)"].error.split()[1])
+    assert 4 * own < ranks < 8 * own
 
 
 def test_many_points_have_no_rank() -> None:

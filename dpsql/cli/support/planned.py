@@ -1,5 +1,6 @@
 """The noise of a statement, for `dpsql epsilon noise`: from EXPLAIN, which is free."""
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -58,16 +59,18 @@ def quantiles(found: Sequence[ExplainedChoice]) -> Iterator[OutputNoise]:
         # Many points are read off noisy counts of all buckets, with an error of another kind.
         chooses = len(one.points) == 1 or _READ_OFF * len(one.points) ** 2 <= one.buckets
         for point in one.points:
-            error = f"± {_ranks(point, one.enough):,.0f} ranks with 95 %" if chooses else ""
+            error = f"± {_ranks(point, one):,.0f} ranks with 95 %" if chooses else ""
             name = f"{_NAMES.get(point, f'{point:g}-quantile')}({one.of.expression})"
             yield OutputNoise(name, error, "", f"mostly NULL in groups of far fewer than {one.enough:,} rows")
 
 
-def _ranks(point: float, enough: int) -> float:
+def _ranks(point: float, one: ExplainedChoice) -> float:
     """Return how far off the chosen rank may be, where `enough` is what `privacy.quantile.depth` says.
 
     With 95 % the choice misses by less than so many steps of its score, of which each is max(q, 1 − q) of a rank, and a whole
-    one near the ends; an extreme is looked for so far inside, and missed by as much again.
+    one near the ends. For an extreme `enough` is ln(8)·5/3 scales of noise, and it may miss by ln(20·buckets)·5/2 of them.
     """
+    if point in (0, 1):
+        return one.enough * math.log(20 * one.buckets) * 2.5 / (math.log(8) * 5 / 3)
     outer = min(point, 1 - point) <= _OUTER
-    return 2.0 * enough if point in (0, 1) else enough * (1.0 if outer else max(point, 1 - point))
+    return one.enough * (1.0 if outer else max(point, 1 - point))

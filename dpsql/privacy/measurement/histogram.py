@@ -2,9 +2,9 @@
 
 Claim: adding or removing one unit moves all counts of a group's histogram, and all groups' together, by at most
 `bound.mass` (a row is in one group and one bucket, and carries its weight). For MIN and MAX rows are a unit's own extremes,
-one for each group that it is in: the extreme of all rows is that of these. The selection mechanisms of `quantile.py` take
-it from there; for many points the histogram itself is released with discrete Laplace noise of scale mass/ε (Dwork,
-McSherry, Nissim, Smith 2006), and every point is read off it.
+one for each group that it is in: the extreme of all rows is that of these. `quantile.py` and `extreme.py` take it from there;
+for many points the histogram itself is released with discrete Laplace noise of scale mass/ε (Dwork, McSherry, Nissim, Smith
+2006), and every point is read off it.
 """
 
 import math
@@ -15,7 +15,7 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
-from dpsql.privacy.mechanisms import quantile_width
+from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import bucket
@@ -82,6 +82,8 @@ class Histogram:
         """
         if self.noisy:
             return math.isqrt(math.floor(6 * self.number * (mass / self.epsilon) ** 2)) + 1
+        if self.extremes:
+            return extreme.enough(self.epsilon, mass)
         if self.margin:
             return quantile_width.enough(self.epsilon, mass)
         return max(depth(self.number, self.epsilon / len(self.points), mass), 1)

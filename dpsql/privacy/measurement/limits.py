@@ -1,5 +1,6 @@
 """What a scope may not be, whatever its measurement: too large, about single units, or hopeless."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -8,7 +9,7 @@ from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.mechanisms.quantile import depth
+from dpsql.privacy.mechanisms.extreme import reach
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
 from dpsql.rewrite.ir.expr import Expr, Ref, refs, walk
 from dpsql.rewrite.ir.relation import Relation
@@ -72,17 +73,15 @@ def check_features(features: Sequence[Feature]) -> None:
 def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
     """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
 
-    The mechanism looks for a value with some rows beyond it, t₀ = 2C·ln(20k)/ε of them; with fewer than four times as many
-    rows in a group that is no extreme any more.
+    The value that is found may have `reach` units beyond it; in a group of fewer than thrice as many rows it is no extreme.
 
     Raises:
         Unsupported: the table's expected rows, spread over the groups, are too few.
     """
     if not buckets.extremes or expected_rows is None:
         return
-    share = buckets.epsilon / len(buckets.points)
     rows = Fraction(expected_rows, max(len(buckets.groups.grouped), 1))
-    need = 4 * depth(buckets.number, share, buckets.bound.rows)
+    need = math.ceil(3 * reach(buckets.number, buckets.epsilon, buckets.bound.rows))
     if rows < need:
         raise Unsupported(
             f"MIN and MAX need about {need:,} rows a group at this ε, about {int(rows):,} are expected",

@@ -44,6 +44,16 @@ def discrete_laplace(entropy: Entropy, scale: Fraction | int, n: int) -> list[in
     return list(map(int, magnitude.tolist()))
 
 
+def geometric(entropy: Entropy, scale: Fraction | int, n: int) -> list[int]:
+    """Return `n` independent integers z ≥ 0 with P(z) ∝ exp(−z / scale), for any rational scale > 0."""
+    scale = Fraction(scale)
+    if scale <= 0:
+        raise ValueError(f"scale must be positive, not {scale}")
+    wide = max(scale.numerator, scale.denominator) >= _NARROW
+    drawn = _wide_geometrics(entropy, scale.numerator, n) if wide else _geometric(entropy, scale.numerator, n).tolist()
+    return [int(x) // scale.denominator for x in drawn]
+
+
 def cube(entropy: Entropy, t: int, d: int, groups: int) -> list[list[int]]:
     """Return for each group `d` integers z with P(z) ∝ exp(−max|zᵢ| / t).
 

@@ -16,7 +16,7 @@ from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, SelectionRule
 from dpsql.privacy.measurement.sums import CountOf, Sums
-from dpsql.privacy.mechanisms import partition_selection, quantile
+from dpsql.privacy.mechanisms import extreme, partition_selection, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
@@ -109,7 +109,7 @@ def release_buckets(measurement: Histogram, exact: ExactBuckets, entropy: Entrop
     if not len(histogram):
         return Release([])
     if measurement.extremes:
-        choose = quantile.maximum if measurement.points[0] else quantile.minimum
+        choose = extreme.maximum if measurement.points[0] else extreme.minimum
         return Release([[int(bucket)] for bucket in choose(entropy, histogram, epsilon, mass)])
     if measurement.noisy:
         return Release(_from_noisy(measurement, exact, entropy))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpsql.privacy.mechanisms import quantile as module
 from dpsql.privacy.mechanisms.permute_and_flip import Scores
-from dpsql.privacy.mechanisms.quantile import depth, maximum, minimum, quantile
+from dpsql.privacy.mechanisms.quantile import depth, quantile
 
 Histogram = NDArray[np.int64]
 Measure = Callable[[Histogram], object]
@@ -50,8 +50,6 @@ def _histograms(buckets: int, most: int) -> list[Histogram]:
 QS = [Fraction(0), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10), Fraction(1)]
 MEASURES: list[tuple[str, Measure]] = [
     *((f"quantile {q}", lambda h, q=q: quantile(bytes, h, q, Fraction(1), 2)) for q in QS),
-    ("maximum", lambda h: maximum(bytes, h, Fraction(10), 2)),
-    ("minimum", lambda h: minimum(bytes, h, Fraction(10), 2)),
 ]
 
 
@@ -107,39 +105,9 @@ def test_scores_beyond_64_bits_are_exact() -> None:
     assert quantile(_entropy(), histogram, q, Fraction(1), 2**20).tolist() == [1]
 
 
-@pytest.mark.usefixtures("asked")
-def test_extremes_lie_inside() -> None:
-    """The best bucket has the row that `depth` rows lie beyond."""
-    histogram = np.full((1, 100), 10, dtype=np.int64)
-    inside = depth(100, Fraction(1), 1)
-    assert inside == 15
-    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [98]
-    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [1]
-
-
-@pytest.mark.usefixtures("asked")
-def test_extremes_of_repeated_values_are_these() -> None:
-    """Where many rows have the largest value it is found, though buckets beyond it have no row above them either."""
-    histogram = np.zeros((1, 50), dtype=np.int64)
-    histogram[0, [10, 20]] = 900, 100
-    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [20]
-    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [10]
-
-
-@pytest.mark.usefixtures("asked")
-def test_extremes_of_too_few_rows_are_none() -> None:
-    """With fewer rows than shall lie beyond, no bucket is right: not the bound at the other end."""
-    inside = depth(10, Fraction(1), 1)
-    histogram = np.zeros((3, 10), dtype=np.int64)
-    histogram[:, 4] = 0, inside - 1, 2 * inside + 1
-    assert maximum(bytes, histogram, Fraction(1), 1).tolist() == [10, 10, 4]
-    assert minimum(bytes, histogram, Fraction(1), 1).tolist() == [10, 10, 4]
-
-
 def test_few_rows_are_seldom_taken_for_many() -> None:
-    """An empty group has no extreme with probability 19/20; fewer than 450 of 500 groups: false alarms below 1e-5."""
+    """An empty group has no quantile with probability 19/20; fewer than 450 of 500 groups: false alarms below 1e-5."""
     empty = np.zeros((500, 64), dtype=np.int64)
-    assert (maximum(_entropy(), empty, Fraction(1), 1) == 64).sum() >= 450
     assert (quantile(_entropy(), empty, Fraction(9, 10), Fraction(1), 1) == 64).sum() >= 450
 
 
@@ -167,14 +135,12 @@ def test_quantiles_of_too_few_rows_are_none(q: Fraction) -> None:
     assert quantile(bytes, histogram, q, Fraction(1), 1).tolist() == [10, 10, 4]
     histogram[:, 4] = 0, 1, 2
     assert quantile(bytes, histogram, q, Fraction(10**9), 1).tolist() == [10, 4, 4]
-    assert maximum(bytes, histogram, Fraction(10**9), 1).tolist() == [10, 4, 4]
 
 
 def test_any_epsilon_is_computed_with() -> None:
     """However little is paid, that says only that there are too few rows."""
     rows = np.full((1, 10), 2**40, dtype=np.int64)
     assert quantile(_entropy(), rows, Fraction(1, 3), Fraction(1, 10**30), 2**20).tolist() == [10]
-    assert maximum(_entropy(), rows, Fraction(1, 10**30), 2**20).tolist() == [10]
 
 
 def test_depth_is_exact_at_any_size() -> None:
