@@ -24,6 +24,8 @@ COUNTS = "SELECT count(*) FROM rides"
 BY_SHARED = "SELECT shared, count(*) FROM rides GROUP BY shared"
 SUMS = "SELECT sum(fare), count(*) FROM rides"
 LONE = "SELECT sum(fare) FROM rides"
+MEANS = "SELECT avg(fare), count(*) FROM rides"
+BESIDE = "SELECT paid, sum(price), count(*) FROM rides GROUP BY paid"
 SQUARES = "SELECT variance(fare) FROM rides"
 MIXED = "SELECT variance(fare), sum(tip) FROM rides"
 JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
@@ -54,6 +56,21 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.no_norms, LONE),
     (mutants.half_norms, LONE),
     (mutants.no_norms, COMPUTED),
+    (mutants.no_norms, BESIDE),
+    (mutants.half_norms, BESIDE),
+    (mutants.no_norms, SUMS),
+    (mutants.half, BESIDE),
+    (mutants.half_means, BESIDE),
+    (mutants.no_cap_on_sums, BESIDE),
+    (mutants.no_cap_on_sums, SUMS),
+    (mutants.best_group_for_all, BESIDE),
+    (mutants.norms_without_groups, BESIDE),
+    (mutants.half, MEANS),
+    (mutants.forgotten_size, MEANS),
+    (mutants.no_clamp, MEANS),
+    (mutants.clamped_sum, MEANS),
+    (mutants.a_block_for_each_coordinate, MEANS),
+    (mutants.independent_noise, MEANS),
     (mutants.clamped_to_the_wrong_bounds, COMPUTED_COUNTED),
     (mutants.no_clamp, LONE),
     (mutants.one_hides_another, FRACTIONS),

@@ -13,7 +13,7 @@ from dpsql.policy.model import Policy
 from tests.support import mutants
 from tests.support.exactness import unnoised
 from tests.support.fix_engines import ENGINES, Engines
-from tests.support.fix_policy import with_rows
+from tests.support.fix_policy import of_unknown_size, with_rows
 from tests.support.fix_world import World
 from tests.support.mutants import Break, C
 from tests.support.records import Maker, Row
@@ -33,7 +33,7 @@ BOUNDS = (1, 2, 3, 5)
 
 def agrees(statement: Weighed, rows: Sequence[Row], most: int, policy: Policy, world: World, engine: Filled) -> bool:
     """Return whether an engine's un-noised statistics are the weighted ones, and zero in groups without rows."""
-    bounded = with_rows(policy, "rides", "passenger", most)
+    bounded = of_unknown_size(with_rows(policy, "rides", "passenger", most), "rides")
     expected = statement.groups(rows, policy.tables["rides"], most)
     engine.fill("rides", rows)
     answer = unnoised(statement.sql, bounded, world, engine)

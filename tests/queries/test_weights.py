@@ -9,6 +9,7 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Policy
 from dpsql.question import Asker
 from tests.support.dirt import heavy, trips
+from tests.support.fix_policy import of_unknown_size
 from tests.support.fix_world import USERS, Client, World, noon
 from tests.support.memory import Memory
 from tests.support.reference import Reference
@@ -47,7 +48,8 @@ def overweight(
         world.connect("ana") as ana,
         world.connect("dpsql_owner") as own,
     ):
-        yield Client(world.gateway(engine, ledger), ledger, ana, own, Asker("ana", USERS["ana"])), reference
+        gateway = world.gateway(engine, ledger, policy=of_unknown_size(policy, "trips"))
+        yield Client(gateway, ledger, ana, own, Asker("ana", USERS["ana"])), reference
     reference.connection.close()
     engine.close()
 

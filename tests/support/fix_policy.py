@@ -60,6 +60,11 @@ def with_rows(policy: Policy, table: str, kind: str, most: int) -> Policy:
     return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
 
 
+def of_unknown_size(policy: Policy, table: str) -> Policy:
+    """Return the policy that does not say how many rows to expect: sums beside counts are then weighed like these."""
+    return replace(policy, tables={**policy.tables, table: replace(policy.tables[table], expected_rows=None)})
+
+
 def with_epsilon(policy: Policy, epsilon: Fraction) -> Policy:
     """Return the policy with another ε for every question of every role."""
     roles = {

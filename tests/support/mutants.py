@@ -77,6 +77,44 @@ def half_norms(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums._Values, "norm", lambda *args: f"({right(*args)}) / 2")
 
 
+def best_group_for_all(patch: pytest.MonkeyPatch) -> None:
+    """Weigh in sums by the group in which a unit's rows add least on average."""
+    _two_weights(patch, "max(c)", "min(c)")
+
+
+def no_cap_on_sums(patch: pytest.MonkeyPatch) -> None:
+    """Give every row its full weight in sums beside a count."""
+    _two_weights(patch, "greatest(w,", "greatest(65536,")
+
+
+def half_means(patch: pytest.MonkeyPatch) -> None:
+    """Take rows beside a count for half of what they add on average."""
+    right = engine_sql.BoundedScan._mean
+    patch.setattr(engine_sql.BoundedScan, "_mean", lambda *args: f"(({right(*args)} + 1) >> 1)")
+
+
+def norms_without_groups(patch: pytest.MonkeyPatch) -> None:
+    """Weigh in sums by what a unit's rows add up to, as if sums were alone: in other groups its rows are counted."""
+    right = engine_sql.BoundedScan._mean
+
+    def grouped(reading: engine_sql.BoundedScan, norm: engine_sql.Norms) -> str:
+        return f"{right(reading, norm)} * count(*)"
+
+    patch.setattr(engine_sql.BoundedScan, "_mean", grouped)
+    _two_weights(patch, "max(c)", "greatest(CAST(sum(c) / sum(n) AS BIGINT), 1)")
+
+
+def _two_weights(patch: pytest.MonkeyPatch, wrong: str, by: str) -> None:
+    right = Bound.two_weights
+
+    def two_weights(*args: Any, **named: Any) -> str:
+        text = right(*args, **named)
+        assert wrong in text
+        return text.replace(wrong, by)
+
+    patch.setattr(Bound, "two_weights", two_weights)
+
+
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
     def weights(_: Bound, unit: str, from_where: str, dialect: Dialect, *, number: str = "count(*)", **__: int) -> str:
         weight = text.format(number=number).replace("/", "//" if dialect is DUCKDB else "/")

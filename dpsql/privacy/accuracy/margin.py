@@ -1,7 +1,8 @@
 """The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dpsql.privacy.accuracy.convolution import Piece, reach
 from dpsql.privacy.accuracy.noise_quantile import LEVEL
@@ -45,6 +46,10 @@ class Margins:
         unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
         rows = measurement.relation.expected_rows or USUAL_ROWS
         return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows)
+
+    def times(self, factor: Fraction) -> "Margins":
+        """Return those of so many times the noise."""
+        return replace(self, unit=self.unit * float(factor))
 
     def half_width(self, readout: Readout, found: Estimates, level: float = LEVEL) -> float | None:
         """Return half the width of the interval in which the statistic lies with `level`; None where nothing can be said.

@@ -36,6 +36,11 @@ def _norm(features: Sequence[Feature]) -> Norm:
     return Norm.TOTAL
 
 
+def weighed_by_value(features: Sequence[Feature]) -> frozenset[Feature]:
+    """Return the features whose rows may be weighed by what they add to them: sums from 0, for which a row of 0 is no row."""
+    return frozenset(feature for feature in features if feature.shape is Shape.SIGNED)
+
+
 def cells(x: Scaled, block: int | None = None) -> tuple[Feature, ...]:
     """Return the three cells of a value."""
     return tuple(Feature(shape, x=x, block=block) for shape in CELLS)

@@ -1,13 +1,15 @@
-"""Which features of a row are measured for the statistics that were asked: the way with the least predicted noise.
+"""Which features of a row are measured for the statistics that were asked: the way with the least predicted error.
 
 One scale serves all features of a measurement, whatever their number; the price of one more is a wider cube: the
 variance of every coordinate is (d + 1)(d + 2)/3 · b² for d features and b = C/ε. So equal features are measured once, rows
 of conditions that exclude each other in blocks of their own, the variance of one column by cells where those are less
-noisy; and of all ways the best is taken, never by looking at data.
+noisy, sums by themselves where weights would take more off them than the further coordinate adds noise; and of all ways
+the best is taken, never by looking at data.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import cells, readable_features
@@ -35,15 +37,28 @@ class Design:
     """The conditions of the blocks, if there are any; rows that satisfy none are one more block."""
 
 
-def of_one_value(moments: Sequence[Moment], known: Known, mechanism: MechanismName) -> Design:
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What decides how exact a design will be, besides its features."""
+
+    mechanism: MechanismName
+    loss: Fraction = Fraction(0)
+    """How many rows weights are expected to take off a group, in C/ε."""
+
+    def of(self, option: Design) -> tuple[Fraction, int]:
+        """Return what is to be least."""
+        return predicted(option.features, option.readouts, self.mechanism, self.loss)
+
+
+def of_one_value(moments: Sequence[Moment], known: Known, prediction: Prediction) -> Design:
     """Return the best way to measure statistics of one expression that is never NULL, by its value alone.
 
     Nothing of a CASE in it is taken apart: where rows are told apart by their values, they have to be features of those.
     """
-    return _best(_together(moments, known), mechanism)
+    return _best(_together(moments, known), prediction)
 
 
-def design(moments: Sequence[Moment], known: Known, mechanism: MechanismName, *, thresholded: bool) -> Design:
+def design(moments: Sequence[Moment], known: Known, prediction: Prediction, *, thresholded: bool) -> Design:
     """Return the best way to measure all of `moments` together.
 
     Where groups are `thresholded` their count of rows comes first, and all in one cube: the threshold is made for the law
@@ -57,8 +72,8 @@ def design(moments: Sequence[Moment], known: Known, mechanism: MechanismName, *,
     if thresholded:
         options = [_counted(option) for option in _together(present, known, celled=False)]
     else:
-        options = [*_together(present, known), *_apart(asked, known, mechanism)]
-    return _best(options, mechanism)
+        options = [*_together(present, known), *_apart(asked, known, prediction)]
+    return _best(options, prediction)
 
 
 def _counted(option: Design) -> Design:
@@ -66,12 +81,12 @@ def _counted(option: Design) -> Design:
     return replace(option, features=tuple(dict.fromkeys((ONE, *option.features))))
 
 
-def _best(options: Sequence[Design], mechanism: MechanismName) -> Design:
-    """Return the least noisy design, of equals the first: blocks only where they are better."""
+def _best(options: Sequence[Design], prediction: Prediction) -> Design:
+    """Return the most exact design, of equals the first: blocks only where they are better."""
     different = [option for i, option in enumerate(options) if option not in options[:i]]
     if len(different) == 1:
         return different[0]
-    return min(different, key=lambda option: predicted(option.features, option.readouts, mechanism))
+    return min(different, key=prediction.of)
 
 
 def _present(moment: Moment, known: Known) -> Expr:
@@ -119,7 +134,7 @@ def _features(readouts: Sequence[Readout]) -> tuple[Feature, ...]:
     return tuple(dict.fromkeys(feature for one in readouts for feature in one.features))
 
 
-def _apart(moments: Sequence[Moment], known: Known, mechanism: MechanismName) -> list[Design]:
+def _apart(moments: Sequence[Moment], known: Known, prediction: Prediction) -> list[Design]:
     """Return the ways to measure statistics in blocks: none unless their conditions exclude each other.
 
     A statistic of all rows is measured in every block, that of the remaining rows included, and added up.
@@ -137,7 +152,7 @@ def _apart(moments: Sequence[Moment], known: Known, mechanism: MechanismName) ->
     ways = [_together([inside[i] for i in at], known, narrow=not whole) for at in members]
     # Each block has its own best way, but what is added up must be readable in all of them: then all have the same.
     alike = list(zip(*ways, strict=False))
-    best = [tuple(_best(options, mechanism) for options in ways)]
+    best = [tuple(_best(options, prediction) for options in ways)]
     joined = [_joined(one, common, conditions, members) for one in (*alike, *best)]
     return [option for option in joined if set(_features(option.readouts)) <= readable_features(option.features).keys()]
 

@@ -33,6 +33,8 @@ class EngineSum:
     centred: bool = False
     upwards: bool = False
     """Whether the one factor's steps are from 0 to S, not to 2S: its interval begins at 0, and so does the lattice."""
+    by_value: bool = False
+    """Whether its rows have weights of their own, by what they add to it."""
 
 
 def columns(feature: Feature) -> tuple[EngineSum, ...]:

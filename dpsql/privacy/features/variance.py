@@ -1,7 +1,8 @@
 """How noisy the statistics of a design will be, from the statement alone: what designs are compared by.
 
 One measure for all: the logarithm of a statistic's variance, added up over the statistics, so that no unit of any of them
-matters; for means and variances averaged over where in their bounds the values could lie (`_CASES`).
+matters; for means and variances averaged over where in their bounds the values could lie (`_CASES`). To the variance of
+counts and sums is added the square of what weights are expected to take off them, where the design lets them.
 """
 
 import math
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import MechanismName
-from dpsql.privacy.features.blocks import Combination, blocks, readable_features
+from dpsql.privacy.features.blocks import Combination, blocks, readable_features, weighed_by_value
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.features.gradient import MeanAndVariance, Number, Values, Weights
 from dpsql.privacy.features.known_statistics import statistic
@@ -29,18 +30,33 @@ So of one column's variance the cube has (20/3)·E[¼ + 4μ² + (μ² − s + ½
 a = 2t² − E t², in units of b²·(U − L)⁴/N²: in the outer quarters of the bounds the cells' is less, elsewhere more.
 """
 _LEAST = Fraction(1, 10**12)
+_NOTHING = Fraction(0)
 
 
-def predicted(features: Sequence[Feature], readouts: Sequence[Readout], name: MechanismName) -> tuple[Fraction, int]:
-    """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features."""
+def predicted(
+    features: Sequence[Feature], readouts: Sequence[Readout], name: MechanismName, loss: Fraction = _NOTHING
+) -> tuple[Fraction, int]:
+    """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features.
+
+    `loss` is the number of rows, in units of b, that weights by the number of rows take off.
+    """
     variances, read = coordinate_variances(features, name), readable_features(features)
+    spared = weighed_by_value(features)
     product = Fraction(1)
     for readout in readouts:
         found = statistic(readout.moment.name)
         cases, times = (_CASES, 1) if found.located else (_CASES[:1], len(_CASES))
         for case in cases:
-            product *= max(spread(found.gradient(readout, case), read, variances), _LEAST) ** times
+            lost = Fraction(0) if spared.issuperset(readout.features) else _lost(readout, loss)
+            noise = spread(found.gradient(readout, case), read, variances)
+            product *= max(noise + lost**2, _LEAST) ** times
     return product, len(features)
+
+
+def _lost(readout: Readout, loss: Fraction) -> Fraction:
+    """Return what rows that are left out take off a count or a sum; a mean or a spread loses next to nothing by them."""
+    found = statistic(readout.moment.name)
+    return Fraction(0) if found.located or not loss else loss * Fraction(found.typical(readout, 1) or 0)
 
 
 def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:

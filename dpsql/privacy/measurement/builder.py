@@ -7,13 +7,14 @@ from typing import TypeGuard
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
-from dpsql.privacy.features.design import design, of_one_value
+from dpsql.privacy.features.design import Prediction, design, of_one_value
 from dpsql.privacy.features.feature import ONE, Scaled
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
+from dpsql.privacy.measurement.loss import expected_loss
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
     DistinctMarginOutput,
@@ -86,7 +87,7 @@ class Builder:
             return []
         needed = [self._moments(aggregate) for aggregate in aggregates]
         every = [moment for moments in needed for moment in moments]
-        chosen = design(every, self._known, self._role.mechanism, thresholded=bool(self._delta))
+        chosen = design(every, self._known, self._prediction(), thresholded=bool(self._delta))
         check_features(chosen.features)
         sums = replace(self._counting(chosen.where), features=chosen.features, block_conditions=chosen.block_conditions)
         part = self._add(sums)
@@ -95,6 +96,10 @@ class Builder:
             self._read(part, a, [next(readouts) for _ in moments])
             for a, moments in zip(aggregates, needed, strict=True)
         ]
+
+    def _prediction(self) -> Prediction:
+        role, rows = self._role, self._relation.protected.expected_rows
+        return Prediction(role.mechanism, expected_loss(rows, self._groups, self._bound, role.per_query.epsilon))
 
     def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
         """Return the statistics that an aggregate is read off."""
@@ -208,7 +213,7 @@ class Builder:
         def known(expr: Expr) -> Facts:
             return replace(self._known(expr), nullable=False) if expr == of.arg else self._known(expr)
 
-        chosen = of_one_value(moments, known, self._role.mechanism)
+        chosen = of_one_value(moments, known, Prediction(self._role.mechanism))
         counting = self._distinct(asked.Distinct(of.arg, of.where))
         part = self._add(replace(counting, distinct=CountOf.EACH_VALUE, value=of.arg, features=chosen.features))
         readout = chosen.readouts[[moment.name for moment in moments].index(of.name)]

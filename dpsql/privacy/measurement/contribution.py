@@ -9,6 +9,13 @@ Where no row need count in full, since no number of rows is measured, it is the 
 the largest coordinate, that are added up and not the rows: with S the most of one, w = ⌊W·C·S / max(Σρ, C·S)⌋ keeps
 Σ w·ρ to C·W·S just as well, and is never smaller, so that less of a heavy unit is lost.
 
+Where rows are counted and sums from 0 asked beside (`Bound.two_weights`), rows weigh w as above, and v ≥ w in those sums.
+With n_g rows of the unit in group g (or in a group's block, where there are some), and r_g what they can add to a sum there,
+v = ⌊w·S / c⌋ where c > r_g / n_g for every g, at most W and at least w. Then v·r_g ≤ w·S·n_g: in no group do the sums move
+further than what counts rows may move there, so that the unit moves all groups by Σ_g w·S·n_g ≤ C·W·S at most in the norm
+Σ_groups max|coordinate|, as if there were no sums. A measurement of their own would keep the sums as well, but take half of
+ε from the count and half from the sums.
+
 *Selection* (where keys or distinct values are released, of which a weighted unit could touch any number): the first C rows
 of each unit in an order that is total over everything that the measurement reads, and the same for values that the engine
 takes for one: an order of their texts would let −0 come elsewhere than 0.
@@ -72,6 +79,19 @@ class Bound:
         rows = f"greatest({number}, {self.rows * row_norm})"
         weight = dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
         return f"h AS MATERIALIZED (SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1)"
+
+    def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, grouped: bool = True) -> str:
+        """Return the CTE `h (hu, w, v)` of what every unit's rows weigh, and what they weigh in sums.
+
+        `parts` are `u`, the number of its rows `n` and the number `c` of the module's claim, by unit and group (and block)
+        unless there are no groups.
+        """
+        columns = ("CAST(sum(n) AS BIGINT)", "max(c)") if grouped else ("n", "c")
+        weight = dialect.unit_weight(self.mass, f"greatest({columns[0]}, {self.rows})", heaviest=self.weight)
+        units = f"SELECT u, {weight} AS w, {columns[1]} AS c FROM {parts}{' GROUP BY 1' if grouped else ''}"
+        own = dialect.integer_quotient(f"CAST(w AS BIGINT) * {row_norm}", "c")
+        own = f"greatest(w, CAST(least({own}, {self.weight}) AS {dialect.weight_type(self.weight)}))"
+        return f"h AS MATERIALIZED (SELECT u AS hu, w, {own} AS v FROM ({units}) AS n)"
 
 
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:

@@ -24,6 +24,10 @@ class Norms:
     text: str
     most: int
     """What no row's is above."""
+    beside: bool = False
+    """Whether they are weighed by beside the number of rows, for sums, and not instead of it."""
+    block: str | None = None
+    """The column that says in which block of its group a row is, if there are several."""
 
     @property
     def total(self) -> str:
@@ -102,7 +106,16 @@ class BoundedScan:
         dialect = self.emitter.dialect
         if norm is None:
             return self.bound.weights(self.unit, self.from_where, dialect)
+        if norm.beside:
+            within = [*self._names(), *([] if norm.block is None else [norm.block])]
+            by = ", ".join(["u", *within])
+            parts = f"(SELECT {by}, count(*) AS n, {self._mean(norm)} AS c FROM ({rows}) AS r GROUP BY {by}) AS g"
+            return self.bound.two_weights(parts, dialect, row_norm=norm.most, grouped=bool(within))
         return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total, row_norm=norm.most)
+
+    def _mean(self, norm: Norms) -> str:
+        """Return a whole number above what a unit's rows can add on average."""
+        return f"{self.emitter.dialect.whole_mean(norm.text)} + 1"
 
     def spread(self, weight: str) -> str:
         """Return the statement that sums a weight by the keys, over each unit's distinct keys that are selected.
@@ -115,19 +128,29 @@ class BoundedScan:
         total = self.emitter.dialect.as_text(f"sum({weight})")
         return f"SELECT {', '.join([*self._names(), total])} FROM ({self._selected(counted)}) AS r{self.group_by}"
 
-    def by_unit(self, rows: str, sums: Sequence[str], *, short: bool, norm: Norms | None = None) -> str:
-        """Return the statement that sums the rows by unit and keys first, and weighs those sums.
+    def by_unit(
+        self, rows: str, sums: Sequence[str], weights: Sequence[str], *, short: bool, norm: Norms | None = None
+    ) -> str:
+        """Return the statement that sums the rows by unit and keys first, and weighs those sums by the names of `weights`.
 
         The integers are those of `grouped`: all rows of a unit have one weight. With `short` its sums fit into 64 bits.
         """
         names = self._names()
         parts = [f"{f'CAST({text} AS BIGINT)' if short else text} AS s{i}" for i, text in enumerate(sums)]
-        inner = ", ".join(["u", *names, f"{'count(*)' if norm is None else norm.total} AS n", *parts])
+        number = [f"{'count(*)' if norm is None or norm.beside else norm.total} AS n"]
+        number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
+        inner = ", ".join(["u", *names, *number, *parts])
         units = f"p AS MATERIALIZED (SELECT {inner} FROM ({rows}) AS r GROUP BY {', '.join(['u', *names])})"
+        outputs = self.outputs([f"sum({weight} * s{i})" for i, weight in enumerate(weights)])
+        return f"WITH {units}, {self._weights_of_sums(norm)} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
+
+    def _weights_of_sums(self, norm: Norms | None) -> str:
+        """Return the weights of the units in `p`, which has their rows or norms by unit and keys."""
+        dialect = self.emitter.dialect
+        if norm is not None and norm.beside:
+            return self.bound.two_weights("p", dialect, row_norm=norm.most, grouped=bool(self.keys))
         number, most = ("CAST(sum(n) AS BIGINT)", 1) if norm is None else (Norms("n", norm.most).total, norm.most)
-        weights = self.bound.weights("u", "FROM p", self.emitter.dialect, number=number, row_norm=most)
-        outputs = self.outputs([f"sum(w * s{i})" for i in range(len(sums))])
-        return f"WITH {units}, {weights} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
+        return self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most)
 
     def one_a_unit(self, rows: str, chosen: str) -> str:
         """Return the statement that keeps of each unit's rows one for each group, `chosen` of them, and counts by `b`."""

@@ -4,7 +4,9 @@ Claim: adding or removing all rows of one unit moves the vector of all groups' c
 norm Σ_groups Σ_blocks ‖block‖, where ‖block‖ is the largest of its coordinates, or their sum for the cells of one value.
 Proof: a row contributes, to one block of its own group only, w·φ with ‖φ‖ ≤ `row_norm` (see `lattice.coordinate`), and one
 unit's weights add up to at most `bound.mass` — or, of sums alone, each row's weight times its own ‖φ‖ to at most `bound.mass`
-times `row_norm` —; the triangle inequality does the rest. So noise with P(z) ∝ exp(−‖z‖ / t) per
+times `row_norm` —; the triangle inequality does the rest. Sums beside other features may have weights v of their own: what
+they come to in a group is no more than the unit's weight there (`contribution`), so that the largest of its coordinates is
+no larger by them; a block counts as a group of its own for that. So noise with P(z) ∝ exp(−‖z‖ / t) per
 block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
@@ -12,13 +14,13 @@ That a row lies in one block only does not rest on conditions that exclude each 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, SqlType
-from dpsql.privacy.features.blocks import blocks
+from dpsql.privacy.features.blocks import blocks, weighed_by_value
 from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, own_points, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -97,12 +99,16 @@ class Sums:
 
     def columns(self) -> tuple["EngineSum", ...]:
         """Return the sums that the engine computes, each once."""
-        return tuple(dict.fromkeys(column for feature in self.features for column in columns(feature)))
+        return tuple(dict.fromkeys(column for feature in self.features for column in self._columns(feature)))
+
+    def _columns(self, feature: Feature) -> tuple["EngineSum", ...]:
+        found = columns(feature)
+        return tuple(replace(column, by_value=True) for column in found) if feature in self.valued else found
 
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
         place = {column: index for index, column in enumerate(self.columns())}
-        made = [(feature.shape, [place[column] for column in columns(feature)]) for feature in self.features]
+        made = [(feature.shape, [place[column] for column in self._columns(feature)]) for feature in self.features]
         s, size = self.lattice, self.row_norm
         return lambda sums: tuple(coordinate(shape, [sums[i] for i in at], s, size) for shape, at in made)
 
@@ -126,11 +132,20 @@ class Sums:
         weighted = self.bound.form is Form.REWEIGHT
         first = weighted and self._sums_units_first(emitter.dialect)
         sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
+        norm = self._norms(values) if weighted else None
         rows = scan.rows(f"{text} AS {name}" for text, name in values.named.items())
-        norm = Norms(values.norm(self.columns()), self.lattice) if weighted and self.weighs_norms else None
         if first:
-            return scan.by_unit(rows, sums, short=self._short, norm=norm)
+            weights = ["v" if column.by_value else "w" for column in self.columns()]
+            return scan.by_unit(rows, sums, weights, short=self._short, norm=norm)
         return scan.grouped(rows, sums, values.named.values(), norm=norm)
+
+    def _norms(self, values: "_Values") -> Norms | None:
+        """Return what rows are weighed by besides their number, or instead of it."""
+        if self.weighs_norms:
+            return Norms(values.norm(self.columns()), self.lattice)
+        valued = [column for column in self.columns() if column.by_value]
+        block = values.block_name if self.block_conditions else None
+        return Norms(values.norm(valued), self.lattice, beside=True, block=block) if valued else None
 
     @property
     def weighs_norms(self) -> bool:
@@ -138,13 +153,21 @@ class Sums:
         alone = all(feature.shape is Shape.SIGNED for feature in self.features)
         return alone and not self.delta and self.sensitivity < MOST_NORM
 
+    @property
+    def valued(self) -> frozenset[Feature]:
+        """Return the sums that have weights of their own, beside others whose rows are weighed by their number."""
+        alone = all(feature.shape is Shape.SIGNED for feature in self.features)
+        weighed = self.bound.form is Form.REWEIGHT and self.distinct is CountOf.ROWS and not alone
+        return weighed_by_value(self.features) if weighed else frozenset()
+
     def _sums_units_first(self, dialect: Dialect) -> bool:
         """Return whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
 
         A unit's weighted sum is at most 2·mass·row_norm, which has to fit into 64 bits where its sum is in as many.
         """
         few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
-        if self.weighs_norms and not all(column.upwards for column in self.columns()):
+        columns = [column for column in self.columns() if self.weighs_norms or column.by_value]
+        if not all(column.upwards for column in columns) or (self.valued and self.block_conditions):
             return False  # a row of 0 has S steps and no norm, so that nothing bounds a unit's weighted steps
         return dialect.sums_by_unit_first and few and not self.delta and (self.sensitivity < 2**62 or not self._short)
 
@@ -202,7 +225,7 @@ class _Values:
 
     def summed(self, column: EngineSum, *, weighted: bool) -> str:
         """Return the sum as the engine computes it."""
-        weight = ["w"] if weighted else []
+        weight = ["v" if column.by_value else "w"] if weighted else []
         text = f"sum({' * '.join([*weight, *self._factors(column, cast=weighted)])})"
         text = text if weight or column.factors else "count(*)"
         conditions = [
@@ -226,7 +249,12 @@ class _Values:
 
     def block(self, block: int) -> str:
         """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
-        return f"{self._name(self._block)} = {block}"
+        return f"{self.block_name} = {block}"
+
+    @property
+    def block_name(self) -> str:
+        """Return the column that says in which block a row is."""
+        return self._name(self._block)
 
     def _factors(self, column: EngineSum, *, cast: bool) -> list[str]:
         steps = self._points if column.upwards else 2 * self._points

@@ -9,7 +9,6 @@ group in which the median row is.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from statistics import median
 
@@ -143,10 +142,10 @@ def _first(sums: Sums, readout: Readout, group: Found, target: Fraction, ladder:
     value = statistic(readout.moment.name).estimate(readout, group)
     if not value:
         return len(ladder)
-    allowed = abs(value) * float(target)
+    allowed, margins = abs(value) * float(target), Margins.of(sums)
 
     def exceeds(epsilon: Fraction) -> bool:
-        width = Margins.of(replace(sums, epsilon=epsilon)).half_width(readout, group, _TYPICAL)
+        width = margins.times(sums.epsilon / epsilon).half_width(readout, group, _TYPICAL)
         return width is None or width > allowed
 
     return bisect_left(ladder, 1, key=lambda epsilon: 0 if exceeds(epsilon) else 1)

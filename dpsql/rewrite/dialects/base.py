@@ -164,6 +164,14 @@ class Dialect(ABC):
         """Return ⌊mass / rows⌋, at most `heaviest`, `rows` being a 64-bit integer above 0."""
 
     @abstractmethod
+    def weight_type(self, heaviest: int) -> str:
+        """Return the name of the type in which weights up to `heaviest` are."""
+
+    @abstractmethod
+    def whole_mean(self, text: str) -> str:
+        """Return the aggregate ⌊mean⌋ of whole numbers of at most 32 bits that are never negative, as a 64-bit integer."""
+
+    @abstractmethod
     def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
         """Return `scaled` rounded to one of 0 … steps, where that has a form that is faster than range tests; else None.
 

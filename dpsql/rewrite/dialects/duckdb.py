@@ -153,7 +153,15 @@ class DuckDbDialect(Dialect):
 
     def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
         """Return the quotient in 32 bits where they suffice."""
-        return f"CAST({mass} // {rows} AS {'INTEGER' if heaviest < 2**31 else 'BIGINT'})"
+        return f"CAST({mass} // {rows} AS {self.weight_type(heaviest)})"
+
+    def weight_type(self, heaviest: int) -> str:
+        """Return 32 bits where they suffice."""
+        return "INTEGER" if heaviest < 2**31 else "BIGINT"
+
+    def whole_mean(self, text: str) -> str:
+        """Return the quotient in 128 bits."""
+        return f"CAST(sum({text}) // count(*) AS BIGINT)"
 
     def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
         """Return the rounded number if it is one of 0 … steps, else the end that it is beyond.

@@ -138,6 +138,15 @@ class PostgresDialect(Dialect):
         del heaviest
         return f"CAST({f'div({mass}, {rows})' if mass >= 2**63 else f'{mass} / {rows}'} AS BIGINT)"
 
+    def weight_type(self, heaviest: int) -> str:
+        """Return 64 bits."""
+        del heaviest
+        return "BIGINT"
+
+    def whole_mean(self, text: str) -> str:
+        """Return the quotient of decimals, which has no limit."""
+        return f"CAST(div(sum({text}), count(*)) AS BIGINT)"
+
     def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
         """Return nothing: a cast that is too large fails."""
         del text, scaled, low, steps, nan
