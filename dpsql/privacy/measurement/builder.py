@@ -98,7 +98,7 @@ class Builder:
         ]
 
     def _prediction(self) -> Prediction:
-        role, rows = self._role, self._relation.protected.expected_rows
+        role, rows = self._role, self._relation.expected_rows
         return Prediction(role.mechanism, expected_loss(rows, self._groups, self._bound, role.per_query.epsilon))
 
     def _moments(self, aggregate: asked.Moment | asked.Margin | asked.Vote) -> list[asked.Moment]:
