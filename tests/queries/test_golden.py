@@ -99,6 +99,8 @@ def _same(a: object, b: object, within: float) -> bool:
         return len(a) == len(b) and _alike(a, b, within)
     if isinstance(a, dt.datetime) and isinstance(b, dt.datetime) and within > 1e-9:
         return abs((a - b).total_seconds()) <= within * 86_400 * 30
+    if isinstance(a, dt.timedelta) and isinstance(b, dt.timedelta):
+        return math.isclose(a.total_seconds(), b.total_seconds(), rel_tol=within, abs_tol=max(within * 86_400, 1e-6))
     if isinstance(a, (float, Decimal)) and isinstance(b, (float, Decimal, int)):
         return math.isclose(float(a), float(b), rel_tol=within, abs_tol=within)
     return a == b

@@ -29,6 +29,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws, Found
 from dpsql.privacy.release.exact import KeyRow
 from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.grouping import Set
 
@@ -38,6 +39,8 @@ _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
 """Room for all of double precision, to ten digits after the point."""
 _WHOLE = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}
 """The largest value of each whole type."""
+_LONGEST = 2**63 - 1
+"""Of an interval without months, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +232,20 @@ def format_number(value: float | None, type_: str) -> CellText:
         # Noise knows no limit, the type does.
         most = _WHOLE[type_]
         return str(min(max(round(value), -most - 1), most))
+    if type_.startswith("interval"):
+        return _span(value)
     if type_.startswith("numeric"):
         return format(
             _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
         )
     return repr(value)
+
+
+def _span(micros: float) -> str:
+    """Return an interval as the difference of two times has it: days of 24 hours, and microseconds."""
+    days, rest = divmod(min(round(abs(micros)), _LONGEST), DAY)
+    sign = "-" if micros < 0 else ""
+    return f"{sign}{days} days {sign}{rest} microseconds"
 
 
 def _key(cell: Cell, type_: str) -> CellText:

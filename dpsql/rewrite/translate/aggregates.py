@@ -17,7 +17,8 @@ from dpsql.rewrite.syntax.aggregate_names import LOGICAL, OF_TWO, REFUSED, STATI
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
-from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
+from dpsql.rewrite.translate.durations import micros_of
 
 _QUANTILE_LIMIT = 1000
 
@@ -123,12 +124,18 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
         return _distinct(t, name, args[0], node)
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
         return Moment("count", ())
-    exprs = tuple(t.expression(arg) for arg in args)
+    exprs = tuple(_argument(t, arg) for arg in args)
     if name == "grouping":
         return GroupingCall(exprs)
     if len(exprs) != (2 if name in OF_TWO else 1):
         raise _refused(node)
     return _of_values(name, exprs, node)
+
+
+def _argument(t: Translator, node: exp.Expr) -> Expr:
+    """Return what an aggregate is of; an interval as its microseconds, of which the answer is made again."""
+    value = t.operand(node)
+    return micros_of(value) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value, node)
 
 
 def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
@@ -158,7 +165,7 @@ def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if name in {"min", "max"} and len(node.expressions) == 1:
-        return _extreme(name, t.expression(node.expressions[0]), call)
+        return _extreme(name, _argument(t, node.expressions[0]), call)
     if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1:
         raise Unsupported(
             f"{name}(DISTINCT …) is not supported over private rows",
@@ -166,7 +173,7 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
             hint="count, sum, avg and variances of one DISTINCT x are.",
             position=position(call),
         )
-    arg = t.expression(node.expressions[0])
+    arg = _argument(t, node.expressions[0])
     if name == "count":
         return Distinct(arg)
     if not arg.type.is_number:
@@ -202,7 +209,7 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
         raise _refused(node)
     key = order.expressions[0]
     descending = isinstance(key, exp.Ordered) and bool(key.args.get("desc"))
-    arg = t.expression(key.this if isinstance(key, exp.Ordered) else key)
+    arg = _argument(t, key.this if isinstance(key, exp.Ordered) else key)
     array = t.constants.items(args[0]) if _is_array(args[0]) else None
     points = array if array is not None else (t.expression(args[0]),)
     quantiles = tuple(_point(p, node, descending=descending) for p in points)

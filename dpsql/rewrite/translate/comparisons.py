@@ -17,7 +17,7 @@ from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.constants import coerce
-from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import lengths
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import in_utc, is_zoned
@@ -60,7 +60,7 @@ def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node:
     """Return `left op right`, both times, both intervals or both values."""
     left, right = at_one_clock(t, left, right)
     a, b = t.operand(left, endless=True), t.operand(right, endless=True)
-    if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
+    if isinstance(a, (Elapsed, Age, IntervalTimes)) or isinstance(b, (Elapsed, Age, IntervalTimes)):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
 

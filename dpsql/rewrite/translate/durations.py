@@ -16,7 +16,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, IntervalValue, TimeField
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
-from dpsql.rewrite.translate.context import Age, Duration, Elapsed, Operand, Translator, refused
+from dpsql.rewrite.translate.context import Age, Duration, Elapsed, IntervalTimes, Operand, Translator, refused
 
 _HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
 _PARTS: Mapping[str, tuple[int, int]] = {
@@ -45,7 +45,7 @@ def part(duration: Duration, field: str, node: exp.Expr) -> Expr:
             position=position(node),
         )
     size, above = _PARTS[field]
-    number = _micros(duration)
+    number = micros_of(duration)
     if size > 1:
         number = Apply("div", (number, Const(size, SqlType.BIGINT)), SqlType.BIGINT)
     if above:
@@ -71,8 +71,15 @@ def _part_of_age(duration: Age, field: str, node: exp.Expr) -> Expr:
     return Apply("age", times, SqlType.NUMERIC, TimeField(field))
 
 
-def _micros(duration: Elapsed) -> Expr:
-    return Apply("elapsed", (duration.later, duration.earlier), SqlType.BIGINT)
+def micros_of(duration: Elapsed | IntervalTimes) -> Expr:
+    """Return how long an interval without months is, in microseconds."""
+    if isinstance(duration, Elapsed):
+        return Apply("elapsed", (duration.later, duration.earlier), SqlType.BIGINT)
+    size = Const(interval_micros(duration.span), SqlType.BIGINT)
+    number = (
+        duration.number if duration.number.type.is_integer else Apply("to_integer", (duration.number,), SqlType.BIGINT)
+    )
+    return Apply("mul", (number, size), SqlType.BIGINT)
 
 
 def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
@@ -87,8 +94,8 @@ def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
 def _length(value: Operand, node: exp.Expr) -> Expr:
     if isinstance(value, IntervalValue):
         return Const((value.months * 30 + value.days) * DAY + value.micros, SqlType.BIGINT)
-    if isinstance(value, Elapsed):
-        return _micros(value)
+    if isinstance(value, (Elapsed, IntervalTimes)):
+        return micros_of(value)
     if isinstance(value, Age):
         raise Unsupported(
             "an age can't be compared over private rows",

@@ -15,6 +15,9 @@ from dpsql.privacy.release.postprocess import format_number
         (2.5, "bigint", "2"),
         (None, "bigint", None),
         (1.4e300, "double precision", "1.4e+300"),
+        (90_000_000_000.4, "interval", "1 days 3600000000 microseconds"),
+        (-86_400_000_001.0, "interval", "-1 days -1 microseconds"),
+        (1.4e30, "interval", "106751991 days 14454775807 microseconds"),
     ],
 )
 def test_numbers_stay_within_their_type(value: float | None, type_: str, text: str | None) -> None:
