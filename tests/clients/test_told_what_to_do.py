@@ -40,7 +40,7 @@ REFUSED = [
         "not with VALUES",
     ),
     (
-        "SELECT count(*) FROM trips t WHERE EXISTS (SELECT FROM zones z WHERE zone_id = t.pickup_zone)",
+        "SELECT count(*) FROM trips t WHERE fare > 5 OR EXISTS (SELECT FROM zones WHERE zone_id = t.pickup_zone)",
         "0A000",
         "EXISTS is not",
     ),

@@ -95,3 +95,16 @@ WITH z AS (SELECT * FROM zones) SELECT borough, count(*) FROM trips JOIN z ON zo
 --> refused 0A000: can be joined with declared public tables only
 SELECT d, count(trip_id) FROM generate_series(timestamp '2019-03-01', timestamp '2019-03-03', '1 day') AS d
 LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
+
+-- of private rows on their unit
+--> answered, 1 measurement
+SELECT count(*) FROM rides r JOIN trips t ON r.rider = t.passenger_id WHERE t.payment_type = 'cash' AND r.stars > 4;
+
+-- of private rows that may find none
+--> answered, 1 measurement
+SELECT r.shared, count(*) FROM rides r LEFT JOIN trips t ON r.rider = t.passenger_id AND t.payment_type = 'cash' GROUP BY 1;
+
+-- a public table that all private rows are right of
+--> answered, 1 measurement
+--> empty 1 group
+SELECT borough, count(*) FROM zones RIGHT JOIN trips ON pickup_zone = zone_id GROUP BY borough;

@@ -113,7 +113,8 @@ SELECT count(*) FROM rides WHERE to_zone NOT IN (SELECT zone_id FROM zones WHERE
 SELECT count(*) FROM trips WHERE fare > (SELECT avg(fare) FROM trips);
 
 -- rows of the table in a subquery
---> refused 42501: rows of a protected table can't be read by a subquery
+--> answered, 1 measurement
+--> unlike
 SELECT count(*) FROM trips WHERE passenger_id IN (SELECT passenger_id FROM trips WHERE fare > 100);
 
 -- an unknown column
@@ -132,16 +133,16 @@ SELECT count(*) FROM rides WHERE rider NOT IN (1, 2) AND rider <> ALL (ARRAY[3, 
 --> answered, free
 SELECT count(*) FROM rides WHERE to_zone NOT IN (SELECT nullif(zone_id, 4) FROM zones);
 
--- not in a list of private units, among which one NULL would change everybody's rows
---> refused 42501: rows of a protected table can't be read by a subquery
+-- not in a list of private units, among which one NULL would change everybody's rows if it were there
+--> answered, 1 measurement
 SELECT count(*) FROM rides WHERE rider NOT IN (SELECT rider FROM rides WHERE late);
 
 -- different from all units of another private table
---> refused 42501: rows of a protected table can't be read by a subquery
+--> answered, 1 measurement
 SELECT count(*) FROM rides WHERE rider <> ALL (SELECT passenger_id FROM trips);
 
 -- without a match among private units
---> refused 42501: rows of a protected table can't be read by a subquery
+--> answered, 1 measurement
 SELECT count(*) FROM rides r WHERE NOT EXISTS (SELECT 1 FROM rides q WHERE q.rider = r.rider AND q.late);
 
 -- numbers and texts as only PostgreSQL writes them

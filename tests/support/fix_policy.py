@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.load import load
-from dpsql.policy.model import Policy, Privacy, RoleLimits, Table, UnitBound
+from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
 
 _ROOT = Path(__file__).parent.parent.parent
 NO_NOISE = Fraction(10**12)
@@ -56,7 +56,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 def with_rows(policy: Policy, table: str, kind: str, most: int) -> Policy:
     """Return the policy with another `max_rows`."""
     old = policy.tables[table]
-    units = {**old.units, kind: UnitBound(old.units[kind].column, most)}
+    units = {**old.units, kind: replace(old.units[kind], max_rows=most, max_groups=None)}
     return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
 
 

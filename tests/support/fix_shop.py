@@ -110,7 +110,7 @@ def without(tables: Tables, unit: Owner) -> Tables:
     }
 
 
-def made_up(seed: int, *, size: int = 4) -> Tables:
+def made_up(seed: int, *, size: int = 4, most: int = 3) -> Tables:
     """Return small tables: some units with nothing, some with far more than they may have; NULL everywhere."""
     draw = random.Random(seed)  # noqa: S311  (made-up records)
 
@@ -120,12 +120,11 @@ def made_up(seed: int, *, size: int = 4) -> Tables:
     def number(least: int, most: int) -> object:
         return some(*range(least - 1, most + 2))
 
-    units = [1, 1, 1, 2, 2, 3]
-    names = [n for n in (1, 2, 3, None) if n is None or draw.random() < 0.8]
+    units = [1, 1, 1, 2, 2, *range(3, most + 1)]
+    names = [n for n in range(1, most + 1) if draw.random() < 0.8]
     customers = [
         {"customer": n, "nation": number(0, 2), "segment": some("home", "shop", "?"), "balance": number(-4, 4)}
         for n in names
-        if n is not None
     ]
     orders = [
         {
@@ -135,7 +134,7 @@ def made_up(seed: int, *, size: int = 4) -> Tables:
             "total": number(0, 8),
             "code": some(1, 2),
         }
-        for n in draw.sample(range(20), size * 2)
+        for n in draw.sample(range(5 * size), size * 2)
     ]
     items = [
         {
@@ -145,7 +144,7 @@ def made_up(seed: int, *, size: int = 4) -> Tables:
             "quantity": number(0, 4),
             "late": some(True, False),
         }
-        for n in draw.sample(range(40), size * 4)
+        for n in draw.sample(range(10 * size), size * 4)
     ]
     notes = [
         {"about": some(*(row["item"] for row in items), 99), "mood": some("good", "bad", "?")} for _ in range(size * 3)

@@ -41,7 +41,47 @@ OUTER = (
     ),
 )
 """With rows that find none."""
-ANSWERED = (*THROUGH, *JOINED, *OUTER)
+EXISTENCE = (
+    "SELECT count(*) FROM orders WHERE EXISTS (SELECT * FROM items WHERE of_order = order_id AND quantity > 2)",
+    "SELECT status, count(*) FROM orders WHERE NOT EXISTS (SELECT FROM items WHERE of_order = order_id AND late) GROUP BY 1",
+    "SELECT segment, count(*) FROM customers WHERE customer IN (SELECT DISTINCT buyer FROM orders) GROUP BY 1",
+    "SELECT segment, count(*) FROM customers WHERE customer NOT IN (SELECT buyer FROM orders WHERE total > 3) GROUP BY 1",
+    "SELECT count(*) FROM customers WHERE customer = ANY (SELECT caller FROM calls WHERE minutes IS NULL)",
+    (
+        "SELECT count(*) FROM items a WHERE EXISTS (SELECT 1 FROM items b WHERE b.of_order = a.of_order AND b.part < a.part) "
+        "AND NOT EXISTS (SELECT * FROM items c WHERE c.of_order = a.of_order AND c.quantity < a.quantity AND c.late)"
+    ),
+    (
+        "SELECT count(*) FROM customers WHERE customer IN (SELECT buyer FROM orders JOIN items ON of_order = order_id "
+        "WHERE part IN (SELECT part FROM parts WHERE kind = 'a') AND total < 8)"
+    ),
+    (
+        "SELECT count(*) FROM customers WHERE EXISTS (SELECT 1 FROM orders WHERE buyer = customer "
+        "AND EXISTS (SELECT 1 FROM items WHERE of_order = order_id AND late))"
+    ),
+    (
+        "WITH big AS (SELECT buyer FROM orders WHERE total > 4) "
+        "SELECT count(*) FROM customers WHERE customer IN (SELECT buyer FROM big)"
+    ),
+    (
+        "SELECT status, count(*) FROM (SELECT * FROM orders WHERE buyer IN (SELECT caller FROM calls)) AS o "
+        "JOIN customers ON buyer = customer WHERE NOT EXISTS (SELECT 1 FROM items WHERE of_order = order_id) GROUP BY 1"
+    ),
+    "SELECT count(*) FROM orders WHERE NOT EXISTS (SELECT 1 FROM notes JOIN items ON about = item WHERE of_order = order_id)",
+)
+"""By rows of the same unit that are there, or are not."""
+PUBLIC_EXISTENCE = (
+    "SELECT count(*) FROM customers c WHERE EXISTS (SELECT 1 FROM nations n WHERE n.nation = c.nation AND name = 'Peru')",
+    (
+        "SELECT late, count(*) FROM items "
+        "WHERE NOT EXISTS (SELECT 1 FROM parts WHERE parts.part = items.part AND kind = 'a') GROUP BY 1"
+    ),
+    "SELECT count(*) FROM items i WHERE quantity IN (SELECT parts.nation FROM parts WHERE parts.part = i.part)",
+    "SELECT count(*) FROM items i WHERE quantity NOT IN (SELECT p.part FROM parts p WHERE p.kind = 'a' AND i.part > 0)",
+    "SELECT count(*) FROM orders WHERE total > (SELECT 3) AND EXISTS (SELECT 1 FROM parts)",
+)
+"""By rows of public tables."""
+ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE)
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
     ("SELECT count(*) FROM customers CROSS JOIN calls", "join-on-unit"),
@@ -61,6 +101,39 @@ REFUSED = (
     ("SELECT count(*) FROM customers FULL JOIN calls ON caller = customer", "join-inner-or-left"),
     ("SELECT count(*) FROM customers RIGHT JOIN nations n ON n.nation = customers.nation", "join-inner-or-left"),
     ("SELECT count(*) FROM nations n LEFT JOIN customers c ON n.nation = c.nation", "protected-table-left"),
+    ("SELECT count(*) FROM orders WHERE EXISTS (SELECT 1 FROM calls)", "join-on-unit"),
+    ("SELECT count(*) FROM orders WHERE EXISTS (SELECT 1 FROM calls WHERE minutes > total)", "join-on-unit"),
+    ("SELECT count(*) FROM orders WHERE NOT EXISTS (SELECT 1 FROM calls WHERE minutes = code)", "join-on-unit"),
+    (
+        "SELECT count(*) FROM orders WHERE EXISTS (SELECT 1 FROM calls WHERE caller = buyer OR minutes = 1)",
+        "join-on-unit",
+    ),
+    ("SELECT count(*) FROM orders WHERE total IN (SELECT minutes FROM calls)", "join-on-unit"),
+    (
+        "SELECT count(*) FROM customers WHERE EXISTS (SELECT 1 FROM orders, calls WHERE buyer = customer AND code = 1)",
+        "join-on-unit",
+    ),
+    ("SELECT count(*) FROM orders WHERE code NOT IN (SELECT caller FROM calls)", "existence-form"),
+    (
+        "SELECT count(*) FROM items i WHERE quantity NOT IN (SELECT parts.nation FROM parts WHERE part = i.part)",
+        "existence-form",
+    ),
+    (
+        (
+            "SELECT count(*) FROM customers WHERE EXISTS (SELECT 1 FROM orders WHERE buyer = customer "
+            "AND NOT EXISTS (SELECT 1 FROM items WHERE of_order = order_id))"
+        ),
+        "existence-form",
+    ),
+    (
+        "SELECT count(*) FROM customers WHERE balance > 2 OR EXISTS (SELECT 1 FROM calls WHERE caller = customer)",
+        "rows-in-subquery",
+    ),
+    (
+        "SELECT count(*) FROM nations n WHERE EXISTS (SELECT 1 FROM customers c WHERE c.nation = n.nation)",
+        "rows-in-subquery",
+    ),
+    ("SELECT count(*) FROM customers WHERE customer IN (SELECT buyer FROM orders LIMIT 1)", "clause-on-rows"),
     ("SELECT of_order, count(*) FROM items GROUP BY of_order", "key-is-unit"),
     ("SELECT order_id, count(*) FROM orders JOIN items ON of_order = order_id GROUP BY 1", "key-is-unit"),
     ("SELECT buyer, count(*) FROM orders JOIN calls ON buyer = caller GROUP BY 1", "key-is-unit"),

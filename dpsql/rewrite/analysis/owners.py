@@ -144,9 +144,27 @@ def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], 
     for i, source in relation.private.items():
         if source.join is Join.LEFT and any(a in known and b == i for a, b in _links(source.on, meanings)):
             known.add(i)
+    tests = _tests(relation)
+    for group in tests:
+        inside = [i for i in group if i in meanings]
+        met, links = set(known), list(_links(relation.sources[group[0]].on, meanings))
+        while more := {b for a, b in links if a in met and b in inside} - met:
+            met |= more
+        known |= met
     alone = [source.table for i, source in relation.private.items() if i not in known]
     if alone:
         raise _not_on_unit(alone[0], bound(alone[0], kind))
+
+
+def _tests(relation: Relation) -> list[list[int]]:
+    """Return which sources are tested together, each EXISTS by itself."""
+    groups: list[list[int]] = []
+    for i, source in enumerate(relation.sources):
+        if source.join in {Join.EXISTS, Join.NOT_EXISTS}:
+            groups.append([i])
+        elif source.join is Join.INSIDE:
+            groups[-1].append(i)
+    return groups
 
 
 def _not_on_unit(table: Table, unit: UnitBound) -> Unsupported:
@@ -217,11 +235,11 @@ def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table])
 
 def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | None, bool]:
     """Return how many rows a unit may have, in how many groups, and whether the engine keeps it to one row."""
-    found_by = {i: _finders(relation, i, unique) for i in range(len(relation.sources))}
-    each = {i: bound(source.table, kind) for i, source in relation.private.items()}
+    found_by = {i: _finders(relation, i, unique) for i in relation.joined}
+    each = {i: bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
     once = {i for i, b in each.items() if b.through is None and b.column in unique(relation.sources[i].table.name)}
     rows = {i: 1 if i in once else b.max_rows for i, b in each.items()}
-    every = frozenset(range(len(relation.sources)))
+    every = relation.joined.keys()
     choices = [
         (math.prod(rows[i] for i in some), size, some)
         for size in range(1, len(each) + 1)

@@ -1,9 +1,11 @@
 """The FROM and WHERE of the engine's statement: which rows a measurement reads.
 
 trips, WHERE fare > 10  →  FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare" > 10e0
+EXISTS (SELECT … FROM rides …)  →  … AND EXISTS (SELECT 1 FROM "rides" AS s1 WHERE s1."rider" = s0."passenger_id")
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 from dpsql.errors import MissingBounds
 from dpsql.rewrite.analysis.bounds import facts
@@ -27,6 +29,7 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds]
     if where != TRUE:
         conditions.append(emitter.sql(where))
+    conditions += _tests(relation, required, emitter)
     return f"FROM {_joined(relation, required, emitter)} WHERE {' AND '.join(conditions)}"
 
 
@@ -44,18 +47,21 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
 
 def _joined(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> str:
     """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
-    first, *rest = relation.sources
-    text = f"{_scanned(first, emitter)} AS s0"
-    for index, source in enumerate(rest, 1):
+    text = ""
+    for index, source in relation.joined.items():
+        if not index:
+            text = _scanned(source, index, emitter)
+            continue
         word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
         present = [] if source.holds else [emitter.present(c) for c in dict.fromkeys(required) if c.source == index]
         on = " AND ".join([*present, emitter.sql(source.on)])
-        text += f" {word} {_scanned(source, emitter)} AS s{index} ON {on}"
+        text += f" {word} {_scanned(source, index, emitter)} ON {on}"
     return text
 
 
-def _scanned(source: Source, emitter: Emitter) -> str:
-    return emitter.named(source.table.name) if source.made is None else f"({unit_rows(source.made, emitter)})"
+def _scanned(source: Source, index: int, emitter: Emitter) -> str:
+    rows = emitter.named(source.table.name) if source.made is None else f"({unit_rows(source.made, emitter)})"
+    return f"{rows} AS s{index}"
 
 
 def unit_rows(made: UnitRows, emitter: Emitter) -> str:
@@ -72,3 +78,19 @@ def unit_rows(made: UnitRows, emitter: Emitter) -> str:
     used = [key for _, key in made.keys] + [e for v in made.values for e in (v.arg, v.where) if e is not None]
     rows = from_where(made.relation, TRUE, used, made.unit, emitter)
     return f"SELECT {', '.join(columns)} {rows} GROUP BY {grouped}"
+
+
+def _tests(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> Iterator[str]:
+    """Yield the conditions that there are rows of other tables, or that there are none.
+
+    What such a row has to have stands inside: a row without it is not there.
+    """
+    for start, first in enumerate(relation.sources):
+        if first.join not in {Join.EXISTS, Join.NOT_EXISTS}:
+            continue
+        rest = itertools.takewhile(lambda one: one.join is Join.INSIDE, relation.sources[start + 1 :])
+        group = dict(enumerate((first, *rest), start))
+        present = [emitter.present(c) for c in dict.fromkeys(required) if c.source in group]
+        tables = ", ".join(_scanned(source, index, emitter) for index, source in group.items())
+        word = "EXISTS" if first.join is Join.EXISTS else "NOT EXISTS"
+        yield f"{word} (SELECT 1 FROM {tables} WHERE {' AND '.join([*present, emitter.sql(first.on)])})"

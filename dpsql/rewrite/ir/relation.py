@@ -21,6 +21,10 @@ class Join(Enum):
     FROM = "from"
     INNER = "inner"
     LEFT = "left"
+    EXISTS = "exists"
+    NOT_EXISTS = "not exists"
+    INSIDE = "inside"
+    """With the one before it in EXISTS or NOT EXISTS, whose condition is for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,11 @@ class Source:
     def holds(self) -> bool:
         """Return whether each row of the relation has one of this table's, for which `on` holds."""
         return self.join is Join.FROM or self.join is Join.INNER
+
+    @property
+    def only_tested(self) -> bool:
+        """Return whether the table only decides which rows stay, and is nothing of the rows themselves."""
+        return self.join in {Join.EXISTS, Join.NOT_EXISTS, Join.INSIDE}
 
 
 UnitFunction = Literal["count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or"]
@@ -96,9 +105,15 @@ class Relation:
         return {i: source for i, source in enumerate(self.sources) if not source.table.public}
 
     @property
+    def joined(self) -> Mapping[int, Source]:
+        """Return the sources that make up the rows, by their places."""
+        return {i: source for i, source in enumerate(self.sources) if not source.only_tested}
+
+    @property
     def expected_rows(self) -> int | None:
         """Return the public order of magnitude of the number of rows: that of the largest table, if it is declared."""
-        return max((s.table.expected_rows for s in self.private.values() if s.table.expected_rows), default=None)
+        tables = [source.table for source in self.joined.values() if not source.table.public]
+        return max((table.expected_rows for table in tables if table.expected_rows), default=None)
 
     @property
     def condition(self) -> Expr:
@@ -150,3 +165,17 @@ def left_joined(left: Relation, right: Relation, on: Expr) -> Relation:
     (source,) = right.sources
     sources = (*left.sources, replace(source, join=Join.LEFT, on=both(on, right.where)))
     return replace(left, sources=sources, columns={**left.columns, **right.columns})
+
+
+def tested(left: Relation, inside: Relation, condition: Expr, *, negated: bool) -> Relation | None:
+    """Return the rows for which `inside`, moved behind them, has rows that satisfy the condition, or has none.
+
+    None where that is more than one test: of rows that may be missing, or that others must not have.
+    """
+    if any(source.join in {Join.LEFT, Join.NOT_EXISTS} for source in inside.sources):
+        return None
+    first, *rest = inside.sources
+    on = both(condition, inside.where, *(source.on for source in inside.sources))
+    how = Join.NOT_EXISTS if negated else Join.EXISTS
+    others = (replace(source, join=Join.INSIDE, on=TRUE) for source in rest)
+    return replace(left, sources=(*left.sources, replace(first, join=how, on=on), *others))

@@ -13,6 +13,7 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_inside
@@ -145,7 +146,8 @@ class _Finder:
 
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kinds = [self._item(item, ctes) for item in from_items(node)]
-        nested = [(query, self._nested(query, ctes)) for query in queries_inside(node)]
+        tested = queried(node) if Kind.ROWS in kinds else frozenset[int]()
+        nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
         answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
@@ -173,9 +175,9 @@ class _Finder:
         self.scopes.append(Scope(node, grouping, aggregates, visible))
         return Kind.ANSWER
 
-    def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+    def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]], tested: frozenset[int]) -> Kind:
         kind = self.query(query, ctes)
-        if kind is Kind.ROWS:
+        if kind is Kind.ROWS and id(query) not in tested:
             raise AccessDenied(
                 "rows of a protected table can't be read by a subquery",
                 because="rows-in-subquery",

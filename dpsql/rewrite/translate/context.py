@@ -103,9 +103,9 @@ def refused(node: exp.Expr, *, because: str) -> Unsupported:
     text = node.sql("postgres")[:80]
     if isinstance(node, exp.Exists):
         return Unsupported(
-            "EXISTS is not supported over private rows",
+            "EXISTS is not supported over private rows but as a condition of WHERE",
             because=because,
-            hint="Write x IN (SELECT … FROM a public table), or join the public table on its key.",
+            hint="It may be one of those that AND joins; or write x IN (SELECT … FROM a public table).",
             position=position(node),
         )
     return Unsupported(

@@ -18,7 +18,7 @@ from dpsql.rewrite.analysis.joined import equated_with_key
 from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, filtered, inner_joined, left_joined, moved, scan
+from dpsql.rewrite.ir.relation import Join, Relation, Source, inner_joined, left_joined, moved, scan
 from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
@@ -26,6 +26,7 @@ from dpsql.rewrite.syntax.scopes import declared
 from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.existence import where_of
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.translator import translator
@@ -47,13 +48,21 @@ class Tracker:
         t = translator(names, self.constants, self.known, partial(self._public, ctes))
         where = select.args.get("where")
         if where is not None:
-            relation = filtered(relation, checked(t, where.this))
+            relation = where_of(relation, t, where.this, partial(self._from, ctes=ctes))
         _require_unique_joins(relation)
         return relation, t
 
     def known(self, expr: Expr) -> Facts:
-        """Return the facts about an expression by the declarations alone."""
-        return facts(expr, self.declared.env(refs(expr)))
+        """Return the facts about an expression by the declarations alone; rows without a unit are not there."""
+        env = self.declared.env(refs(expr))
+        return facts(
+            expr, {ref: replace(one, nullable=False) if self._names_unit(ref) else one for ref, one in env.items()}
+        )
+
+    def _names_unit(self, ref: Expr) -> bool:
+        table = self.policy.tables.get(ref.table) if isinstance(ref, Ref) and not ref.optional else None
+        unit = None if table is None else table.units.get(self.role.protects)
+        return isinstance(ref, Ref) and unit is not None and unit.column == ref.name
 
     def _public(self, ctes: Mapping[str, exp.CTE], table: exp.Table) -> bool:
         """Return whether a name in FROM means a declared public table."""
@@ -240,7 +249,7 @@ def _require_plain(right: Relation, join: exp.Join) -> None:
 def _require_unique_joins(relation: Relation) -> None:
     """Refuse a joined public table unless its unique key is fixed by the row it is joined to."""
     for index, source in enumerate(relation.sources):
-        if not source.table.public:
+        if not source.table.public or source.only_tested:
             continue
         if index == 0 or source.table.key is None:
             _refuse_keyless(source, index)

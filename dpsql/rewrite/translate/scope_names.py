@@ -1,12 +1,12 @@
 """Which expression a name stands for inside one SELECT: PostgreSQL's rules, over what FROM offers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.ir.expr import Expr, Ref, with_refs
 from dpsql.rewrite.syntax.identifiers import fold, position
 
 
@@ -17,6 +17,17 @@ class Names:
     tables: Mapping[str, Mapping[str, Expr]]
     merged: Mapping[str, Expr] = field(default_factory=dict)
     """What USING made one column of: the left side's, for a bare name."""
+    around: "Names | None" = None
+    """What the query around this one offers: for names that nothing here has."""
+
+    def behind(self, sources: int, around: "Names") -> "Names":
+        """Return what the names mean where so many other sources stand before theirs, which `around` offers."""
+
+        def change(one: Ref) -> Ref:
+            return replace(one, source=one.source + sources)
+
+        tables = {alias: {n: with_refs(e, change) for n, e in place.items()} for alias, place in self.tables.items()}
+        return Names(tables, {name: with_refs(e, change) for name, e in self.merged.items()}, around)
 
     def find(self, column: exp.Column) -> Expr:
         """Return what `column` stands for.
@@ -29,6 +40,8 @@ class Names:
             return self.merged[name]
         places = [self.tables.get(table, {})] if table else list(self.tables.values())
         found = [place[name] for place in places if name in place]
+        if not found and self.around is not None and table not in self.tables:
+            return self.around.find(column)
         if len(found) != 1:
             what = "is not a column of a protected table here" if not found else "is ambiguous"
             hint = "\\d and dpsql.columns show what there is." if not found else "Write the table's name before it."

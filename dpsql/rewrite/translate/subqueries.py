@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.rewrite.ir.expr import Const, Expr, IntervalValue
+from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.nested import aggregates_of
 from dpsql.rewrite.translate.constants import evaluated
-from dpsql.rewrite.translate.context import Handler, Translator
+from dpsql.rewrite.translate.context import Handler, Operand, Translator
 from dpsql.rewrite.translate.speller import spell
 
 
@@ -26,10 +27,27 @@ def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
     return tuple(evaluated(text, type_name) for text in texts)
 
 
-def scalar(t: Translator, node: exp.Expr) -> Expr | IntervalValue:
-    """Translate a scalar subquery over public tables."""
+def scalar(t: Translator, node: exp.Expr) -> Operand:
+    """Translate a scalar subquery over public tables; one of a lone expression is that expression.
+
+    pickup_ts >= (SELECT TIMESTAMP '2019-03-08')  →  pickup_ts >= TIMESTAMP '2019-03-08'
+    """
+    lone = _lone(node.this)
+    if lone is not None:
+        return t.operand(lone)
     text, type_name = t.constants.evaluator.constant(_text(t, node.this).within("({})"))
     return evaluated(text, type_name)
+
+
+def _lone(query: exp.Expr) -> exp.Expr | None:
+    """Return the expression of `SELECT expression`; None if there is more to the query."""
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    given = [key for key, value in query.args.items() if value]
+    if not isinstance(query, exp.Select) or given != ["expressions"] or len(query.expressions) != 1:
+        return None
+    only = query.expressions[0].unalias()
+    return None if isinstance(only, exp.Star) or aggregates_of(query) else only
 
 
 def _text(t: Translator, query: exp.Expr) -> Spelled:

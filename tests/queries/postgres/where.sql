@@ -67,11 +67,23 @@ WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 
 -- not in a list from a public table
 WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND (NOT ((CASE WHEN s0."to_zone" IN (1, 2, 4, 5, 9) THEN s0."to_zone" END) IN (1, 4)))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
 
+-- rows of the table in a subquery
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND EXISTS (SELECT 1 FROM "trips" AS s1 WHERE s1."passenger_id" IS NOT NULL AND s1."fare"::float8 <= 'Infinity'::float8 AND ((s0."passenger_id" = s1."passenger_id") AND (s1."fare"::float8 > 100)))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
 -- not in a list of units with NULL, which no row passes
 WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND (NOT (s0."rider" IN (1, (NULL)::integer)))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
 
 -- not in a list of units
 WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND ((NOT (s0."rider" IN (1, 2))) AND (NOT (s0."rider" IN (3, 4))))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- not in a list of private units, among which one NULL would change everybody's rows if it were there
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "rides" AS s1 WHERE s1."rider" IS NOT NULL AND ((s0."rider" = s1."rider") AND s1."late"))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- different from all units of another private table
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "trips" AS s1 WHERE s1."passenger_id" IS NOT NULL AND (s0."rider" = s1."passenger_id"))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
+
+-- without a match among private units
+WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."rider" AS u FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "rides" AS s1 WHERE s1."rider" IS NOT NULL AND ((s1."rider" = s0."rider") AND s1."late"))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;
 
 -- numbers and texts as only PostgreSQL writes them
 WITH p AS MATERIALIZED (SELECT u, count(*) AS n, CAST(count(*) AS BIGINT) AS s0 FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND s0."passenger_count" IS NOT NULL AND ((s0."fare"::float8 < 41) AND (s0."passenger_count" > 1) AND ((CASE WHEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") IN ('cash', 'credit card') THEN (CAST(s0."payment_type" AS VARCHAR) COLLATE "C") END) = 'credit card') AND (s0."fare"::float8 > 7))) AS r GROUP BY u), h AS MATERIALIZED (SELECT u AS hu, CAST(1310720 / greatest(CAST(sum(n) AS BIGINT), 20) AS BIGINT) AS w FROM p GROUP BY 1) SELECT (sum(w * s0))::text FROM p JOIN h ON u = hu;

@@ -1,0 +1,76 @@
+"""The conditions of a WHERE that there are, or are not, rows of other tables: EXISTS, IN and their kin.
+
+zone = 3 AND EXISTS (SELECT …) AND rider NOT IN (SELECT …)  →  [zone = 3], [EXISTS (SELECT …), NOT rider IN (SELECT …)]
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+
+@dataclass(frozen=True, slots=True)
+class Existence:
+    """One condition that a query has rows, or with `left` that one of its rows has that value; or, negated, that none has."""
+
+    node: exp.Expr
+    query: exp.Select
+    left: exp.Expr | None
+    negated: bool
+
+
+def existences(where: exp.Expr) -> tuple[list[exp.Expr], list[Existence]]:
+    """Return the conditions that all must hold: plain ones, and tests."""
+    plain, tests = [], []
+    for part in _conjuncts(where):
+        test = _existence(part)
+        if test is None:
+            plain.append(part)
+        else:
+            tests.append(test)
+    return plain, tests
+
+
+def queried(select: exp.Select) -> frozenset[int]:
+    """Return the queries, by their identity, in the tests of a SELECT's WHERE; DISTINCT is nothing to these, and goes."""
+    where = select.args.get("where")
+    tests = existences(where.this)[1] if where is not None else []
+    for test in tests:
+        distinct = test.query.args.get("distinct")
+        if distinct is not None and not distinct.args.get("on"):
+            test.query.set("distinct", None)
+    inside = (one for test in tests for one in (test.query, test.query.parent))
+    return frozenset(id(one) for one in inside)
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what a chain of AND joins, however long and however bracketed."""
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, exp.And):
+            pending += [one.expression, one.this]
+        elif isinstance(one, exp.Paren):
+            pending.append(one.this)
+        else:
+            yield one
+
+
+def _existence(node: exp.Expr) -> Existence | None:
+    inner, negated = node, False
+    while isinstance(inner, (exp.Not, exp.Paren)):
+        negated ^= isinstance(inner, exp.Not)
+        inner = inner.this
+    query, left = None, None
+    match inner:
+        case exp.Exists():
+            query = inner.this
+        case exp.In() if inner.args.get("query"):
+            query, left = inner.args["query"], inner.this
+        case exp.EQ() if isinstance(inner.expression, exp.Any):
+            query, left = inner.expression.this, inner.this
+        case exp.NEQ() if isinstance(inner.expression, exp.All):
+            query, left, negated = inner.expression.this, inner.this, not negated
+    while isinstance(query, (exp.Subquery, exp.Paren)):
+        query = query.this
+    return Existence(node, query, left, negated) if isinstance(query, exp.Select) else None

@@ -1,0 +1,105 @@
+"""EXISTS, IN and their kin in WHERE: rows stay by whether others are there, of public tables or of the same unit.
+
+customer NOT IN (SELECT buyer FROM orders WHERE total > 5)
+→  not exists: source orders with orders.total > 5 AND customers.customer = orders.buyer
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, Unsupported
+from dpsql.rewrite.ir.expr import TRUE, Expr, refs
+from dpsql.rewrite.ir.relation import Relation, filtered, moved, tested
+from dpsql.rewrite.syntax.existence import Existence, existences
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.syntax.nested import aggregates_of
+from dpsql.rewrite.translate.comparisons import checked, compare
+from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.scope_names import Names
+
+Inside = Callable[[exp.Select], tuple[Relation, Names]]
+"""Returns what stands in a query's FROM."""
+_CLAUSES = ("group", "having", "limit", "offset", "with_", "windows", "qualify", "laterals", "sample")
+
+
+def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside, behind: int = 0) -> Relation:
+    """Return the rows that satisfy a WHERE; `behind` so many other sources stands the relation itself."""
+    plain, tests = existences(where)
+    found = [(test, _followed(t, test, inside, behind + len(relation.sources))) for test in tests]
+    if all(one is None for _, one in found):
+        return filtered(relation, checked(t, where))
+    for node in [*plain, *(test.node for test, one in found if one is None)]:
+        relation = filtered(relation, checked(t, node))
+    for test in (test for test, one in found if one is not None):
+        other = _followed(t, test, inside, behind + len(relation.sources))
+        if other is not None:
+            relation = _tested(relation, test, *other)
+    return relation
+
+
+def _tested(relation: Relation, test: Existence, inside: Relation, condition: Expr) -> Relation:
+    rows = tested(relation, inside, condition, negated=test.negated)
+    if rows is None:
+        raise _refused(test, "LEFT JOIN and NOT EXISTS can't stand in a condition that there are rows of another table")
+    return rows
+
+
+def _followed(t: Translator, test: Existence, inside: Inside, behind: int) -> tuple[Relation, Expr] | None:
+    """Return the rows that are looked for, and what they have to satisfy; None where the shadow can answer by itself."""
+    select = test.query
+    public = all(t.public(table) for table in select.find_all(exp.Table))
+    if public and (select.args.get("from_") is None or aggregates_of(select) or select.args.get("group")):
+        return None
+    try:
+        read = _read(t, test, inside, behind, public=public)
+    except DpsqlError:
+        if public and test.left is not None:
+            return None  # the shadow may know better
+        raise
+    if read is None or test.left is None:
+        return None if read is None else (read[0], TRUE)
+    return read[0], _equal(t, t.expression(test.left), read[1], test)
+
+
+def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public: bool) -> tuple[Relation, Expr] | None:
+    """Return the rows that are looked for, and their value; None for public rows that are the same for all rows outside."""
+    select = test.query
+    for clause in _CLAUSES:
+        if select.args.get(clause):
+            raise _refused(test, f"{clause.rstrip('_').upper()} in a condition that there are rows is not supported")
+    relation, names = inside(select)
+    relation, names = moved(relation, behind), names.behind(behind, t.names)
+    within = replace(t, names=names)
+    where = select.args.get("where")
+    if where is not None:
+        relation = where_of(relation, within, where.this, inside, behind)
+    if test.left is None:
+        return relation, TRUE
+    if len(select.expressions) != 1:
+        raise _refused(test, "a subquery of IN has one column")
+    value = within.expression(select.expressions[0].unalias())
+    read = refs(relation.where, value, *(source.on for source in relation.sources))
+    return None if public and all(ref.source >= behind for ref in read) else (relation, value)
+
+
+def _equal(t: Translator, left: Expr, right: Expr, test: Existence) -> Expr:
+    """Return the condition of IN that a row has the value on the left; among values that may be NULL, NOT IN is another."""
+    if test.negated and (t.known(left).nullable or t.known(right).nullable):
+        raise Unsupported(
+            "NOT IN among values that may be NULL is not supported",
+            because="existence-form",
+            hint="Write NOT EXISTS (SELECT … FROM … WHERE …) for it.",
+            position=position(test.node),
+        )
+    return compare(t, "eq", left, right, test.node)
+
+
+def _refused(test: Existence, message: str) -> Unsupported:
+    return Unsupported(
+        message,
+        because="existence-form",
+        hint="Write EXISTS or NOT EXISTS (SELECT … FROM … WHERE …), for each table by itself.",
+        position=position(test.node),
+    )
