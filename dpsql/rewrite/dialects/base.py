@@ -37,6 +37,23 @@ class StoredTypes:
     """Integers beyond 64 bits, which only a declared type in double precision can read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How an engine writes what is one operation: `{0}`, `{1}` and `{2}` are the arguments of the method of that name."""
+
+    as_text: str
+    not_finite: str
+    is_nan: str
+    integer_quotient: str
+    exclusive_or: str
+    round_to_even: str
+    log10: str
+    epoch_micros: str
+    elapsed_micros: str
+    add_days: str
+    add_micros: str
+
+
 class Dialect(ABC):
     """One engine's SQL."""
 
@@ -50,6 +67,11 @@ class Dialect(ABC):
     def stored_types(self) -> StoredTypes:
         """Return the types that its columns may have."""
 
+    @property
+    @abstractmethod
+    def forms(self) -> Forms:
+        """Return its forms of single operations."""
+
     # Types and constants
 
     @property
@@ -61,17 +83,19 @@ class Dialect(ABC):
     def cast(self, text: str, type_: SqlType) -> str:
         """Return a cast; the caller sees to it that it can't fail."""
 
-    @abstractmethod
+    @final
     def as_text(self, text: str) -> str:
         """Return an integer or a number in double precision as text: sums may be longer than 64 bits."""
+        return self.forms.as_text.format(text)
 
     @abstractmethod
     def double(self, value: Fraction) -> str:
         """Return a number as a literal in double precision; what is beyond it is infinite."""
 
-    @abstractmethod
+    @final
     def not_finite(self, word: NotFinite) -> str:
         """Return NaN or an infinity in double precision."""
+        return self.forms.not_finite.format(word)
 
     @abstractmethod
     def text(self, value: str) -> str:
@@ -83,53 +107,52 @@ class Dialect(ABC):
     def stored_number(self, column: str, *, representable: bool) -> str:
         """Return a stored decimal in double precision; `representable` says that none of its values is beyond that."""
 
+    @final
+    def is_nan(self, text: str) -> str:
+        """Return the test for NaN."""
+        return self.forms.is_nan.format(text)
+
     @abstractmethod
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return a unit such that values which are one unit have one text."""
 
-    @abstractmethod
-    def is_nan(self, text: str) -> str:
-        """Return the test for NaN."""
-
     # Numbers
 
-    @abstractmethod
+    @final
     def integer_quotient(self, a: str, b: str) -> str:
         """Return a / b of whole numbers, b not 0, cut off towards 0."""
+        return self.forms.integer_quotient.format(a, b)
 
-    @abstractmethod
+    @final
     def exclusive_or(self, a: str, b: str) -> str:
         """Return the bits that are set in one of two whole numbers."""
+        return self.forms.exclusive_or.format(a, b)
 
     @abstractmethod
     def product(self, a: str, b: str) -> str:
         """Return a · b in double precision, which must not fail where the product is too small."""
 
-    @abstractmethod
+    @final
     def round_to_even(self, text: str) -> str:
         """Return a number in double precision rounded to a whole one, ties to the even neighbour."""
+        return self.forms.round_to_even.format(text)
 
-    @abstractmethod
+    @final
     def log10(self, text: str) -> str:
         """Return the logarithm of a positive number."""
+        return self.forms.log10.format(text)
 
     # Times
 
-    @abstractmethod
+    @final
     def epoch_micros(self, timestamp: str) -> str:
         """Return the microseconds since 1970."""
+        return self.forms.epoch_micros.format(timestamp)
 
-    @abstractmethod
+    @final
     def elapsed_micros(self, later: str, earlier: str) -> str:
         """Return the microseconds between two timestamps."""
-
-    @abstractmethod
-    def add_days(self, date: str, days: str) -> str:
-        """Return the date so many days later."""
-
-    @abstractmethod
-    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
-        """Return the timestamp `number` times `micros` microseconds later."""
+        return self.forms.elapsed_micros.format(later, earlier)
 
     @abstractmethod
     def truncated(self, unit: str, timestamp: str) -> str:
@@ -138,6 +161,16 @@ class Dialect(ABC):
     @abstractmethod
     def bin_start(self, timestamp: str, size: int, first: int) -> str:
         """Return where a timestamp's bin of `size` microseconds begins; `first`, in microseconds since 1970, begins one."""
+
+    @final
+    def add_days(self, date: str, days: str) -> str:
+        """Return the date so many days later."""
+        return self.forms.add_days.format(date, days)
+
+    @final
+    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
+        """Return the timestamp `number` times `micros` microseconds later."""
+        return self.forms.add_micros.format(timestamp, number, micros)
 
     # Texts with few values
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect, NotFinite, StoredTypes
+from dpsql.rewrite.dialects.base import Dialect, Forms, StoredTypes
 from dpsql.rewrite.ir.calendar import ERAS
 
 _FEW_TEXTS = 16
@@ -36,16 +36,20 @@ class DuckDbDialect(Dialect):
         floats=frozenset({"float", "double"}),
         wide=frozenset({"hugeint", "uhugeint", "ubigint"}),
     )
+    # `/` would be in double precision, and `#` is no operator.
+    forms = Forms(
+        as_text="CAST({0} AS VARCHAR)", not_finite="CAST('{0}' AS DOUBLE)", is_nan="isnan({0})",
+        integer_quotient="({0} // {1})", exclusive_or="xor({0}, {1})",
+        round_to_even="round_even({0}, 0)", log10="log10({0})",
+        epoch_micros="epoch_us({0})", elapsed_micros="(epoch_us({0}) - epoch_us({1}))",
+        add_days="({0} + CAST({1} AS INTEGER))", add_micros="({0} + to_microseconds(CAST({1} AS BIGINT) * {2}))",
+    )  # fmt: skip
     double_type = "DOUBLE"
     sums_by_unit_first = False
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `CAST(x AS DOUBLE)`."""
         return f"CAST({text} AS {_TYPES.get(type_, type_.value.upper())})"
-
-    def as_text(self, text: str) -> str:
-        """Return `CAST(x AS VARCHAR)`."""
-        return f"CAST({text} AS VARCHAR)"
 
     def double(self, value: Fraction) -> str:
         """Return `1.5e0`: without an exponent it would be a decimal."""
@@ -55,10 +59,6 @@ class DuckDbDialect(Dialect):
             return self.not_finite("Infinity" if value > 0 else "-Infinity")
         text = text if "e" in text else text + "e0"
         return f"({text})" if value < 0 else text
-
-    def not_finite(self, word: NotFinite) -> str:
-        """Return `CAST('NaN' AS DOUBLE)`."""
-        return f"CAST('{word}' AS DOUBLE)"
 
     def text(self, value: str) -> str:
         """Return a literal in single quotes, in which a backslash is a backslash."""
@@ -74,45 +74,9 @@ class DuckDbDialect(Dialect):
         del type_
         return unit
 
-    def is_nan(self, text: str) -> str:
-        """Return `isnan(x)`."""
-        return f"isnan({text})"
-
-    def integer_quotient(self, a: str, b: str) -> str:
-        """Return `a // b`; `/` would be in double precision."""
-        return f"({a} // {b})"
-
-    def exclusive_or(self, a: str, b: str) -> str:
-        """Return `xor(a, b)`; `#` is no operator."""
-        return f"xor({a}, {b})"
-
     def product(self, a: str, b: str) -> str:
         """Return `a * b`, which comes out as 0 where it is too small."""
         return f"({a} * {b})"
-
-    def round_to_even(self, text: str) -> str:
-        """Return `round_even(x, 0)`."""
-        return f"round_even({text}, 0)"
-
-    def log10(self, text: str) -> str:
-        """Return `log10(x)`."""
-        return f"log10({text})"
-
-    def epoch_micros(self, timestamp: str) -> str:
-        """Return `epoch_us(t)`."""
-        return f"epoch_us({timestamp})"
-
-    def elapsed_micros(self, later: str, earlier: str) -> str:
-        """Return `epoch_us(t) - epoch_us(u)`."""
-        return f"(epoch_us({later}) - epoch_us({earlier}))"
-
-    def add_days(self, date: str, days: str) -> str:
-        """Return `d + CAST(n AS INTEGER)`."""
-        return f"({date} + CAST({days} AS INTEGER))"
-
-    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
-        """Return `t + to_microseconds(n * …)`."""
-        return f"({timestamp} + to_microseconds(CAST({number} AS BIGINT) * {micros}))"
 
     def truncated(self, unit: str, timestamp: str) -> str:
         """Return `date_trunc('unit', t)`; DuckDB begins a century in the year 2000, PostgreSQL in 2001."""

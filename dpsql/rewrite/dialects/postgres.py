@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect, NotFinite, StoredTypes
+from dpsql.rewrite.dialects.base import Dialect, Forms, StoredTypes
 from dpsql.rewrite.ir.calendar import to_datetime
 
 
@@ -31,6 +31,15 @@ class PostgresDialect(Dialect):
         floats=frozenset({"real", "double precision"}),
         wide=frozenset(),
     )
+    # PostgreSQL finds NaN equal to itself. EXTRACT's seconds are a numeric with all six digits; a difference has no months.
+    forms = Forms(
+        as_text="({0})::text", not_finite="'{0}'::float8", is_nan="{0} = 'NaN'::float8",
+        integer_quotient="({0} / {1})", exclusive_or="({0} # {1})",
+        round_to_even="round(({0})::float8)", log10="log(({0})::float8)",
+        epoch_micros="CAST(extract(epoch FROM {0}) * 1000000 AS BIGINT)",
+        elapsed_micros="CAST(extract(epoch FROM ({0}) - ({1})) * 1000000 AS BIGINT)",
+        add_days="({0} + ({1})::int)", add_micros="({0} + ({1}) * INTERVAL '{2} microseconds')",
+    )  # fmt: skip
     double_type = "float8"
     sums_by_unit_first = True
     """Which takes half of the time."""
@@ -39,20 +48,12 @@ class PostgresDialect(Dialect):
         """Return `(x)::float8`."""
         return f"({text})::{'float8' if type_ is SqlType.DOUBLE else type_.value}"
 
-    def as_text(self, text: str) -> str:
-        """Return `(x)::text`."""
-        return f"({text})::text"
-
     def double(self, value: Fraction) -> str:
         """Return `'1.5'::float8`: without quotes it would be a numeric."""
         try:
             return f"'{float(value)!r}'::float8"
         except OverflowError:
             return self.not_finite("Infinity" if value > 0 else "-Infinity")
-
-    def not_finite(self, word: NotFinite) -> str:
-        """Return `'NaN'::float8`."""
-        return f"'{word}'::float8"
 
     def text(self, value: str) -> str:
         """Return a literal that is read alike whatever `standard_conforming_strings` is."""
@@ -67,45 +68,9 @@ class PostgresDialect(Dialect):
         """Return a numeric in double precision: equal numerics have as many texts as there are scales."""
         return _any_numeric(unit) if type_ is SqlType.NUMERIC else unit
 
-    def is_nan(self, text: str) -> str:
-        """Return `x = 'NaN'`: PostgreSQL finds NaN equal to itself."""
-        return f"{text} = 'NaN'::float8"
-
-    def integer_quotient(self, a: str, b: str) -> str:
-        """Return `a / b`, which cuts off between integers."""
-        return f"({a} / {b})"
-
-    def exclusive_or(self, a: str, b: str) -> str:
-        """Return `a # b`."""
-        return f"({a} # {b})"
-
     def product(self, a: str, b: str) -> str:
         """Return the product of what is not too small: an underflow would be an error."""
         return f"({self.flush_tiny(a)} * {self.flush_tiny(b)})"
-
-    def round_to_even(self, text: str) -> str:
-        """Return `round(x::float8)`."""
-        return f"round(({text})::float8)"
-
-    def log10(self, text: str) -> str:
-        """Return `log(x::float8)`."""
-        return f"log(({text})::float8)"
-
-    def epoch_micros(self, timestamp: str) -> str:
-        """Return EXTRACT's seconds, a numeric with all six digits, as a whole number."""
-        return f"CAST(extract(epoch FROM {timestamp}) * 1000000 AS BIGINT)"
-
-    def elapsed_micros(self, later: str, earlier: str) -> str:
-        """Return the seconds of the difference, which has no months, as a whole number."""
-        return f"CAST(extract(epoch FROM ({later}) - ({earlier})) * 1000000 AS BIGINT)"
-
-    def add_days(self, date: str, days: str) -> str:
-        """Return `d + n::int`."""
-        return f"({date} + ({days})::int)"
-
-    def add_micros(self, timestamp: str, number: str, micros: int) -> str:
-        """Return `t + n * INTERVAL '…'`."""
-        return f"({timestamp} + ({number}) * INTERVAL '{micros} microseconds')"
 
     def truncated(self, unit: str, timestamp: str) -> str:
         """Return `date_trunc('unit', t)`."""

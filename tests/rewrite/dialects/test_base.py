@@ -1,8 +1,10 @@
 """A dialect is complete, and nobody but its own room asks which one it is."""
 
 import ast
+import inspect
 import math
 from collections.abc import Iterator
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,14 +13,15 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import TINY, Dialect
+from dpsql.rewrite.dialects.base import TINY, Dialect, Forms
 from dpsql.shadow.role import ORACLE
-from tests.support.dialects import DUCKDB, POSTGRES
+from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 from tests.support.fix_world import World
 
 ROOM = Path(__file__).parents[3] / "dpsql"
 NAMED_BY = {"engines/duckdb/engine.py", "engines/postgres/engine.py"}
 """The engines, each of which says what it speaks."""
+FORMS = {field.name for field in fields(Forms)}
 
 
 @pytest.mark.parametrize("missing", sorted(Dialect.__abstractmethods__))
@@ -33,7 +36,19 @@ def test_a_dialect_without_a_method_is_none(missing: str) -> None:
 def test_every_difference_is_a_method_that_has_to_be_written() -> None:
     """The class has no default that a third engine would take over unseen, but for what follows from its own words."""
     public = {name for name in vars(Dialect) if not name.startswith("_")}
-    assert public - Dialect.__abstractmethods__ == {"literal", "flush_tiny", "days", "micros"}
+    assert public - Dialect.__abstractmethods__ - FORMS == {"literal", "flush_tiny", "days", "micros"}
+
+
+@pytest.mark.parametrize("missing", sorted(FORMS))
+def test_forms_are_written_all(missing: str) -> None:
+    """None of them has a default either, and each is what the method of its name writes."""
+    with pytest.raises(TypeError, match=missing):
+        Forms(**dict.fromkeys(FORMS - {missing}, ""))
+    of = len(inspect.signature(getattr(Dialect, missing)).parameters) - 1
+    for dialect in DIALECTS:
+        text = getattr(dialect, missing)(*(f"{{{i}}}" for i in range(of)))
+        assert text == getattr(dialect.forms, missing)
+        assert all(f"{{{i}}}" in text for i in range(of))
 
 
 def _mentions(text: str) -> Iterator[str]:
