@@ -29,6 +29,7 @@ from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Settings
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
+from dpsql.rewrite.syntax.dialect import check_parser
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
@@ -175,6 +176,7 @@ class Server:
 
     async def _start(self) -> None:
         check_memory()
+        check_parser()
         config, self._shares = self._config, Shares.of(most())
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)

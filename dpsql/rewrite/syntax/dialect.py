@@ -6,8 +6,10 @@ what is private is looked up by name in `functions.py`.
 """
 
 from collections.abc import Callable
+from importlib.abc import SourceLoader
 from typing import ClassVar
 
+import sqlglot.parser
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
@@ -15,7 +17,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
-from dpsql.errors import Unsupported
+from dpsql.errors import ConfigError, Unsupported
 from dpsql.lexer.tokens import Sort, tokens
 
 _STEPS = 30
@@ -81,6 +83,19 @@ class Client(Postgres):
 
 
 _CLIENT = Client()
+
+
+def check_parser() -> None:
+    """See that sqlglot is its own Python: no class of ours can extend one that is compiled, and no statement would be read.
+
+    Raises:
+        ConfigError: `sqlglotc` is installed beside it.
+    """
+    if not isinstance(sqlglot.parser.__spec__.loader, SourceLoader):
+        raise ConfigError(
+            "sqlglot's parser is compiled here, and can't be extended by dpsql's",
+            hint="Remove its compiled form: pip uninstall sqlglotc",
+        )
 
 
 def with_marked_parameters(text: str) -> str:
