@@ -79,10 +79,12 @@ class Gateway:
         _ = asker
         if (accounts := accounts_statement(text)) is not None:
             return Question(text, accounts)
-        if self._named.search(text) is None or not mentions(text, self._names):
+        if self._named.search(text) is None:
             return None
         known = self._known.questions.get(text)
         if known is None:
+            if not mentions(text, self._names):
+                return None
             analyzed = analyze(text, self._deps.policy)
             known = (None if analyzed is None else Question(text, analyzed, rehearsal(text, analyzed)),)
             self._known.questions.keep(text, known)
@@ -116,19 +118,20 @@ class Gateway:
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
         """Return what a statement measures and what it pays: the stages up to `price`, unless it is remembered."""
-        role = self._deps.policy.roles[request.asker.role]
-        plan = self._known.plan(request)
-        if plan is None:
-            planner = self._planner(role, request.settings)
+        known = self._known.get(request)
+        if known is not None and (found := known.priced(request)) is not None:
+            return found
+        role, settings = self._deps.policy.roles[request.asker.role], request.settings
+        if known is not None:
+            plan, volatile = known.plan, False
+        else:
+            planner = self._planner(role, settings)
             resolved = planner.resolve(analyzed, request.described)
             tracked = planner.track(resolved, request.arguments)
-            plan = planner.measure(tracked)
-            if not planner.evaluator.volatile:
-                self._known.keep_plan(request, plan)
-        priced = self._known.priced(request, plan)
-        if priced is None:
-            priced = price(plan, role, request.settings, self._emitter)
-            self._known.keep_priced(request, priced)
+            plan, volatile = planner.measure(tracked), planner.evaluator.volatile
+        priced = price(plan, role, settings, self._emitter)
+        if not volatile:
+            self._known.keep(request, known, priced)
         return priced
 
     def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> Reply:

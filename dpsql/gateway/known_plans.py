@@ -1,7 +1,7 @@
 """What the gateway remembers of statements: their questions, their plans, and the prices of these."""
 
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 
 from dpsql.gateway.planning import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
@@ -12,9 +12,25 @@ from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.parse import Statement
 
 _MOST = 128 * 2**20
-"""Bytes for the plans, as many for the priced ones, and a quarter of that for questions."""
+"""Bytes for the plans with their prices, and a quarter of that for questions."""
+_MOST_PRICES = 16
+"""Prices of one plan."""
 _PER_CHARACTER = 200
 """Bytes that a question takes for each character of its statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlan:
+    """A plan, and what it pays for each ε and error that was asked for lately."""
+
+    plan: StatementPlan
+    prices: Mapping[Hashable, PricedPlan]
+    size: int
+    """The bytes of all of it, what both share counted once, and of the request that it answers."""
+
+    def priced(self, request: Request) -> PricedPlan | None:
+        """Return what the plan pays for the ε that the session asks for."""
+        return self.prices.get(_price(request))
 
 
 class KnownPlans:
@@ -23,25 +39,17 @@ class KnownPlans:
     def __init__(self) -> None:
         self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 4, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
-        self.plans: Remembered[StatementPlan] = Remembered(_MOST, weight)
-        self.prices: Remembered[PricedPlan] = Remembered(_MOST, weight)
+        self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
 
-    def plan(self, request: Request) -> StatementPlan | None:
+    def get(self, request: Request) -> KnownPlan | None:
         """Return the plan of an equal request."""
         return self.plans.get(_key(request))
 
-    def keep_plan(self, request: Request, plan: StatementPlan) -> None:
-        """Remember a plan that is the same whenever it is made."""
-        self.plans.keep(_key(request), plan)
-
-    def priced(self, request: Request, plan: StatementPlan) -> PricedPlan | None:
-        """Return what this very plan pays for the ε that the session asks for."""
-        known = self.prices.get(_with_price(request))
-        return known if known is not None and known.plan is plan else None
-
-    def keep_priced(self, request: Request, priced: PricedPlan) -> None:
-        """Remember what a plan pays."""
-        self.prices.keep(_with_price(request), priced)
+    def keep(self, request: Request, known: KnownPlan | None, priced: PricedPlan) -> None:
+        """Remember what a plan pays that is the same whenever it is made; `known` is what was remembered of it."""
+        key, before = _key(request), () if known is None else known.prices.items()
+        prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
+        self.plans.keep(key, KnownPlan(priced.plan, prices, weight((key, prices))))
 
 
 def _key(request: Request) -> Hashable:
@@ -50,8 +58,14 @@ def _key(request: Request) -> Hashable:
     return request.question.text, request.described, request.arguments, settings, request.asker.role
 
 
-def _with_price(request: Request) -> Hashable:
-    return _key(request), request.settings.epsilon, request.settings.error
+def _price(request: Request) -> Hashable:
+    """Return what a price depends on beside the plan and the role."""
+    return request.settings.epsilon, request.settings.error
+
+
+def _weighed(value: object) -> int:
+    """Return the bytes of a plan, its key's included, which were counted when it was kept."""
+    return value.size if isinstance(value, KnownPlan) else 0
 
 
 def _by_length(value: object) -> int:

@@ -24,6 +24,7 @@ from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query, Statement
 from dpsql.rewrite.syntax.scopes import Scope, find
 from dpsql.rewrite.syntax.splice import ANSWER, Match, drop_private_ctes, replace_scope
+from dpsql.rewrite.syntax.trees import copied
 from dpsql.rewrite.syntax.undefined import without_failing
 from dpsql.rewrite.translate.aggregates import Aggregate, aggregate
 from dpsql.rewrite.translate.constants import Constants
@@ -116,7 +117,7 @@ class Planner:
         )
 
     def _resolved(self, query: Query, described: Iterator[Sequence[ColumnDescription]]) -> ResolvedQuery:
-        tree, columns = query.tree.copy(), next(described)
+        tree, columns = copied(query.tree), next(described)
         return ResolvedQuery(query, tree, columns, tuple((s, next(described)) for s in find(tree, self.policy).scopes))
 
     def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:

@@ -5,8 +5,8 @@ Promise: reading takes time that grows with the text's length and no faster.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from dpsql.errors import SyntaxFailed, Unsupported
 from dpsql.lexer import pieces
@@ -32,12 +32,12 @@ class Sort(Enum):
     """A character that no statement has outside quotes."""
 
 
+_SORTS = {sort.value: sort for sort in Sort}
 TEXTS = frozenset({Sort.PLAIN, Sort.ESCAPED, Sort.UNICODE, Sort.DOLLARS})
 """Literals of strings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token, and where it stands."""
 
     sort: Sort
@@ -48,15 +48,12 @@ class Token:
     @property
     def word(self) -> str:
         """Return a keyword or a name without quotes in small letters, or a sign; "" for anything else."""
-        match self.sort:
-            case Sort.NAME:
-                return folded(self.text)
-            case Sort.PUNCTUATION | Sort.OPERATOR:
-                return self.text
-            case _:
-                return ""
+        if self.sort is Sort.NAME:
+            return folded(self.text)
+        return self.text if self.sort in _SIGNS else ""
 
 
+_SIGNS = (Sort.PUNCTUATION, Sort.OPERATOR)
 _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 
@@ -121,7 +118,7 @@ def tokens(text: str, *, conforming: bool = True) -> Iterator[Token]:
         if found is None:
             token = _quoted_by_dollars(text, at)
         else:
-            sort = Sort(found.lastgroup)
+            sort = _SORTS[found.lastgroup or ""]
             end = found.end() if sort is not Sort.OPERATOR else at + _length(found[0])
             token = Token(sort, text[at:end], at, end)
         yield token

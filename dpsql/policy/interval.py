@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
+from dpsql.hashed import HashedOnce, hashed_once
 
+
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(HashedOnce):
     """All numbers from `low` to `high`, both included.
 
     Dates are days and timestamps microseconds since 1970-01-01, so a half-open range of dates ends one day,

@@ -63,7 +63,6 @@ def test_a_plan_weighs_what_it_takes(new_client: NewClient, policy: Policy, stat
     plans, before = client.gateway._known.plans, _taken()
     plan = next(reversed(plans._entries.values()))[0]
     plans._entries.clear()
-    client.gateway._known.prices._entries.clear()
     size = weight(plan)
     del plan
     freed = before - _taken()
@@ -78,6 +77,6 @@ def test_many_large_plans_take_no_more_than_they_may(
     client = new_client(Memory(policy))
     for fare in range(3):
         client.ask(MINUTES.format(fare))
-    plans, prices = client.gateway._known.plans, client.gateway._known.prices
-    assert (len(plans._entries), len(prices._entries)) == (2, 2)
-    assert 15 * MIB < plans.size <= prices.size <= 20 * MIB
+    plans = client.gateway._known.plans
+    assert len(plans._entries) == 2
+    assert 15 * MIB < plans.size <= 20 * MIB

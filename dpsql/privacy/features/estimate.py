@@ -4,6 +4,7 @@ With N rows, U = Σ u and Q = Σ (2u² − 1), x = m + h·u: Σ x = m·N + h·U,
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.gradient import count_weights
@@ -25,7 +26,12 @@ class Scale:
 
 def scale(readout: Readout, argument: ArgumentSums = FIRST) -> Scale:
     """Return how the values of an argument come from u."""
-    return Scale.of(readout.scaled(argument).interval)
+    return _scale(readout.scaled(argument).interval)
+
+
+@lru_cache(maxsize=256)  # each statistic of each group asks
+def _scale(interval: Interval) -> Scale:
+    return Scale.of(interval)
 
 
 def row_count(readout: Readout, found: Estimates) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
+from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.ir.expr import TRUE, Expr
 
@@ -33,8 +34,9 @@ class Shape(Enum):
 CELLS = (Shape.LOW, Shape.BETWEEN, Shape.HIGH)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(HashedOnce):
     """An expression with the interval that its values are clamped to."""
 
     expr: Expr
@@ -48,8 +50,9 @@ class Scaled:
         return int(self.interval.width / self.step) if self.step else 0
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(HashedOnce):
     """One coordinate of a row's vector."""
 
     shape: Shape
@@ -62,7 +65,7 @@ class Feature:
 
     def within(self, block: int | None) -> "Feature":
         """Return the same feature of one block's rows, or of all."""
-        return replace(self, block=block)
+        return self if block == self.block else replace(self, block=block)
 
 
 ONE = Feature(Shape.ONE)

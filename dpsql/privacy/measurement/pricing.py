@@ -89,15 +89,17 @@ def shares(
         Unsupported: the share of one is less than the role's measurements cost at least.
     """
     plans = chosen(plans, epsilon, role.least_epsilon)
-    # What an engine is asked depends neither on ε nor on δ, and is written once.
+    # What an engine is asked, and what is read off it, depends neither on ε nor on δ, and is written once.
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
-    distinct = {part.identity: part for plan, sqls in zip(plans, texts, strict=True) for part in _parts(plan, sqls)}
+    asked = [tuple(map(_asked, plan.parts, sqls)) for plan, sqls in zip(plans, texts, strict=True)]
+    written = list(zip(texts, asked, strict=True))
+    distinct = {part.identity: part for plan, one in zip(plans, written, strict=True) for part in _parts(plan, *one)}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
     each = equal_share(epsilon, len(distinct))
     if each < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, len(distinct))
     done = [_spread(priced(plan, each), finding) for plan in plans]
-    return tuple(PricedScope(plan, _parts(plan, sqls)) for plan, sqls in zip(done, texts, strict=True))
+    return tuple(PricedScope(plan, _parts(plan, *one)) for plan, one in zip(done, written, strict=True))
 
 
 def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
@@ -123,31 +125,26 @@ def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
     return replace(plan, parts=parts)
 
 
-def _parts(plan: MeasurementPlan, sqls: Sequence[str]) -> tuple[PricedMeasurement, ...]:
+def _parts(plan: MeasurementPlan, sqls: Sequence[str], asked: Sequence[str]) -> tuple[PricedMeasurement, ...]:
     made: list[PricedMeasurement] = []
-    for measurement, sql in zip(plan.parts, sqls, strict=True):
+    for measurement, sql, text in zip(plan.parts, sqls, asked, strict=True):
         finder = made[0] if made and plan.finder else None
-        identity = _identity(measurement, sql) + (finder.identity if finder else "")
+        identity = _identity(measurement, text) + (finder.identity if finder else "")
         rule = selection_rule(measurement) if measurement.epsilon else None
         made.append(PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
     return tuple(made)
 
 
-def _identity(measurement: Measurement, sql: str) -> str:
-    """Return a text of what is measured: the engine's statement, the groups, and what is read off them."""
+def _asked(measurement: Measurement, sql: str) -> str:
+    """Return a text of what is measured, but for δ: the engine's statement, the groups, and what is read off them."""
     groups = measurement.groups
     shown = [_shown(key) for key in groups.keys]
     common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass))
     match measurement:
         case Sums():
-            rest: tuple[object, ...] = (
-                measurement.features,
-                measurement.mechanism,
-                measurement.distinct,
-                measurement.delta,
-            )
+            rest: tuple[object, ...] = (measurement.features, measurement.mechanism, measurement.distinct)
         case KeySearch():
-            rest = (measurement.bound.rows, measurement.delta)
+            rest = (measurement.bound.rows,)
         case Histogram():
             rest = (
                 measurement.points,
@@ -156,7 +153,13 @@ def _identity(measurement: Measurement, sql: str) -> str:
                 measurement.number,
                 measurement.margin,
             )
-    return hashlib.sha256("\n".join((*common, *map(repr, rest))).encode()).hexdigest()
+    return "\n".join((*common, *map(repr, rest)))
+
+
+def _identity(measurement: Measurement, asked: str) -> str:
+    """Return a hash of what is measured, for the δ that it takes."""
+    whole = asked if isinstance(measurement, Histogram) else f"{asked}\n{measurement.delta!r}"
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _shown(key: Key) -> object:

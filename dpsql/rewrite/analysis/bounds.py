@@ -43,7 +43,9 @@ def facts(expr: Expr, env: Env) -> Facts:
                 return known
         case _:
             assert_never(expr)
-    return known if known.float_range else replace(known, float_range=as_read(known.interval, expr.type))
+    if known.float_range or known.interval is None:
+        return known
+    return replace(known, float_range=as_read(known.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:

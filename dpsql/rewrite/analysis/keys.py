@@ -71,7 +71,7 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
     grouped, shown = _numbered(grouped, shown)
     key = Key(expr, grouped, None)
     ordered = sorted(shown.items(), key=lambda pair: order_of(pair[1]))
-    return replace(key, shown={key.returned(value): cell for value, cell in ordered})
+    return replace(key, shown={key.returned(v): cell for v, cell in ordered} if key.fractional else dict(ordered))
 
 
 def _is_whole_double(expr: Expr) -> bool:
@@ -151,15 +151,14 @@ def domain(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
     exactly = _enumerated(expr, env, limit) if known.values is None else None
     if exactly is not None:
         return exactly
-    values = list(filter(_allowed(expr, env), _values(expr, env, limit)))
+    values = list(filter(_allowed(expr, env), _values(expr, known, env, limit)))
     if len(values) > limit:
         raise too_many(len(values), limit)
     null: tuple[Cell, ...] = (None,) if known.nullable and None not in values else ()
     return (*values, *null)
 
 
-def _values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
-    known = facts(expr, env)
+def _values(expr: Expr, known: Facts, env: Env, limit: int) -> Sequence[Cell]:
     if known.values is not None:
         return known.values
     if isinstance(expr, Const) and expr.value is None:

@@ -12,7 +12,7 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.unit_values import unit_text
-from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Expr, Ref, both, refs
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows
 
 
@@ -38,6 +38,8 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
 
     One that could overflow is only known not to where the others hold, and PostgreSQL tests first what it thinks is cheap.
     """
+    if isinstance(condition, Const):
+        return condition
     try:
         facts(condition, {ref: emitter.declared.one(ref) for ref in refs(condition)})
     except MissingBounds:

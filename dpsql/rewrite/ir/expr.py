@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
 from dpsql.errors import InternalError
+from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.model import Column, SqlType, Value
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(HashedOnce):
     """The value of a column of a scanned table, clamped to its bounds or domain."""
 
     source: int
@@ -28,8 +30,9 @@ class Ref:
         return self.column.type
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Const:
+class Const(HashedOnce):
     """A value that does not depend on any row; None is NULL. Days and microseconds stand for dates and timestamps."""
 
     value: Value | None
@@ -101,8 +104,9 @@ Option = Unit | TimeField | Digits | Bins | Buckets | Results | Whole | Interval
 OptionT = TypeVar("OptionT", bound=Option)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(HashedOnce):
     """A function of the table in `functions` applied to expressions."""
 
     op: str

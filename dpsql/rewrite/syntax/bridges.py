@@ -48,15 +48,15 @@ class _Tokens:
         return Counter(literals.name(token) for token in self.found)
 
 
-def bridged(text: str) -> str:
-    """Return `text` as the parser has to read it, with its length unchanged.
+def bridged(text: str, found: Sequence[Token] | None = None) -> str:
+    """Return `text` as the parser has to read it, with its length unchanged; `found` are its tokens, if they are known.
 
     Raises:
         SyntaxFailed: PostgreSQL would not read it.
         Unsupported: there is something in it that the parser can't be told.
     """
     parts, at = [], 0
-    for start, end, other in _changes(_Tokens(tuple(tokens(text)))):
+    for start, end, other in _changes(_Tokens(tuple(tokens(text)) if found is None else found)):
         if len(other) > end - start:
             raise Unsupported(
                 "a number or a text in dollars is longer when it is written plainly", because="number-too-long"

@@ -1,7 +1,7 @@
 """What of PostgreSQL's SQL the parser can't read, or would read as something else, each with a name and a way around it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -25,16 +25,24 @@ Begins = Callable[[Sequence[Token], int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that is not understood: what it is called, what to write, and whether it begins at a token."""
+    """Something that is not understood: what it is called, what to write, and where it begins."""
 
     name: str
     instead: str
-    begins: Begins
+    words: Collection[str]
+    """The words, or signs, one of which it begins with."""
+    follows: Begins = lambda _, __: True
+    """Whether what stands around such a word makes it the gap."""
+
+    def begins(self, found: Sequence[Token], i: int) -> bool:
+        """Return whether it begins at a token."""
+        return found[i].word in self.words and self.follows(found, i)
 
 
 def is_misread(found: Sequence[Token]) -> bool:
     """Return whether the parser would read something as something else."""
-    return any(gap.begins(found, i) for i in range(len(found)) for gap in _MISREAD)
+    suspect = [i for i, token in enumerate(found) if token.word in _MISREAD_WORDS]
+    return any(gap.begins(found, i) for i in suspect for gap in _MISREAD)
 
 
 def not_understood(text: str) -> Unsupported:
@@ -64,13 +72,13 @@ def _words(found: Sequence[Token], start: int, count: int) -> list[str]:
     return [token.word for token in found[start : start + count]]
 
 
-def _called(*names: str) -> Begins:
-    return lambda found, i: found[i].word in names and _words(found, i + 1, 1) == ["("]
+def _is_call(found: Sequence[Token], i: int) -> bool:
+    return _words(found, i + 1, 1) == ["("]
 
 
 def _is_odd_interval(found: Sequence[Token], i: int) -> bool:
     """Find interval(3) '1 s', interval '1 day' day, interval '1' second(0), interval '@ 1 day ago', interval '.5 day'."""
-    if found[i].word != "interval" or i + 1 == len(found):
+    if i + 1 == len(found):
         return False
     text = literals.value(found[i + 1]) if found[i + 1].sort in TEXTS else None
     if text is None:
@@ -83,17 +91,17 @@ def _is_odd_interval(found: Sequence[Token], i: int) -> bool:
 
 def _is_padded_literal(found: Sequence[Token], i: int) -> bool:
     """Find char 'abc', which is not 'abc'::char."""
-    return found[i].word in _PADDED and i + 1 < len(found) and found[i + 1].sort in TEXTS
+    return i + 1 < len(found) and found[i + 1].sort in TEXTS
 
 
 def _is_array_suffix(found: Sequence[Token], i: int) -> bool:
     """Find x::int array."""
-    return found[i].word == "array" and _words(found, i + 1, 1) not in (["["], ["("])
+    return _words(found, i + 1, 1) not in (["["], ["("])
 
 
 def _is_sized_array(found: Sequence[Token], i: int) -> bool:
     """Find x::int[3] and x::numeric(3, 1)[3], which are not elements of x."""
-    if found[i].word != "[" or i + 1 == len(found) or found[i + 1].sort is not Sort.NUMBER:
+    if i + 1 == len(found) or found[i + 1].sort is not Sort.NUMBER:
         return False
     before = [*found[max(i - _BACK, 0) : i]]
     if before and before[-1].word == ")":
@@ -106,27 +114,36 @@ def _is_sized_array(found: Sequence[Token], i: int) -> bool:
 
 def _is_join_name(found: Sequence[Token], i: int) -> bool:
     """Find FROM t anti JOIN u, where `anti` is an alias."""
-    return found[i].word in ("semi", "anti", "asof") and _words(found, i + 1, 1) == ["join"]
+    return _words(found, i + 1, 1) == ["join"]
 
 
 def _is_ordering_by_operator(found: Sequence[Token], i: int) -> bool:
-    return found[i].word == "using" and i + 1 < len(found) and found[i + 1].sort is Sort.OPERATOR
+    return i + 1 < len(found) and found[i + 1].sort is Sort.OPERATOR
 
 
 _MISREAD = (
-    Gap("BIT VARYING", "varbit", lambda found, i: _words(found, i, 2) == ["bit", "varying"]),
-    Gap("an INTERVAL with a precision, a sign in words or two units", "interval '-1 day'", _is_odd_interval),
-    Gap("a literal of a type with a length", "'…'::text", _is_padded_literal),
-    Gap("ARRAY behind a type", "int[]", _is_array_suffix),
-    Gap("an array type with a size", "int[]", _is_sized_array),
-    Gap("the name of a kind of join as an alias", "another name", _is_join_name),
-    Gap("IS NORMALIZED", "x = normalize(x)", lambda found, i: found[i].word == "normalized"),
-    Gap("a root as an operator", "sqrt(x) or cbrt(x)", lambda found, i: found[i].text in ("|/", "||/")),
+    Gap("BIT VARYING", "varbit", ("bit",), lambda found, i: _words(found, i + 1, 1) == ["varying"]),
+    Gap(
+        "an INTERVAL with a precision, a sign in words or two units",
+        "interval '-1 day'",
+        ("interval",),
+        _is_odd_interval,
+    ),
+    Gap("a literal of a type with a length", "'…'::text", _PADDED, _is_padded_literal),
+    Gap("ARRAY behind a type", "int[]", ("array",), _is_array_suffix),
+    Gap("an array type with a size", "int[]", ("[",), _is_sized_array),
+    Gap("the name of a kind of join as an alias", "another name", ("semi", "anti", "asof"), _is_join_name),
+    Gap("IS NORMALIZED", "x = normalize(x)", ("normalized",)),
+    Gap("a root as an operator", "sqrt(x) or cbrt(x)", ("|/", "||/")),
 )
+_MISREAD_WORDS = frozenset(word for gap in _MISREAD for word in gap.words)
+_JSON_READERS = ("json_value", "json_query", "json_exists", "json_table")
 _UNREAD = (
-    Gap("JSON_OBJECT", "json_build_object('a', x) or json_object_agg(a, x)", _called("json_object", "json_objectagg")),
-    Gap("JSON_ARRAY", "json_build_array(x) or json_agg(x)", _called("json_array", "json_arrayagg")),
-    Gap("this function of JSON", "->, ->> or #>", _called("json_value", "json_query", "json_exists", "json_table")),
-    Gap("VARIADIC", "the elements one by one", lambda found, i: found[i].word == "variadic"),
-    Gap("ORDER BY … USING", "ASC or DESC", _is_ordering_by_operator),
+    Gap(
+        "JSON_OBJECT", "json_build_object('a', x) or json_object_agg(a, x)", ("json_object", "json_objectagg"), _is_call
+    ),
+    Gap("JSON_ARRAY", "json_build_array(x) or json_agg(x)", ("json_array", "json_arrayagg"), _is_call),
+    Gap("this function of JSON", "->, ->> or #>", _JSON_READERS, _is_call),
+    Gap("VARIADIC", "the elements one by one", ("variadic",)),
+    Gap("ORDER BY … USING", "ASC or DESC", ("using",), _is_ordering_by_operator),
 )

@@ -33,7 +33,7 @@ class Grouping:
 
 def ordinary(keys: Sequence[exp.Expr]) -> Grouping:
     """Return the grouping by all of `keys`, each counted once."""
-    distinct = tuple({render(key): key for key in reversed(keys)}.values())[::-1]
+    distinct = tuple({render(key): key for key in reversed(keys)}.values())[::-1] if len(keys) > 1 else tuple(keys)
     return Grouping(distinct, (tuple(range(len(distinct))),))
 
 
@@ -64,6 +64,8 @@ def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
         )
     elements = [_sets(select, element, inputs) for element in group.expressions]
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
+    if len(combined) == len(combined[0]) == 1:
+        return Grouping(combined[0], ((0,),))
     places: dict[str, int] = {}
     nodes: dict[str, exp.Expr] = {}
     texts = {id(node): render(node) for node in itertools.chain(*combined)}

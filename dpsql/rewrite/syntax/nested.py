@@ -1,6 +1,6 @@
 """What stands in the expressions of one SELECT: the queries nested in them, and its aggregate calls."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
@@ -20,15 +20,15 @@ def queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
                 yield from _below(child)
 
 
-def queries_among_rows(node: exp.Select) -> Iterator[exp.Expr]:
+def queries_among_rows(node: exp.Select, aggregates: Collection[exp.Expr]) -> Iterator[exp.Expr]:
     """Yield those of them on whose values it depends which rows are aggregated, how, or what is aggregated."""
     for clause in ("where", "group", "joins"):
         value = node.args.get(clause) or []
         for child in value if isinstance(value, list) else [value]:
             yield from _below(child.args.get("on") if isinstance(child, exp.Join) else child)
-    for call in aggregates_of(node):
+    for call in aggregates:
         yield from _below(call)
-    if not aggregates_of(node) and not node.args.get("group"):  # DISTINCT: what is put out are the keys
+    if not aggregates and not node.args.get("group"):  # DISTINCT: what is put out are the keys
         for output in node.expressions:
             yield from _below(output)
 
@@ -44,4 +44,4 @@ def aggregates_of(node: exp.Select) -> tuple[exp.Expr, ...]:
     places = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("distinct")]
     places += node.args.get("windows") or []
     calls = [call for place in places if place is not None for call in top_aggregates(place)]
-    return tuple({render(call): call for call in reversed(calls)}.values())[::-1]
+    return tuple({render(call): call for call in reversed(calls)}.values())[::-1] if len(calls) > 1 else tuple(calls)

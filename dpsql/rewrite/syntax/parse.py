@@ -142,8 +142,9 @@ def parsed(text: str) -> exp.Query | None:
     """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it."""
     dialect = Client()
     try:
-        plain = bridged(text)
-        ours = tuple(tokens(plain))
+        read = tuple(tokens(text))
+        plain = bridged(text, read)
+        ours = read if plain == text else tuple(tokens(plain))
         if is_misread(ours):
             return None
         marked = with_marked_parameters(plain)

@@ -17,6 +17,7 @@ from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_inside
+from dpsql.rewrite.syntax.trees import every, nodes
 from dpsql.rewrite.syntax.units import groups_by_unit
 
 
@@ -54,7 +55,7 @@ class FoundScopes:
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
     """Return the names of the protected tables that occur anywhere; CTEs of the same name count too."""
-    names = (fold(table.this) for table in tree.find_all(exp.Table))
+    names = (fold(table.this) for table in every(tree, exp.Table))
     return frozenset(n for n in names if n in policy.tables and not policy.tables[n].public)
 
 
@@ -151,14 +152,16 @@ class _Finder:
         answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
-        if Kind.ANSWER in kinds or answers & {id(query) for query in queries_among_rows(node)}:
+        aggregates = aggregates_of(node)
+        if Kind.ANSWER in kinds or (
+            answers and answers & {id(query) for query in queries_among_rows(node, aggregates)}
+        ):
             raise Unsupported(
                 "an answer can't be used among private rows yet",
                 because="answer-among-rows",
                 hint="Ask for the inner answer first and write its values into this statement.",
                 position=position(node),
             )
-        aggregates = aggregates_of(node)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
             if node is not self.root:  # rows are refused there, whatever else it says
                 _refuse_clauses(node, _ROW_CLAUSES)
@@ -253,7 +256,7 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
 
 def _refuse_outer_columns(node: exp.Select) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table."""
-    found = list(node.find_all(exp.Table, exp.Subquery, exp.Column))
+    found = [one for one in nodes(node) if isinstance(one, (exp.Table, exp.Subquery, exp.Column))]
     tables = [item for item in found if not isinstance(item, exp.Column)]
     inside = {fold(item.args["alias"].this) for item in tables if item.args.get("alias")}
     inside |= {fold(item.this) for item in tables if isinstance(item, exp.Table)}

@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.trees import every
 
 
 def simplify(tree: exp.Query) -> None:
     """Blank the aggregates of every grouped query of which only the number of rows is wanted; the tree changes."""
-    for select in list(tree.find_all(exp.Select)):
+    for select in every(tree, exp.Select):
         inner = _only_counted(select)
         if inner is not None and inner.args.get("group") and not inner.args.get("distinct"):
             inner.set("order", None)  # with LIMIT or without, the number of rows is the same in any order

@@ -16,6 +16,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.scopes import Scope, tables_read
+from dpsql.rewrite.syntax.trees import every
 
 ANSWER = "_dp"
 Match = Callable[[exp.Expr], str | None]
@@ -47,7 +48,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
 
 def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
     """Remove the CTEs whose rows were private: nothing refers to them any more."""
-    for with_ in reversed(list(tree.find_all(exp.With))):  # those inside first, which read rows
+    for with_ in reversed(every(tree, exp.With)):  # those inside first, which read rows
         kept: list[exp.Expr] = []
         gone: set[str] = set()
         for cte in with_.expressions:
@@ -65,7 +66,7 @@ def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
     """Let subqueries beside the aggregates refer to the answer's keys where they referred to those of private rows."""
     ours = input_names(scope.select, scope.ctes, policy)
     for clause in (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order")):
-        for query in clause.find_all(exp.Select) if clause is not None else ():
+        for query in every(clause, exp.Select) if clause is not None else ():
             theirs = input_names(query, scope.ctes, policy)
             tables = {
                 fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this)

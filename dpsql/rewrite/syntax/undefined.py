@@ -16,6 +16,7 @@ from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.partial import BY_SECOND, CASTS, OPERATORS, PARTIAL, PARTS_OF_TIMES, SETS, TOTAL_CASTS
+from dpsql.rewrite.syntax.trees import nodes
 
 _POSITIVE = {"ntile": 0, "nth_value": 1}
 """Window functions, and which argument has to be above 0."""
@@ -24,9 +25,9 @@ _OF_FIELDS = frozenset({"date_part", "date_trunc"})
 
 def without_failing(tree: exp.Query) -> None:
     """Change what can fail for some values, in a tree that reads no private rows any more; outputs keep their names."""
-    nodes = list(tree.walk(bfs=False))
-    names = {id(node): [output_name(one) for one in node.expressions] for node in nodes if isinstance(node, exp.Select)}
-    for node in reversed(nodes):  # what is inside first: what is around it is copied
+    found = list(nodes(tree))
+    names = {id(node): [output_name(one) for one in node.expressions] for node in found if isinstance(node, exp.Select)}
+    for node in reversed(found):  # what is inside first: what is around it is copied
         if isinstance(node, exp.Select):
             _keep_names(node, names[id(node)])
         else:

@@ -17,14 +17,14 @@ from dpsql.rewrite.translate.context import Translator
 
 def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequence[exp.Expr], t: Translator) -> Match:
     """Return which column a node is: by its text, or because it means what a key means, one of `exprs`."""
-    texts: Mapping[str, str] = {
-        **{render(node): f"g{i}" for i, node in enumerate(keys)},
-        **{render(node): f"a{i}" for i, node in enumerate(aggregates)},
-    }
-    kinds = {type(node) for node in (*keys, *aggregates)}
+    named = [(node, f"g{i}") for i, node in enumerate(keys)]
+    named += [(node, f"a{i}") for i, node in enumerate(aggregates)]
+    ours: Mapping[int, str] = {id(node): name for node, name in named}
+    texts: Mapping[str, str] = {render(node): name for node, name in named}
+    kinds = {type(node) for node, _ in named}
 
     def match(node: exp.Expr) -> str | None:
-        found = texts.get(render(node)) if type(node) in kinds else None
+        found = ours.get(id(node)) or (texts.get(render(node)) if type(node) in kinds else None)
         if found is not None or not exprs or isinstance(node, exp.Query) or node.find(exp.Column) is None:
             return found
         if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):

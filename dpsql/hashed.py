@@ -1,0 +1,27 @@
+"""Frozen values whose hash is computed once: an expression's is asked for again with every expression around it."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+_T = TypeVar("_T", bound="HashedOnce")
+
+
+class HashedOnce:
+    """What a value needs to remember its hash; neither compared nor copied nor shown."""
+
+    __slots__ = ("_hash",)
+
+
+def hashed_once(kind: type[_T]) -> type[_T]:
+    """Let the values of a frozen dataclass remember their hash."""
+    computed: Callable[[_T], int] = kind.__hash__
+
+    def remembered(self: _T) -> int:
+        found: int | None = getattr(self, "_hash", None)
+        if found is None:
+            found = computed(self)
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    kind.__hash__ = remembered  # type: ignore[method-assign, assignment]  # the very hash, remembered
+    return kind

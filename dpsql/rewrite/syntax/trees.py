@@ -1,0 +1,59 @@
+"""Walks over the parser's trees, and copies of them: every statement is walked and copied several times."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from sqlglot import exp
+
+_T = TypeVar("_T", bound=exp.Expr)
+
+
+def nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield a tree's nodes, each before what is in it, in the order of the text; what was yielded may be changed."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        inside: list[exp.Expr] = []
+        for value in node.args.values():
+            if isinstance(value, exp.Expr):
+                inside.append(value)
+            elif type(value) is list:
+                inside += [one for one in value if isinstance(one, exp.Expr)]
+        yield node
+        inside.reverse()
+        pending += inside
+
+
+def every(tree: exp.Expr, kind: type[_T]) -> list[_T]:
+    """Return a tree's nodes of one kind, in the order of the text."""
+    return [node for node in nodes(tree) if isinstance(node, kind)]
+
+
+def copied(tree: _T) -> _T:
+    """Return a copy of a tree; it shares what the parser noted of places in the text, which nothing changes."""
+    root = tree.__class__()
+    pending: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
+    while pending:
+        node, copy = pending.pop()
+        copy.comments, copy._meta = node.comments, node._meta  # noqa: SLF001  # the property would make a dictionary for each
+        for key, value in node.args.items():
+            if isinstance(value, exp.Expr):
+                copy.args[key] = _child(value, copy, key, None, pending)
+            elif type(value) is list:
+                copy.args[key] = [
+                    _child(one, copy, key, at, pending) if isinstance(one, exp.Expr) else one
+                    for at, one in enumerate(value)
+                ]
+            else:
+                copy.args[key] = value
+    return root
+
+
+def _child(
+    node: exp.Expr, parent: exp.Expr, key: str, index: int | None, pending: list[tuple[exp.Expr, exp.Expr]]
+) -> exp.Expr:
+    """Return a node's copy in its place, still without what is in it."""
+    copy = node.__class__()
+    copy.parent, copy.arg_key, copy.index = parent, key, index
+    pending.append((node, copy))
+    return copy

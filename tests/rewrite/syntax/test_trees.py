@@ -1,0 +1,54 @@
+"""Trees are walked whole and in order, and a copy has nothing in common with its original but what never changes."""
+
+import pytest
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.syntax.parse import parsed
+from dpsql.rewrite.syntax.trees import copied, every, nodes
+from tests.support.golden import load
+
+TEXTS = sorted({golden.sql for golden in load() if golden.cost and parsed(golden.sql) is not None})
+
+
+def _tree(text: str) -> exp.Query:
+    tree = parsed(text)
+    assert tree is not None
+    return tree
+
+
+@pytest.mark.parametrize("text", TEXTS[::5])
+def test_a_copy_is_the_same_and_apart(text: str) -> None:
+    """In text, places and parents; no node is in both."""
+    tree = _tree(text)
+    copy = copied(tree)
+    assert all(child.parent is node for node in nodes(copy) for child in node.iter_expressions())
+    assert render(copy) == render(tree)
+    assert [(type(n), n.arg_key, n.index, position(n)) for n in nodes(copy)] == [
+        (type(n), n.arg_key, n.index, position(n)) for n in nodes(tree)
+    ]
+    assert not {id(node) for node in nodes(copy)} & {id(node) for node in nodes(tree)}
+
+
+@pytest.mark.parametrize("text", TEXTS[::5])
+def test_all_nodes_are_found(text: str) -> None:
+    """Each once, and what is outside first."""
+    tree = _tree(text)
+    found = [id(node) for node in nodes(tree)]
+    assert found == [id(node) for node in tree.walk(bfs=False)]
+    assert len(set(found)) == len(found)
+
+
+def test_nodes_of_one_kind_come_in_the_order_of_the_text() -> None:
+    """Those in lists, too."""
+    tree = _tree("SELECT a, (SELECT b FROM t WHERE c > 1) FROM u WHERE d IN (1, e)")
+    assert [column.name for column in every(tree, exp.Column)] == ["a", "b", "c", "d", "e"]
+
+
+def test_a_copy_changes_alone() -> None:
+    """What is replaced in it stays in the original."""
+    tree = _tree("SELECT a FROM t")
+    copy = copied(tree)
+    every(copy, exp.Column)[0].replace(exp.column("b"))
+    assert (render(tree), render(copy)) == ("SELECT a FROM t", "SELECT b FROM t")
