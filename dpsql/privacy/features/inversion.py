@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 _ROUNDS, _NEAR = 16, 0.02
 _LEAST = 1 / 16
-"""A margin is at least this share of how far noise reaches: where no possible value is near, it is not said to be exact."""
+"""A margin is at least this share of how far noise reaches: where no possible value is near, it is not said to be exact. Of
+what is shown by its root, it is so before the root is taken."""
 
 
 def inverted_width(
@@ -22,11 +23,12 @@ def inverted_width(
     shown = root or _itself
     least, most = possible
     ends = [_end(at, reached, possible, side) for side in (-1, 1)]
-    value, (low, high) = shown(_within(at, possible)), map(shown, ends)
+    nearest = _within(at, possible)
+    value, (low, high) = shown(nearest), map(shown, ends)
     if root is None and least < ends[0] <= at <= ends[1] < most:
         return (high - low) / 2
-    smallest = _LEAST * abs(shown(_within(_within(at, possible) + reached(at), possible)) - value)
-    return max(value - low, high - value, smallest)
+    smallest = nearest + _LEAST * (_within(nearest + reached(at), possible) - nearest)
+    return max(value - low, high - value, abs(shown(smallest) - value))
 
 
 def _end(at: float, reached: Callable[[float], float], possible: tuple[float, float], side: int) -> float:

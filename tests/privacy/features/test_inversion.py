@@ -27,6 +27,11 @@ def test_an_impossible_value_is_not_said_to_be_exact() -> None:
     assert inverted_width(-0.5, lambda _: 0.1, (0.0, 1.0)) == pytest.approx(0.1 / 16)
 
 
+def test_an_impossible_root_is_not_said_to_be_exact() -> None:
+    """A variance that noise could have anywhere, released as −100: the deviation shown as 0 may be a quarter of the most."""
+    assert inverted_width(-100, lambda _: 5.0, (0.0, 1.0), lambda v: v**0.5) == pytest.approx(1 / 4)
+
+
 def test_the_width_of_a_root_is_its_longer_side() -> None:
     """Of a standard deviation the sides differ by much, and the mean of both would cover too little."""
     assert inverted_width(0.25, lambda _: 0.11, (0.0, 1.0), lambda v: v**0.5) == pytest.approx(0.5 - 0.14**0.5)
