@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from tests.support.exactness import Exact, Measured, measurements
-from tests.support.fix_wide import PLANS, Engines, Wide, plain
+from tests.support.fix_wide import PLANS, Engines, plain
 from tests.support.records import Row
 
 VALUES = (
@@ -55,10 +55,9 @@ def _written(name: int | Decimal) -> Sequence[int | Decimal]:
     return [name] if isinstance(name, int) else [name.quantize(Decimal(1).scaleb(-n)) for n in range(3)]
 
 
-def _exact(one: Wide, role: str, sql: str, table: str, rows: Sequence[Row]) -> list[Exact]:
-    one.engine.fill(table, rows)
-    parts = measurements(sql.format(table=table), one.policy, one.world, one.engine, role)
-    return [Measured.of(part, one.engine, one.world).exact() for part in parts]
+def _exact(parts: Sequence[Measured], table: str, rows: Sequence[Row]) -> list[Exact]:
+    parts[0].engine.fill(table, rows)
+    return [part.exact() for part in parts]
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -67,7 +66,9 @@ def test_no_order_of_rows_changes_what_is_kept(role: str, table: str, sql: str, 
     """−0 and 0, 1.0 and 1.00: by hash or by sort, on several threads and with workers, the same rows are kept."""
     one, rows = plans[plan], _rows(table)
     orders = [rows, rows[::-1], *(random.Random(n).sample(rows, len(rows)) for n in range(3))]  # noqa: S311  (an order)
-    first, *others = [_exact(one, role, sql, table, order) for order in orders]
+    asked = measurements(sql.format(table=table), one.policy, one.world, one.engine, role)
+    parts = [Measured.of(part, one.engine, one.world) for part in asked]
+    first, *others = [_exact(parts, table, order) for order in orders]
     assert any(any(map(any, exact.values())) for exact in first)
     assert all(other == first for other in others)
 

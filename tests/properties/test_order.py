@@ -78,9 +78,14 @@ def reorder(engine: Memory | Served, order: str, threads: int = 1) -> None:
         engine.execute("ANALYZE rides")
 
 
-def exacts(sql: str, role: str, policy: Policy, world: World, engine: Memory | Served) -> Sequence[Exact]:
+def measured(sql: str, role: str, policy: Policy, world: World, engine: Memory | Served) -> Sequence[Measured]:
+    """Return all measurements of a statement, which does not look at rows."""
+    return [Measured.of(part, engine, world) for part in measurements(sql, policy, world, engine, role)]
+
+
+def exacts(parts: Sequence[Measured]) -> Sequence[Exact]:
     """Return the exact results of all measurements of a statement."""
-    return [Measured.of(part, engine, world).exact() for part in measurements(sql, policy, world, engine, role)]
+    return [part.exact() for part in parts]
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +95,11 @@ def found(policy: Policy, world: World, many: Both) -> Found:
     @cache
     def all_of(dialect: str) -> Mapping[tuple[str, str], Sequence[Sequence[Exact]]]:
         seen: dict[tuple[str, str], list[Sequence[Exact]]] = {statement: [] for statement in STATEMENTS}
+        planned = {(role, sql): measured(sql, role, policy, world, many[dialect]) for role, sql in STATEMENTS}
         for threads, order in ORDERS:
             reorder(many[dialect], order, threads)
-            for role, sql in STATEMENTS:
-                seen[role, sql].append(exacts(sql, role, policy, world, many[dialect]))
+            for statement, parts in planned.items():
+                seen[statement].append(exacts(parts))
         return seen
 
     return lambda dialect, role, sql: all_of(dialect)[role, sql]
@@ -144,8 +150,9 @@ def test_ten_times(dialect: str, policy: Policy, world: World, many: Both) -> No
     """Ten runs on four threads are equal."""
     role, sql = FIRST
     reorder(many[dialect], "md5(number::text)", 4)
-    first = exacts(sql, role, policy, world, many[dialect])
-    assert all(exacts(sql, role, policy, world, many[dialect]) == first for _ in range(9))
+    parts = measured(sql, role, policy, world, many[dialect])
+    first = exacts(parts)
+    assert all(exacts(parts) == first for _ in range(9))
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -164,9 +171,9 @@ def test_sums_that_pass_through_floats_are_caught(
 ) -> None:
     """They differ from the exact ones, or are no whole numbers."""
     reorder(many[dialect], "rider")
-    right = exacts(LARGE, "owner", policy, world, many[dialect])
+    right = exacts(measured(LARGE, "owner", policy, world, many[dialect]))
     mutants.sums_in_floats(monkeypatch)
     try:
-        assert exacts(LARGE, "owner", policy, world, many[dialect]) != right
+        assert exacts(measured(LARGE, "owner", policy, world, many[dialect])) != right
     except InternalError:
         return

@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
-from dpsql.accounting.privacy_loss import issue
 from dpsql.engines.base import Engine
 from dpsql.gateway.planning import Planner
-from dpsql.policy.model import Policy, Privacy
+from dpsql.policy.model import Policy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
@@ -23,13 +21,11 @@ from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
-from tests.engines.asking import run
 from tests.support.fix_world import World
 from tests.support.records import Row
 from tests.support.served import Filled
 
 Exact = Mapping[KeyRow, Sequence[int]]
-_PAID = issue(frozenset(), Privacy(Fraction(1)))
 _SOME = ColumnDescription("c", 25, -1, "text")
 
 
@@ -120,7 +116,7 @@ class Measured:
 
     def rows(self) -> Sequence[EngineRow]:
         """Return what the engine answers."""
-        return run(self.engine, self.sql, _PAID, timeout=60.0)
+        return self.engine.measured(self.sql)
 
     def exact(self) -> Exact:
         """Return the exact numbers of every group that has any."""

@@ -1,14 +1,18 @@
 """PostgreSQL as the engine over tables that a test fills: the engine's own code, in the shadow's cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Protocol
 
 import psycopg
 from psycopg.sql import SQL, Identifier
 
+from dpsql.accounting.privacy_loss import issue
 from dpsql.engines.base import Engine
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.policy.model import Table
+from dpsql.policy.model import Privacy, Table
+from dpsql.privacy.release.exact import EngineRow
+from tests.engines.asking import run
 from tests.support.fix_world import World
 from tests.support.records import ZONES, Row
 
@@ -21,6 +25,16 @@ class Filled(Engine, Protocol):
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run whatever a test wants."""
+
+    def measured(self, sql: str) -> Sequence[EngineRow]:
+        """Return the rows of a measurement.
+
+        Raises:
+            DpsqlError: the engine does not take it, or fails.
+        """
+
+
+_PAID = issue(frozenset(), Privacy(Fraction(1)))
 
 
 class Served(PostgresEngine):
@@ -45,6 +59,10 @@ class Served(PostgresEngine):
         self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         dsn = world.server.dsn(name).replace("user=dpsql_owner", "user=reader")
         super().__init__(dsn, [table.name for table in world.policy.tables.values()])
+
+    def measured(self, sql: str) -> Sequence[EngineRow]:
+        """Return the rows of a measurement, as the gateway would."""
+        return run(self, sql, _PAID, timeout=60.0)
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run whatever a test wants, as the owner."""
