@@ -21,6 +21,7 @@ from dpsql.rewrite.translate.scope_names import Names
 
 Inside = Callable[[exp.Select], tuple[Relation, Names]]
 """Returns what stands in a query's FROM."""
+_NO_ROWS = "from-missing"
 _CLAUSES = ("group", "having", "limit", "offset", "with_", "windows", "qualify", "laterals", "sample")
 
 
@@ -54,8 +55,8 @@ def _followed(t: Translator, test: Existence, inside: Inside, behind: int) -> tu
         return None
     try:
         read = _read(t, test, inside, behind, public=public)
-    except DpsqlError:
-        if public and test.left is not None:
+    except DpsqlError as failed:
+        if test.left is not None and (public or failed.because == _NO_ROWS):
             return None  # the shadow may know better
         raise
     if read is None or test.left is None:
