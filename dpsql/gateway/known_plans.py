@@ -11,8 +11,8 @@ from dpsql.remembered import Remembered
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.parse import Statement
 
-_MOST = 128 * 2**20
-"""Bytes for the plans with their prices, and a quarter of that for questions."""
+_MOST = 24 * 2**20
+"""Bytes for the plans with their prices, and a third of that for questions."""
 _MOST_PRICES = 16
 """Prices of one plan."""
 _PER_CHARACTER = 200
@@ -37,7 +37,7 @@ class KnownPlans:
     """Plans by all that they depend on."""
 
     def __init__(self) -> None:
-        self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 4, _by_length)
+        self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 3, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
 
