@@ -35,6 +35,7 @@ FRACTIONS = "SELECT CASE WHEN shared THEN 1 ELSE 1.2 END, count(*) FROM rides GR
 MEDIAN = "SELECT paid, median(fare) FROM rides GROUP BY paid"
 UNITS = "SELECT stars, count(DISTINCT rider) FROM rides GROUP BY stars"
 VALUES = "SELECT count(DISTINCT number) FROM rides"
+UNION = "SELECT count(*) FROM (SELECT fare FROM rides UNION ALL SELECT tip FROM rides) AS t"
 EACH_VALUE = "SELECT avg(DISTINCT price + extract(epoch FROM picked)) FROM rides"
 SUM_OF_VALUES = "SELECT sum(DISTINCT fare) FROM rides"
 FOUND = "SELECT number, count(*) FROM rides GROUP BY number"
@@ -90,6 +91,8 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.cap_off_by_one, UNITS),
     (mutants.no_selection, VALUES),
     (mutants.selection_off_by_one, VALUES),
+    (mutants.no_cap, UNION),
+    (mutants.half, UNION),
     (mutants.no_selection, EACH_VALUE),
     (mutants.selection_off_by_one, EACH_VALUE),
     (mutants.half, EACH_VALUE),

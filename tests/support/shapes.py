@@ -74,6 +74,8 @@ UNITS = (
         "(SELECT DISTINCT rider, date_trunc('day', picked) AS day FROM rides) AS d GROUP BY rider) AS t"
     ),
     "SELECT late, median(s) FROM (SELECT rider, late, sum(fare) AS s FROM rides GROUP BY 1, 2) AS t GROUP BY late",
+    "SELECT count(*), sum(x) FROM (SELECT fare AS x FROM rides UNION ALL SELECT tip FROM rides WHERE late) AS t",
+    "SELECT what, count(*) FROM (SELECT 'a' AS what FROM rides UNION ALL SELECT paid FROM rides) AS t GROUP BY what",
     "SELECT count(DISTINCT f) FROM (SELECT rider, max(fare) AS f FROM rides GROUP BY 1) AS t",
 )
 """Shapes over rows of single units."""

@@ -51,7 +51,7 @@ def one_row_for_all_keys(patch: pytest.MonkeyPatch) -> None:
     """Claim one row for a unit that has one for each of its keys."""
 
     def with_made(relation: Relation, unique: Unique) -> Unique:
-        units = {s.table.name: frozenset({s.made.unit.name}) for s in relation.sources if s.made is not None}
+        units = {s.table.name: frozenset({s.made.unit.name}) for s in relation.sources if isinstance(s.made, UnitRows)}
         return lambda name: units[name] if name in units else unique(name)
 
     patch.setattr(owners, "_with_made", with_made)

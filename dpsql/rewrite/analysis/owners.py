@@ -28,7 +28,7 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Reference, SqlType, Table, UnitBound
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
+from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows, ref
 
 Unique = Callable[[str], frozenset[str]]
 """Returns the columns of a table that an enforced constraint makes unique by themselves."""
@@ -98,7 +98,7 @@ def _with_made(relation: Relation, unique: Unique) -> Unique:
         one = made.get(name)
         if one is None:
             return unique(name)
-        return frozenset() if one.keys else frozenset({one.unit.name})
+        return frozenset({one.unit.name}) if isinstance(one, UnitRows) and not one.keys else frozenset()
 
     return of_made
 

@@ -8,12 +8,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from dpsql.errors import MissingBounds
+from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.unit_values import unit_text
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
-from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows
+from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionPart, UnionRows, UnitRows
 
 
 def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
@@ -29,8 +30,8 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds]
     if where != TRUE:
         conditions.append(emitter.sql(where))
-    conditions += _tests(relation, required, emitter)
-    return f"FROM {_joined(relation, required, emitter)} WHERE {' AND '.join(conditions)}"
+    conditions += _tests(relation, columns, required, emitter)
+    return f"FROM {_joined(relation, columns, required, emitter)} WHERE {' AND '.join(conditions)}"
 
 
 def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
@@ -47,23 +48,57 @@ def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
     return condition
 
 
-def _joined(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> str:
+def _joined(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], emitter: Emitter) -> str:
     """Return what stands in FROM; what a row of a LEFT JOIN has to have stands in its condition."""
     text = ""
     for index, source in relation.joined.items():
         if not index:
-            text = _scanned(source, index, emitter)
+            text = _scanned(source, index, columns, emitter)
             continue
         word = "LEFT JOIN" if source.join is Join.LEFT else "JOIN"
         present = [] if source.holds else [emitter.present(c) for c in dict.fromkeys(required) if c.source == index]
         on = " AND ".join([*present, emitter.sql(source.on)])
-        text += f" {word} {_scanned(source, index, emitter)} ON {on}"
+        text += f" {word} {_scanned(source, index, columns, emitter)} ON {on}"
     return text
 
 
-def _scanned(source: Source, index: int, emitter: Emitter) -> str:
-    rows = emitter.named(source.table.name) if source.made is None else f"({unit_rows(source.made, emitter)})"
-    return f"{rows} AS s{index}"
+def _scanned(source: Source, index: int, columns: Sequence[Ref], emitter: Emitter) -> str:
+    return f"{_rows(source, frozenset(c.name for c in columns if c.source == index), emitter)} AS s{index}"
+
+
+def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
+    match source.made:
+        case None:
+            return emitter.named(source.table.name)
+        case UnitRows():
+            return f"({unit_rows(source.made, emitter)})"
+        case UnionRows():
+            return f"({union_rows(source.made, read, emitter)})"
+
+
+def union_rows(made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
+    """Return the SELECTs of several relations' rows, one below the other, with their owners and the columns that are read.
+
+    A column that nobody reads leaves no row out that has no value in it.
+    """
+    return " UNION ALL ".join(_union_part(part, made, read, emitter) for part in made.parts)
+
+
+def _union_part(part: UnionPart, made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
+    columns = {name: expr for name, expr in part.columns.items() if name in read}
+    texts = [f"{identity(part.unit)} AS {quoted(made.unit)}"]
+    texts += [f"{_as_type(e, made.columns[name].type, emitter)} AS {quoted(name)}" for name, e in columns.items()]
+    return f"SELECT {', '.join(texts)} {from_where(part.relation, TRUE, list(columns.values()), part.unit, emitter)}"
+
+
+def _as_type(expr: Expr, type_: SqlType, emitter: Emitter) -> str:
+    """Return a value in the type that all parts' values have."""
+    if isinstance(expr, Const) and expr.value is None:
+        return emitter.literal(None, type_)
+    text = emitter.sql(expr)
+    if not type_.is_number:
+        return text
+    return emitter.cast(text, SqlType.BIGINT if type_.is_integer else SqlType.DOUBLE)
 
 
 def unit_rows(made: UnitRows, emitter: Emitter) -> str:
@@ -82,7 +117,7 @@ def unit_rows(made: UnitRows, emitter: Emitter) -> str:
     return f"SELECT {', '.join(columns)} {rows} GROUP BY {grouped}"
 
 
-def _tests(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> Iterator[str]:
+def _tests(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], emitter: Emitter) -> Iterator[str]:
     """Yield the conditions that there are rows of other tables, or that there are none.
 
     What such a row has to have stands inside: a row without it is not there.
@@ -93,6 +128,6 @@ def _tests(relation: Relation, required: Sequence[Ref], emitter: Emitter) -> Ite
         rest = itertools.takewhile(lambda one: one.join is Join.INSIDE, relation.sources[start + 1 :])
         group = dict(enumerate((first, *rest), start))
         present = [emitter.present(c) for c in dict.fromkeys(required) if c.source in group]
-        tables = ", ".join(_scanned(source, index, emitter) for index, source in group.items())
+        tables = ", ".join(_scanned(source, index, columns, emitter) for index, source in group.items())
         word = "EXISTS" if first.join is Join.EXISTS else "NOT EXISTS"
         yield f"{word} (SELECT 1 FROM {tables} WHERE {' AND '.join([*present, emitter.sql(first.on)])})"

@@ -34,7 +34,7 @@ class Source:
     table: Table
     join: Join = Join.FROM
     on: Expr = TRUE
-    made: "UnitRows | None" = None
+    made: "UnitRows | UnionRows | None" = None
     """What its rows are made of, where it is no table of the engine's; `table` says then what is known of them."""
 
     @property
@@ -81,6 +81,29 @@ class UnitRows:
     keys: tuple[tuple[str, Expr], ...]
     """The further keys by the names of their columns."""
     values: tuple[UnitValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnionPart:
+    """One of the relations whose rows stand below each other; `columns` are by the names that all of them have."""
+
+    relation: "Relation"
+    unit: Ref
+    columns: Mapping[str, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class UnionRows:
+    """The rows of several relations below each other: what UNION ALL makes of them.
+
+    Promise: each row is a row of one of them, and its owner is that row's. So a unit has as many as it has in all of them
+    together, and taking it away changes no other's.
+    """
+
+    parts: tuple[UnionPart, ...]
+    unit: str
+    """The name of the column with the owner."""
+    columns: Mapping[str, Column]
 
 
 @dataclass(frozen=True, slots=True)

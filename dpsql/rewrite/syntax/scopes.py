@@ -125,6 +125,10 @@ class _Finder:
 
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kinds = {self.query(node.this, ctes), self.query(node.expression, ctes)}
+        modified = any(node.args.get(k) for k in ("limit", "offset", "order", "locks"))
+        all_rows = isinstance(node, exp.Union) and not node.args.get("distinct") and node is not self.root
+        if kinds == {Kind.ROWS} and all_rows and not modified:
+            return Kind.ROWS
         if Kind.ROWS in kinds:
             raise Unsupported(
                 f"{type(node).__name__.upper()} of private rows is not supported",

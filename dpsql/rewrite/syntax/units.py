@@ -50,15 +50,16 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterato
     if isinstance(item, exp.Table):
         name = fold(item.this)
         if name in ctes and not item.args.get("db"):
-            yield from _outputs(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
+            yield from output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
         elif name in policy.tables:
             units = {unit.column for unit in policy.tables[name].units.values()}
             yield from ((column, column in units) for column in policy.tables[name].columns)
     elif isinstance(item, exp.Subquery):
-        yield from _outputs(item.this, ctes, policy)
+        yield from output_columns(item.this, ctes, policy)
 
 
-def _outputs(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
+def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
+    """Yield the columns of a query in order, each with whether it is a unit."""
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if not isinstance(query, exp.Select):

@@ -117,7 +117,7 @@ class _Rows:
 
     def source(self, values: Sequence[UnitValue]) -> tuple[Relation, Mapping[str, Expr]]:
         """Return the relation of the rows, and its columns as `g0` …, the keys, and `a0` …, the values."""
-        fresh, own = _fresh(), self.found.unit
+        fresh, own = fresh_names(), self.found.unit
         unit = replace(own.column, name=fresh(own.name), nullable=False)
         further = {key: self._key(key, fresh) for key in self.others}
         named = tuple(replace(v, column=replace(v.column, name=fresh(v.function))) for v in values)
@@ -181,7 +181,7 @@ def _moments(key: Expr, env: Env) -> tuple[int, ...] | None:
     return tuple(sorted(int(value) for value in found if value is not None and not isinstance(value, str)))
 
 
-def _fresh() -> Callable[[str], str]:
+def fresh_names() -> Callable[[str], str]:
     """Return a function that gives names, each once."""
     given: set[str] = set()
 

@@ -23,6 +23,7 @@ from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import declared
+from dpsql.rewrite.syntax.units import output_columns
 from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
@@ -30,6 +31,7 @@ from dpsql.rewrite.translate.existence import where_of
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.translator import translator
+from dpsql.rewrite.translate.unions import united
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,13 @@ class Tracker:
         """Return a pass-through query as a relation."""
         while isinstance(query, exp.Subquery):
             query = query.this
+        own = query.args.get("with_")
+        visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
+        around = Around(self.policy, self.role.protects, self.declared, self.unique)
+        if isinstance(query, exp.Union):
+            parts = (query.this, query.expression)
+            widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
+            return united([self._query(part, visible) for part in parts], widths, query, around)
         if not isinstance(query, exp.Select):
             raise Unsupported(
                 "private rows can only pass through SELECT … FROM … WHERE …",
@@ -153,14 +162,10 @@ class Tracker:
                 hint="Aggregate each query by itself, and put the answers together.",
                 position=position(query),
             )
-        own = query.args.get("with_")
-        visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
         relation, t = self.scope(query, visible)
         if is_grouped(query):
             inputs = input_names(query, visible, self.policy)
-            return per_unit(
-                relation, t, query, inputs, Around(self.policy, self.role.protects, self.declared, self.unique)
-            )
+            return per_unit(relation, t, query, inputs, around)
         return replace(relation, columns=_outputs(query, t))
 
     def _join(
