@@ -48,7 +48,7 @@ POLYMORPHIC = {
     ),
     **dict.fromkeys(["anyarray", "anycompatiblearray"], "double precision[]"),
 }
-MOST = 150
+MOST = 80
 """Calls of one function with values chosen at random, where there are more."""
 _NAMES = (
     "^(pg_|has_|binary_upgrade|brin|gin|gist|spg|hash|ts_|bt|txid|lo_|query_to|table_to|schema_to|database_to|cursor_to)",

@@ -91,8 +91,20 @@ def test_what_a_cast_misses_is_null(client: psycopg.Connection, type_: str, sour
 @pytest.mark.parametrize("sign", ["+", "-", "*", "/", "%"])
 def test_operators_are_postgresqls_and_null_where_those_fail(client: psycopg.Connection, sign: str, type_: str) -> None:
     """For numbers of every kind and size: of the very type and scale that PostgreSQL gives."""
-    values = ["0", "1", "-1", "7", "-13", "100", "32767", "-32768", "2147483647", "-2147483648", "9223372036854775807",
-              "0.1", "-2.5", "1e-16", "1e15", "1e16", "3e38", "-1e308", "1e-300", "NaN", "Infinity"]  # fmt: skip
+    values = [
+        "0",
+        "-1",
+        "7",
+        "100",
+        "32767",
+        "-2147483648",
+        "9223372036854775807",
+        "-2.5",
+        "1e-16",
+        "1e16",
+        "-1e308",
+        "NaN",
+    ]
     compared = 0
     for one, other in itertools.product(values, repeat=2):
         given = SQL("{}::" + type_ + " OPERATOR({}." + sign + ") {}::" + type_)
