@@ -1,14 +1,13 @@
 """EXPLAIN of a private statement: what would be measured, how far off it would be, what it would cost."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.errors import Unsupported
-from dpsql.gateway.plan_values import PlanValues, clamped, plan_values
+from dpsql.gateway.plan_formats import as_json, as_xml, as_yaml
+from dpsql.gateway.plan_values import clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.privacy.accuracy.emptiness import within_noise
@@ -34,20 +33,18 @@ _MARGINS = 3
 def explain(priced: PricedPlan, prefix: str) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
-    It is named and typed as EXPLAIN's own output is. FORMAT TEXT and YAML have a line a row. FORMAT JSON has one value,
+    It is named and typed as EXPLAIN's own output is. FORMAT TEXT has a line a row. The others have one value,
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
-
-    Raises:
-        Unsupported: FORMAT XML, whose type not every PostgreSQL can write.
     """
     options = prefix.lower()
     lines = _lines(priced, statements="verbose" in options)
-    if "xml" in options:
-        raise Unsupported(
-            "a private statement's plan can't be told as XML", because="plan-format", hint="FORMAT JSON has the same."
-        )
+    node = {"Node Type": _NODE, **plan_values(priced), "Details": lines}
     if "json" in options:
-        return f'SELECT {shadow_literal(_json(plan_values(priced), lines))}::json AS "QUERY PLAN"'  # a literal only
+        return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
+    if "yaml" in options:
+        return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
+    if "xml" in options:
+        return f"SELECT pg_catalog.convert_to({shadow_literal(as_xml(node))}, 'UTF8')::xml AS \"QUERY PLAN\""
     array = ", ".join(shadow_literal(line) for line in lines)
     source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
@@ -171,8 +168,3 @@ def _interval(interval: Interval) -> str:
 
 def _delta(delta: Fraction) -> str:
     return f", δ = {show_down(delta)}" if delta else ""
-
-
-def _json(values: PlanValues, lines: Sequence[str]) -> str:
-    node = {"Node Type": _NODE, **values, "Details": list(lines)}
-    return json.dumps([{"Plan": node}], ensure_ascii=False, indent=2)

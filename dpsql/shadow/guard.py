@@ -15,6 +15,9 @@ REFUSAL = "refused by dpsql"
 _FUNCTIONS = """
 CREATE SCHEMA dpsql;
 
+-- Plans are told as XML also where PostgreSQL was built without its parser: what is written is well-formed.
+CREATE CAST (bytea AS xml) WITHOUT FUNCTION;
+
 CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -77,6 +77,10 @@ SELECT count(*) FROM (SELECT DISTINCT ON (passenger_id) passenger_id, fare FROM 
 --> refused 0A000: belongs to a query around this one
 SELECT z.zone, (SELECT count(*) FROM trips t WHERE t.pickup_zone = z.zone_id) AS n FROM zones z;
 
+-- private rows one by one, by a bare name
+--> refused 0A000: zone_id belongs to a query around this one
+SELECT zone, (SELECT n FROM (SELECT count(*) AS n FROM trips WHERE pickup_zone = zone_id) AS t) AS n FROM zones;
+
 -- lateral
 --> refused 0A000
 SELECT count(*) FROM trips t, LATERAL (SELECT t.fare AS f) AS l;

@@ -22,10 +22,14 @@ SHELLS = {
     "counted": "SELECT count(*) FROM ({}) AS w",
     "cursor": "DECLARE shell_cursor CURSOR WITH HOLD FOR {}",
     "copy": "COPY ({}) TO STDOUT",
+    "inserted": "INSERT INTO shell_kept {}",
     "explained": "EXPLAIN {}",
     "explained in full": "EXPLAIN (VERBOSE, FORMAT JSON) {}",
-    "explained as YAML": "EXPLAIN (FORMAT YAML) {}",
+    "explained as text": "EXPLAIN (VERBOSE, FORMAT TEXT) {}",
+    "explained as YAML": "EXPLAIN (VERBOSE, FORMAT YAML) {}",
+    "explained as XML": "EXPLAIN (VERBOSE, FORMAT XML) {}",
 }
+KEPT = "CREATE TEMP TABLE shell_kept AS SELECT * FROM ({}) AS w LIMIT 0"
 DESCRIBED = ("subquery", "cte", "twice", "first", "counted")
 QUICK = QUERIES[::12]
 
@@ -33,6 +37,8 @@ QUICK = QUERIES[::12]
 def check(golden: Golden, user: NewUser, reference: Reference) -> None:
     """Ask for a statement in each shell, and compare with what PostgreSQL says of the same."""
     client, sql = user(golden.user), golden.sql.rstrip().rstrip(";")
+    question = client.gateway.examine(sql, client.asker)
+    plain = sql if question is None else client.text(question)
     kind = reference.policy.roles[client.asker.role].protects
     for name, around in SHELLS.items():
         shell = around.format(sql)
@@ -47,9 +53,11 @@ def check(golden: Golden, user: NewUser, reference: Reference) -> None:
             continue
         with client.connection.transaction(force_rollback=True):
             try:
+                if name == "inserted":
+                    client.connection.execute(KEPT.format(plain).encode())
                 cursor = client.connection.execute(text.encode())
             except psycopg.errors.DuplicateColumn:
-                assert name == "created"  # the wire has PostgreSQL check what makes a table first
+                assert name in ("created", "inserted")  # the wire has PostgreSQL check what makes a table first
                 continue
             if wanted is not None:
                 described = cursor.description or ()

@@ -17,6 +17,7 @@ from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_inside
+from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every, nodes
 from dpsql.rewrite.syntax.units import groups_by_unit
 
@@ -172,15 +173,27 @@ class _Finder:
             return Kind.ROWS
         _refuse_distinct_on(node, aggregates)
         visible = {name: cte for name, (_, cte) in ctes.items()}
-        grouping = grouping_in(node, aggregates, input_names(node, visible, self.policy))
+        inputs = input_names(node, visible, self.policy)
+        grouping = grouping_in(node, aggregates, inputs)
         if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
             grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
             _refuse_clauses(node, (*_UNIT_CLAUSES, "distinct") if grouped else _UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
         _refuse_clauses(node, _SCOPE_CLAUSES)
-        _refuse_outer_columns(node)
+        _refuse_outer_columns(node, inputs, self._around(node, visible))
         self.scopes.append(Scope(node, grouping, aggregates, visible))
         return Kind.ANSWER
+
+    def _around(self, node: exp.Select, ctes: Mapping[str, exp.CTE]) -> frozenset[str]:
+        """Return the names of the columns that the queries have in which this one is nested as an expression."""
+        names: frozenset[str] = frozenset()
+        above, beside = node.parent, False
+        while above is not None:
+            if isinstance(above, exp.Select):
+                names |= frozenset() if beside else input_names(above, ctes, self.policy)
+                beside = False
+            above, beside = above.parent, beside or isinstance(above, (exp.From, exp.Join, exp.CTE))
+        return names
 
     def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]], tested: frozenset[int]) -> Kind:
         kind = self.query(query, ctes)
@@ -258,15 +271,16 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
         )
 
 
-def _refuse_outer_columns(node: exp.Select) -> None:
-    """Refuse columns of a query around this one: PostgreSQL would say that there is no such table."""
-    found = [one for one in nodes(node) if isinstance(one, (exp.Table, exp.Subquery, exp.Column))]
-    tables = [item for item in found if not isinstance(item, exp.Column)]
-    inside = {fold(item.args["alias"].this) for item in tables if item.args.get("alias")}
-    inside |= {fold(item.this) for item in tables if isinstance(item, exp.Table)}
+def _refuse_outer_columns(node: exp.Select, inputs: frozenset[str], around: frozenset[str]) -> None:
+    """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
+    found = [one for one in nodes(node) if isinstance(one, (exp.Table, exp.TableAlias, exp.Column))]
+    inside = {fold(one.this) for one in found if not isinstance(one, exp.Column)}
+    outer = around - inputs - {output_name(output) for output in node.expressions}
     for column in found:
-        table = fold(column.args.get("table")) if isinstance(column, exp.Column) else ""
-        if table and table not in inside:
+        if not isinstance(column, exp.Column):
+            continue
+        table = fold(column.args.get("table"))
+        if (table not in inside) if table else (fold(column.this) in outer and column.parent_select is node):
             raise Unsupported(
                 f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
                 because="outer-column",
