@@ -88,3 +88,7 @@ SELECT json_object('trips' : (SELECT count(*) FROM trips)) FROM trips;
 --> empty 5
 SELECT pickup_zone, sum(tip) / count(*) AS mean, ln(count(*)) AS log FROM trips
 WHERE fare > 149.123 AND fare < 149.124 GROUP BY 1;
+
+-- a series as long as an answer
+--> answered, 1 measurement
+SELECT sum(m) AS s FROM generate_series(1, (SELECT count(*) FROM trips WHERE fare > 20)) AS m;

@@ -15,9 +15,9 @@ def queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, exp.Join):
-                yield from _below(child.args.get("on"))
+                yield from queries_below(child.args.get("on"))
             elif isinstance(child, exp.Expr):
-                yield from _below(child)
+                yield from queries_below(child)
 
 
 def queries_among_rows(node: exp.Select, aggregates: Collection[exp.Expr]) -> Iterator[exp.Expr]:
@@ -25,15 +25,16 @@ def queries_among_rows(node: exp.Select, aggregates: Collection[exp.Expr]) -> It
     for clause in ("where", "group", "joins"):
         value = node.args.get(clause) or []
         for child in value if isinstance(value, list) else [value]:
-            yield from _below(child.args.get("on") if isinstance(child, exp.Join) else child)
+            yield from queries_below(child.args.get("on") if isinstance(child, exp.Join) else child)
     for call in aggregates:
-        yield from _below(call)
+        yield from queries_below(call)
     if not aggregates and not node.args.get("group"):  # DISTINCT: what is put out are the keys
         for output in node.expressions:
-            yield from _below(output)
+            yield from queries_below(output)
 
 
-def _below(node: exp.Expr | None) -> Iterator[exp.Expr]:
+def queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Yield the outermost queries in a part of a SELECT."""
     if node is not None:
         inside = node.dfs(prune=lambda one: isinstance(one, exp.Query))
         yield from (one for one in inside if isinstance(one, exp.Query))

@@ -16,7 +16,7 @@ from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
-from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_inside
+from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every, nodes
 from dpsql.rewrite.syntax.units import groups_by_unit
@@ -208,8 +208,11 @@ class _Finder:
 
     def _item(self, item: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         match item:
-            case exp.Table():
+            case exp.Table(this=exp.Identifier()):
                 return self._table(item, ctes)
+            case exp.Table():  # a function
+                kinds = {self._nested(query, ctes, frozenset()) for query in queries_below(item)}
+                return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
             case exp.Subquery():
                 return self._subquery(item, ctes)
             case _:
