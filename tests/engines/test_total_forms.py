@@ -146,7 +146,8 @@ CASES: dict[str, list[Expr]] = {
     "like": [
         Apply("like", (a, Const(p, SqlType.TEXT)), BOOL) for a in TEXTS for p in ("a%", "_", "\\%", "%\\_%", "", "%é%", "__")
     ],
-    "ilike": [Apply("ilike", (a, Const(p, SqlType.TEXT)), BOOL) for a in TEXTS for p in ("A%", "_")],
+    **{op: _of(op, TEXTS, SqlType.TEXT) for op in ("lowered", "uppered", "folded")},
+    "length": _of("length", TEXTS, SqlType.INTEGER, [None, Digits(2)]),
     "case": _cases(),
     "map": _mapped(),
     "cut": _of("cut", TEXTS, SqlType.TEXT, [Digits(n) for n in (1, 2, 20)]),

@@ -22,6 +22,7 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.owners import owners
 from dpsql.rewrite.analysis.predicates import narrowed
+from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
@@ -159,7 +160,7 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
     try:
         return groups(keys, relation, env, context.rows, limit), Fraction(0)
     except (MissingBounds, Unsupported) as refusal:
-        if not delta or (isinstance(refusal, Unsupported) and refusal.because != "too-many-groups"):
+        if not delta or (isinstance(refusal, Unsupported) and not lists_too_many(refusal)):
             raise
     return selected_groups(keys, env, limit), delta
 

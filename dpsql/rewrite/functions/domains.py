@@ -49,3 +49,8 @@ def too_many_units(unit: str, limit: int) -> Unsupported:
         because="too-many-groups",
         hint="Truncate to a longer unit, or restrict the time in WHERE.",
     )
+
+
+def lists_too_many(refusal: Unsupported) -> bool:
+    """Return whether what was refused has values that are known, and more than may be listed."""
+    return refusal.because == too_many(0, 0).because

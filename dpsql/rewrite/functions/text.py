@@ -5,8 +5,10 @@ Every function of a text is such a map: the shadow evaluates it over the domain 
     upper(payment_type)  →  CASE payment_type WHEN 'card' THEN 'CARD' WHEN 'cash' THEN 'CASH' END
 """
 
+import string
 from collections.abc import Sequence
 
+from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, template
@@ -69,20 +71,56 @@ def _among(known: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None
     return frozenset(k for k in keys if k is not None and (isinstance(k, str) or interval.low <= k <= interval.high))
 
 
-PATTERNS: tuple[Function, ...] = (
-    Function("like", "a LIKE 'pattern'", _like("LIKE"), needs_bounds=False),
+_CAPITALS, _SMALL = string.ascii_uppercase, string.ascii_lowercase
+_LOWERED = (f"{_CAPITALS}\u0130\u212a", f"{_SMALL}ik")
+"""All characters whose small letters are ASCII, and these: two are not ASCII themselves."""
+_UPPERED = (f"{_SMALL}\u0131\u017f", f"{_CAPITALS}IS")
+
+
+def _replaced(characters: str, by: str) -> EmitRule:
+    return lambda args, _, dialect: f"translate({args[0]}, {dialect.text(characters)}, {dialect.text(by)})"
+
+
+def _length(args: Sequence[str], apply: Apply, _: Dialect) -> str:
+    longest = option(apply, Digits).number if apply.option is not None else None
+    text = f"CAST(length({args[0]}) AS BIGINT)"
+    return text if longest is None else f"least({text}, {longest})"
+
+
+def _lengths(_: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    return Interval.of(0, option(apply, Digits).number) if apply.option is not None else None
+
+
+PATTERNS: tuple[Function, ...] = (Function("like", "a LIKE 'pattern'", _like("LIKE"), needs_bounds=False),)
+TEXTS: tuple[Function, ...] = (
     Function(
-        "ilike",
-        "a ILIKE 'pattern'",
-        _like("ILIKE"),
+        "lowered",
+        "lower(a), a ILIKE 'pattern'",
+        _replaced(*_LOWERED),
         needs_bounds=False,
-        note="letters beyond ASCII as the engine folds them",
+        note="compared with texts of ASCII",
+    ),
+    Function("uppered", "upper(a)", _replaced(*_UPPERED), needs_bounds=False, note="compared with texts of ASCII"),
+    Function(
+        "folded",
+        "a ~ 'pattern', a ~* 'pattern'",
+        _replaced(_CAPITALS, _SMALL),
+        needs_bounds=False,
+        note="of characters, `.`, `.*`, `.+`, `^`, `$` and alternatives",
+    ),
+    Function(
+        "length",
+        "length(a), char_length(a)",
+        _length,
+        _lengths,
+        needs_bounds=False,
+        note="bounded by varchar(n)",
     ),
 )
 CUTS: tuple[Function, ...] = (
     Function(
         "cut",
-        "a::varchar(n)",
+        "a::varchar(n), left(a, n)",
         lambda args, apply, _: f"left({args[0]}, {option(apply, Digits).number})",
         needs_bounds=False,
         describe=first_argument,

@@ -21,6 +21,7 @@ from dpsql.rewrite.translate.casts import cast
 from dpsql.rewrite.translate.comparisons import compare, unified
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import age, date_bin, part
+from dpsql.rewrite.translate.texts import left, length
 from dpsql.rewrite.translate.to_char import to_char
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import at_time_zone, in_utc, is_zoned, truncated_in
@@ -206,5 +207,7 @@ _CALLS: Mapping[str, _Call] = {
     "date_part": _part,
     "to_char": to_char,
     "timezone": _timezone,
+    **dict.fromkeys(("length", "char_length", "character_length"), length),
+    "left": left,
 }
 CALLS: Mapping[type[exp.Expr], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}

@@ -19,10 +19,12 @@ from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import lengths
+from dpsql.rewrite.translate.texts import in_letters, is_open, without_case
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import in_utc, is_zoned
 
 BOOL = SqlType.BOOLEAN
+_ORDERS = frozenset({"lt", "le", "gt", "ge"})
 
 
 def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
@@ -35,7 +37,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
     if not alike:
         raise refused(node, because="comparison-of-types")
-    if a.type is SqlType.TEXT and op in {"lt", "le", "gt", "ge"}:
+    if a.type is SqlType.TEXT and op in _ORDERS and not (is_open(t, a) or is_open(t, b)):
         return through_shadow(t, node)
     return Apply(op, (a, b), BOOL)
 
@@ -59,7 +61,8 @@ def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Ex
 def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
     """Return `left op right`, both times, both intervals or both values."""
     left, right = at_one_clock(t, left, right)
-    a, b = t.operand(left, endless=True), t.operand(right, endless=True)
+    a = in_letters(t, left, right) or t.operand(left, endless=True)
+    b = t.operand(right, endless=True)
     if isinstance(a, (Elapsed, Age, IntervalTimes)) or isinstance(b, (Elapsed, Age, IntervalTimes)):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
@@ -149,7 +152,7 @@ def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
 
 def like(t: Translator, node: exp.Expr) -> Expr:
     """Translate LIKE and ILIKE with one literal pattern."""
-    arg, pattern = t.expression(node.this), t.expression(node.expression)
+    arg, pattern = in_letters(t, node.this, node.expression) or t.expression(node.this), t.expression(node.expression)
     if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
         raise Unsupported(
             "LIKE takes a literal pattern over private rows",
@@ -159,13 +162,15 @@ def like(t: Translator, node: exp.Expr) -> Expr:
         )
     if t.known(arg).values is not None:
         return through_shadow(t, node)
-    if pattern.value.endswith("\\") or isinstance(node, exp.ILike):
+    if pattern.value.endswith("\\"):
         raise Unsupported(
             "this LIKE needs a column whose `values` are declared",
             because="like-needs-domain",
             hint="The owner of the data can declare `values` for it in the table's schema file.",
             position=position(node),
         )
+    if isinstance(node, exp.ILike):
+        return without_case(arg, pattern.value, node)
     return Apply("like", (arg, pattern), BOOL)
 
 

@@ -14,6 +14,7 @@ from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both
 from dpsql.rewrite.translate.comparisons import BOOL, at_one_clock, compare, compare_nodes, like
 from dpsql.rewrite.translate.context import Handler, Translator, refused
 from dpsql.rewrite.translate.subqueries import values_of
+from dpsql.rewrite.translate.texts import in_letters
 
 _OPS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
@@ -70,7 +71,7 @@ def _of_array(
 
 def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
     """Return `x IN (…)`, or `x NOT IN (…)`."""
-    x = t.expression(left)
+    x = in_letters(t, left, *node.args.get("expressions", ())) or t.expression(left)
     members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
     inside = Apply("in", (x, *members), BOOL)
     return inside if op == "eq" else Apply("not", (inside,), BOOL)

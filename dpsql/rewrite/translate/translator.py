@@ -18,6 +18,7 @@ from dpsql.rewrite.translate.membership import MEMBERSHIP_HANDLERS
 from dpsql.rewrite.translate.overlaps import overlaps
 from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.subqueries import LOOKUPS
+from dpsql.rewrite.translate.texts import REGULAR
 from dpsql.rewrite.translate.value_map import MAPPED
 from dpsql.rewrite.translate.zones import at_time_zone, difference
 
@@ -33,7 +34,7 @@ def _inner(t: Translator, node: exp.Expr) -> Operand:
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Column: _column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS,
-    **MEMBERSHIP_HANDLERS, **CALLS, **MAPPED, **LOOKUPS,
+    **MEMBERSHIP_HANDLERS, **CALLS, **MAPPED, **LOOKUPS, **REGULAR,
     exp.AtTimeZone: at_time_zone, exp.Sub: difference, exp.Overlaps: overlaps,
 }  # fmt: skip
 

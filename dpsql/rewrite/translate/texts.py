@@ -1,0 +1,123 @@
+"""Texts whose values are not declared: what engines make of them provably as PostgreSQL does, and nothing else.
+
+Engines agree about characters, byte by byte order and LIKE; not about letters beyond ASCII, nor about regular expressions.
+
+lower(note) = 'a'  →  translate(note, 'ABC…', 'abc…') = 'a'        note ~ '^a.*b'  →  note LIKE 'a%b%'
+"""
+
+import re
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref
+from dpsql.rewrite.syntax.aggregate_names import function_name
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.context import Handler, Translator
+from dpsql.rewrite.translate.value_map import through_shadow
+
+_LETTERS: Mapping[str, str] = {"lower": "lowered", "upper": "uppered"}
+_VARCHAR = re.compile(r"character varying\((\d+)\)")
+_META = frozenset(".^$*+?()[]{}|\\")
+_ANYTHING: Mapping[str, str] = {".*": "%", ".+": "_%", ".": "_"}
+_TOKEN = re.compile(r"\.[*+]?|\\[^A-Za-z0-9]|[^.^$*+?()\[\]{}|\\]", re.DOTALL)
+
+
+def is_open(t: Translator, expr: Expr) -> bool:
+    """Return whether an expression is a text that may be anything."""
+    return expr.type is SqlType.TEXT and not isinstance(expr, Const) and t.known(expr).values is None
+
+
+def in_letters(t: Translator, node: exp.Expr, *others: exp.Expr) -> Expr | None:
+    """Return `lower(x)` or `upper(x)` of such a text where it is compared with texts of ASCII; None of anything else."""
+    inner = node.unnest() if isinstance(node, exp.Paren) else node
+    op = _LETTERS.get(function_name(inner)) if isinstance(inner, exp.Anonymous) else None
+    if op is None or len(inner.expressions) != 1:
+        return None
+    arg = t.expression(inner.expressions[0])
+    constants = [other for other in others if isinstance(other, exp.Literal) and str(other.this).isascii()]
+    return Apply(op, (arg,), SqlType.TEXT) if is_open(t, arg) and len(constants) == len(others) else None
+
+
+def without_case(arg: Expr, pattern: str, node: exp.Expr) -> Expr:
+    """Translate `x ILIKE pattern` of such a text.
+
+    Raises:
+        Unsupported: the pattern has letters beyond ASCII.
+    """
+    if not pattern.isascii():
+        raise _beyond_ascii(node)
+    return _liked(Apply("lowered", (arg,), SqlType.TEXT), pattern.lower())
+
+
+def _regular(t: Translator, node: exp.Expr) -> Expr:
+    """Translate `~` and `~*`."""
+    arg, pattern = t.expression(node.this), node.expression
+    if not is_open(t, arg) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        return through_shadow(t, node)
+    text = str(pattern.this)
+    if isinstance(node, exp.RegexpILike):
+        if not text.isascii():
+            raise _beyond_ascii(node)
+        arg, text = Apply("folded", (arg,), SqlType.TEXT), text.lower()
+    patterns = [_as_like(part) for part in text.split("|")]
+    if "\\|" in text or None in patterns:
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]}: engines read this regular expression otherwise than PostgreSQL",
+            because="regular-expression",
+            hint="Of texts without declared `values` it may have characters, ^ $ . .* .+ and |; or write LIKE.",
+            position=position(node),
+        )
+    parts = tuple(_liked(arg, one) for one in patterns if one is not None)
+    return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
+
+
+def _as_like(pattern: str) -> str | None:
+    """Return the LIKE pattern that a regular expression is; None if it is none."""
+    begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
+    inside = pattern[begins : len(pattern) - ends]
+    tokens = _TOKEN.findall(inside)
+    if "".join(tokens) != inside:
+        return None
+    found = "".join(_ANYTHING.get(token) or _as_itself(token[-1]) for token in tokens)
+    return ("" if begins else "%") + found + ("" if ends else "%")
+
+
+def _as_itself(character: str) -> str:
+    return f"\\{character}" if character in "%_\\" else character
+
+
+def _liked(arg: Expr, pattern: str) -> Expr:
+    return Apply("like", (arg, Const(pattern, SqlType.TEXT)), SqlType.BOOLEAN)
+
+
+def _beyond_ascii(node: exp.Expr) -> Unsupported:
+    return Unsupported(
+        f"{node.sql('postgres')[:80]}: engines know other small letters beyond ASCII than PostgreSQL",
+        because="letters-beyond-ascii",
+        hint="Write LIKE; or the owner of the data can declare `values` for the column.",
+        position=position(node),
+    )
+
+
+def length(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate LENGTH of any text: its number of characters, bounded where the type bounds it."""
+    arg = t.expression(args[0]) if len(args) == 1 else None
+    if arg is None or not is_open(t, arg):
+        return through_shadow(t, node)
+    found = _VARCHAR.fullmatch(arg.column.declared) if isinstance(arg, Ref) else None
+    return Apply("length", (arg,), SqlType.INTEGER, Digits(int(found[1])) if found else None)
+
+
+def left(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate LEFT of any text."""
+    if len(args) == 2:
+        arg, number = (t.expression(part) for part in args)
+        if is_open(t, arg) and isinstance(number, Const) and isinstance(number.value, int) and number.value >= 0:
+            return Apply("cut", (arg,), SqlType.TEXT, Digits(number.value))
+    return through_shadow(t, node)
+
+
+REGULAR: Mapping[type[exp.Expr], Handler] = {exp.RegexpLike: _regular, exp.RegexpILike: _regular}
