@@ -41,22 +41,25 @@ def predicted(
     `loss` is the number of rows, in units of b, that weights by the number of rows take off.
     """
     variances, read = coordinate_variances(features, name), readable_features(features)
-    spared = weighed_by_value(features)
     product = Fraction(1)
     for readout in readouts:
         found = statistic(readout.moment.name)
         cases, times = (_CASES, 1) if found.located else (_CASES[:1], len(_CASES))
         for case in cases:
-            lost = Fraction(0) if spared.issuperset(readout.features) else _lost(readout, loss)
             noise = spread(found.gradient(readout, case), read, variances)
-            product *= max(noise + lost**2, _LEAST) ** times
+            product *= max(noise + _lost(readout, loss) ** 2, _LEAST) ** times
     return product, len(features)
 
 
 def _lost(readout: Readout, loss: Fraction) -> Fraction:
-    """Return what rows that are left out take off a count or a sum; a mean or a spread loses next to nothing by them."""
-    found = statistic(readout.moment.name)
-    return Fraction(0) if found.located or not loss else loss * Fraction(found.typical(readout, 1) or 0)
+    """Return what rows that are left out take off a count or a sum.
+
+    A mean or a spread loses next to nothing by them, nor does a sum whose rows have weights of their own.
+    """
+    found, spared = statistic(readout.moment.name), weighed_by_value(readout.features)
+    if found.located or not loss or spared.issuperset(readout.features):
+        return Fraction(0)
+    return loss * Fraction(found.typical(readout, 1) or 0)
 
 
 def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
