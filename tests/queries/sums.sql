@@ -125,3 +125,8 @@ SELECT sum(CASE WHEN age IS NULL OR age = -3 THEN 0 ELSE 10 / (age + 4) END), su
 --> answered, 1 measurement
 --> within 0.002
 SELECT sum(round(price, -1)), sum(round(refund, -1)), avg(round(seats, -1)) FROM rides;
+
+-- near nothing
+--> answered, 1 measurement
+--> within 0.001
+SELECT sum(tip) AS s, count(*) AS n FROM trips WHERE abs(tip) < 5;

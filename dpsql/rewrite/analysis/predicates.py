@@ -105,10 +105,28 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         return True
     if blurred(conjunct):
         bound = bound.hull(_compared(bound, strict=False))
-    found = _narrowed(about, env.get(about), bound, strict=condition.strict)
-    if found is not None:
-        env[about] = found
-    return found is not None
+    return _limit(about, bound, env, strict=condition.strict)
+
+
+def _limit(about: Expr, bound: Interval, env: dict[Expr, Facts], *, strict: bool) -> bool:
+    """Narrow what is within a bound, and what it is computed of without rounding; return False if nothing can be there.
+
+    abs(x) < 5  →  x between -5 and 5
+    """
+    found = _narrowed(about, env.get(about), bound, strict=strict)
+    if found is None:
+        return False
+    env[about] = found
+    match about:
+        case Apply(op="abs", args=(inner,)):
+            if bound.high < 0:
+                return False
+            inside = Interval(-bound.high, bound.high)
+        case Apply(op="neg", args=(inner,)):
+            inside = Interval(-bound.high, -bound.low)
+        case _:
+            return True
+    return env.get(inner, Facts()).values is not None or _limit(inner, inside, env, strict=strict)
 
 
 def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:

@@ -34,7 +34,31 @@ def test_conjuncts_narrow_a_column(condition: Expr, interval: Interval) -> None:
     assert found[SEATS].interval == interval
 
 
-@pytest.mark.parametrize("condition", [compared("gt", 6), FALSE, both(compared("lt", 2), compared("gt", 3))])
+@pytest.mark.parametrize(
+    ("condition", "low", "high"),
+    [
+        (apply("lt", apply("abs", FARE, type_=DOUBLE), number(3), type_=BOOL), -3, 3),
+        (apply("gt", apply("neg", FARE, type_=DOUBLE), number(-5), type_=BOOL), -5, 5),
+        (apply("le", apply("neg", apply("abs", FARE, type_=DOUBLE), type_=DOUBLE), number(-7), type_=BOOL), -5, 150),
+        (apply("gt", apply("abs", FARE, type_=DOUBLE), number(5), type_=BOOL), -5, 150),
+    ],
+)
+def test_conditions_reach_through_signs(condition: Expr, low: int, high: int) -> None:
+    """What only takes a sign away, or turns it, is computed without rounding."""
+    found = narrowed([FARE], condition, DECLARED)
+    assert found is not None
+    assert found[FARE].interval == Interval.of(low, high)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        compared("gt", 6),
+        apply("lt", apply("abs", FARE, type_=DOUBLE), number(-1), type_=BOOL),
+        FALSE,
+        both(compared("lt", 2), compared("gt", 3)),
+    ],
+)
 def test_what_no_row_can_satisfy_is_known(condition: Expr) -> None:
     """The answer is then a public zero."""
     assert narrowed([SEATS], condition, DECLARED) is None
