@@ -25,6 +25,7 @@ from dpsql.policy.model import Policy, SqlType, UnitBound, Value
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
 
@@ -71,6 +72,9 @@ class _NoShadow:
         raise NotImplementedError(expression)
 
     def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
+        raise NotImplementedError(query)
+
+    def rows(self, query: str) -> PublicAnswer:
         raise NotImplementedError(query)
 
     def over(

@@ -13,6 +13,7 @@
     ├── ProtocolError     08P01  malformed frames
     ├── InvalidText       22021  bytes or an encoding that can't be read
     ├── LimitExceeded     54000  too many bytes are kept for a session, its user or everybody
+    ├── TooManyRows       21000  an inner query was to have one row, and its answer has several
     ├── UndefinedParameter 42P02 a parameter in a statement that takes none
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
@@ -113,6 +114,10 @@ class InvalidText(DpsqlError, sqlstate="22021"):
 
 class LimitExceeded(DpsqlError, sqlstate="54000"):
     """A session, its user or all together would keep too many bytes here."""
+
+
+class TooManyRows(DpsqlError, sqlstate="21000"):
+    """An inner query whose one value is asked for has several rows: released ones, of which PostgreSQL would say the same."""
 
 
 class UndefinedParameter(DpsqlError, sqlstate="42P02"):

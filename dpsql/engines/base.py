@@ -20,7 +20,9 @@ class PreparedMeasurements(Protocol):
     """Measurements that an engine is ready to run: accepted, permitted, and with all that they need in hand."""
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
-        """Return the rows of a measurement that `charge` paid for; it is one of those that were made ready.
+        """Return the rows of a measurement that `charge` paid for.
+
+        It is one of those that were made ready, or the same with other rows of constants, which were not known then.
 
         Raises:
             QueryCanceled: somebody cancelled, or time is up.

@@ -19,6 +19,8 @@ Drawn = Mapping[str, Draws]
 
 def following(priced: PricedPlan, drawn: Drawn) -> PricedPlan | None:
     """Return what is to be measured next: what nothing is known of, and what errs too much and has not paid its share."""
+    if priced.inner:  # all of it is paid for at once
+        return None if all(part.identity in drawn for part in priced.measurements) else priced
     wanted: dict[str, PricedMeasurement] = {}
     for scope in priced.scopes:
         for place, part in enumerate(scope.parts):

@@ -58,9 +58,14 @@ def _lines(priced: PricedPlan, *, statements: bool) -> list[str]:
     ]
     if priced.aim is not None:
         lines += _aim(priced.aim)
-    for scope in priced.scopes:
-        lines += _scope(scope.plan, scope.parts, statements=statements)
-        lines += _at_most(scope.plan, priced)
+    stages = list(priced.stages())
+    for number, stage in enumerate(stages, 1):
+        if len(stages) > 1:
+            what = "the statement" if stage is priced else "an inner answer, released before the next"
+            lines.append(f"  Stage {number} of {len(stages)}: {what}")
+        for scope in stage.scopes:
+            lines += _scope(scope.plan, scope.parts, statements=statements)
+            lines += _at_most(scope.plan, priced)
     return lines
 
 

@@ -17,6 +17,7 @@ from dpsql.engines.base import Engine
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.explain import explain
+from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.known_plans import KnownPlans
 from dpsql.gateway.measuring import Measuring, Releases, account
 from dpsql.gateway.nesting import nesting_refused
@@ -27,13 +28,11 @@ from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Work
 from dpsql.gateway.session_settings import hides_empty_groups
 from dpsql.gateway.virtual_tables import AccountsStatement, accounts_statement, with_accounts
-from dpsql.interrupt import until_cancelled
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.release import postprocess
 from dpsql.privacy.release.draws import Draws
-from dpsql.question import Asker, Cancellation, Settings
+from dpsql.question import Asker, Settings
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
@@ -42,7 +41,6 @@ from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_prob
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.parse import Wrap
 from dpsql.rewrite.syntax.scopes import Kind
-from dpsql.shadow.splice import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +149,10 @@ class Gateway:
 
     def _released(self, priced: PricedPlan, request: Request, epoch: int) -> Releases:
         """Return the releases of measurements that are paid and made now; the stages from `ready` on, in their order."""
-        measuring = self._measuring
+        measuring, reading = self._measuring, self._reading(request)
         with measuring.ready(priced, request, epoch) as ready, measuring.charge(ready) as paid:
-            for part in paid.left:
+            for waiting in paid.left:
+                part = reading.completed(priced, waiting, paid.drawn)
                 with paid.failing_alike(part):
                     exact = measuring.run(paid, part)
                     release = measuring.release(exact).to_bytes()
@@ -169,8 +168,11 @@ class Gateway:
         return Planner(deps.policy, context, deps.evaluator(settings))
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
+        return Reply(splice(priced, drawn, self._reading(request)), notices(priced, drawn))
+
+    def _reading(self, request: Request) -> Reading:
         clamp = self._deps.policy.roles[request.asker.role].clamp
-        return Reply(splice(priced, drawn, request.cancellation, clamp=clamp), notices(priced, drawn))
+        return Reading(self._deps.evaluator(request.settings), self._emitter, request.cancellation, clamp)
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:
@@ -184,11 +186,6 @@ def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:
     return column_probe(analyzed.statement) if analyzed.kind is Kind.ROWS and analyzed.statement is not None else None
 
 
-def splice(priced: PricedPlan, drawn: Drawn, cancellation: Cancellation, *, clamp: bool) -> str:
+def splice(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:
     """Return the statement with its releases in the places of private rows."""
-    tables = []
-    for scope, measured in zip(priced.plan.scopes, priced.scopes, strict=True):
-        draws = [drawn[part.identity] for part in measured.parts]
-        rows = postprocess.rows(measured.plan, draws, scope.types, clamp=clamp)
-        tables.append(table(scope.columns, scope.types, list(until_cancelled(rows, cancellation))))
-    return priced.plan.text(tables)
+    return priced.plan.text(reading.tables(priced, drawn))

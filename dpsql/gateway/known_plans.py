@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
-from dpsql.gateway.planning import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Question, Request
+from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.gateway.weight import weight
 from dpsql.remembered import Remembered
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement

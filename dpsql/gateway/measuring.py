@@ -74,6 +74,8 @@ class PaidPlan:
     statement: PaidStatement
     stored: dict[str, bytes]
     """Releases by key, those included that were stored since."""
+    untold: set[str] = field(default_factory=set)
+    """The keys of releases that could not be stored: what was measured with them would be found beside others."""
 
     @property
     def left(self) -> tuple[PricedMeasurement, ...]:
@@ -86,6 +88,17 @@ class PaidPlan:
     def releases(self) -> Releases:
         """Return the releases, when nothing is left."""
         return {identity: Release.from_bytes(self.stored[key]) for identity, key in self.ready.keys.items()}
+
+    @property
+    def drawn(self) -> Drawn:
+        """Return what is released so far."""
+        stored = {
+            part.identity: (part.measurement, self.stored.get(self.key(part)))
+            for part in self.ready.priced.measurements
+        }
+        return {
+            one: Draws(((m, Release.from_bytes(found)),)) for one, (m, found) in stored.items() if found is not None
+        }
 
     def key(self, part: PricedMeasurement) -> str:
         """Return what the release of a measurement is stored under."""
@@ -119,10 +132,15 @@ class PaidPlan:
     def keep(self, part: PricedMeasurement, release: bytes) -> None:
         """Store a release; where another process was faster, its own takes the place of ours."""
         key = self.key(part)
+        if any(self.key(one) in self.untold for one in part.awaits):
+            self.untold.add(key)
+            self.stored[key] = release
+            return
         try:
             self.stored[key] = self.statement.store(key, release, self.beside(part))
         except (LedgerFull, LedgerBusy, LedgerFailed):
             _LOG.error("a release could not be stored: it is told once, and will be charged again")
+            self.untold.add(key)
             self.stored[key] = release
 
 
@@ -237,6 +255,7 @@ class Measuring:
         cost, print_ = part.cost, self.policy.fingerprint
         whose = (self.ledger.identity, kind, print_, epoch)
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity)
+        parts = (*parts, *(self._key(one, asker, epoch) for one in part.awaits))
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()

@@ -3,33 +3,41 @@
 Nothing here reads a record: it all depends on the statement, the policy and public rows only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
+from dpsql.gateway.inner_queries import asked, awaited, released
 from dpsql.gateway.placeholders import placeholder
+from dpsql.gateway.statement_plan import ScopePlan, StatementPlan, in_pieces
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.inner import InnerAnswer
 from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.parse import Query, Statement
+from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
+from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import Scope, find
-from dpsql.rewrite.syntax.splice import ANSWER, Match, drop_private_ctes, replace_scope
+from dpsql.rewrite.syntax.splice import Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.syntax.trees import copied
 from dpsql.rewrite.syntax.undefined import without_failing
 from dpsql.rewrite.translate.aggregates import Aggregate, aggregate
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.matching import matcher
 from dpsql.rewrite.translate.relations import Tracker
+from dpsql.shadow.splice import table
+
+Described = Mapping[str, Sequence[ColumnDescription]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class ResolvedQuery:
     """A copy of the query's, which `measure` changes."""
     columns: Sequence[ColumnDescription]
     scopes: tuple[tuple[Scope, Sequence[ColumnDescription]], ...]
+    inner: tuple[InnerAnswer, ...]
+    """The inner queries that its scopes wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class ResolvedStatement:
 
     statement: Statement
     queries: tuple[ResolvedQuery, ...]
+    described: Described
+    """What the shadow has said of each probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +82,8 @@ class TrackedStatement:
 
     statement: Statement
     queries: tuple[tuple[ResolvedQuery, tuple[TrackedScope, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ScopePlan:
-    """One scope: what is measured for it, and the names and types of the columns that its answer has."""
-
-    plan: MeasurementPlan
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StatementPlan:
-    """A whole statement: its scopes, and its text in pieces between which their answers stand."""
-
-    scopes: tuple[ScopePlan, ...]
-    pieces: tuple[str, ...]
-
-    def text(self, tables: Sequence[str]) -> str:
-        """Return the statement with a table in the place of each scope's rows."""
-        return "".join(part for pair in zip(self.pieces, (*tables, ""), strict=True) for part in pair)
+    inner: tuple[StatementPlan, ...]
+    """The plans of its inner queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,29 +104,61 @@ class Planner:
         """Return the statement with what the shadow has described: each query, followed by each of its scopes."""
         if analyzed.statement is None:
             raise InternalError
-        rest = iter(described)
-        return ResolvedStatement(
-            analyzed.statement, tuple(self._resolved(query, rest) for query in analyzed.statement.queries)
-        )
-
-    def _resolved(self, query: Query, described: Iterator[Sequence[ColumnDescription]]) -> ResolvedQuery:
-        tree, columns = copied(query.tree), next(described)
-        return ResolvedQuery(query, tree, columns, tuple((s, next(described)) for s in find(tree, self.policy).scopes))
+        rest, queries = iter(described), []
+        for query in analyzed.statement.queries:
+            tree, columns = copied(query.tree), next(rest)
+            found = find(tree, self.policy)
+            said = {id(scope.select): next(rest) for scope in found.scopes}
+            scopes = tuple((scope, said[id(scope.select)]) for scope in found.own)
+            queries.append(ResolvedQuery(query, tree, columns, scopes, found.inner))
+        return ResolvedStatement(analyzed.statement, tuple(queries), dict(zip(analyzed.probes, described, strict=True)))
 
     def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:
         """Return the statement with the facts about its rows, scope by scope."""
         constants = Constants(arguments, self.evaluator)
-        tracker = Tracker(self.policy, self.context.role, constants, self.context.declared, self.context.unique)
-        queries = []
+        queries, inner = [], list[StatementPlan]()
         for one in resolved.queries:
             with _positions_in_statement(one.query):
+                answers: dict[int, AwaitedTable] = {}
+                for answer in one.inner:
+                    plan, table = self._inner(answer, resolved.described, constants, len(inner))
+                    answers[id(answer.node)] = table
+                    inner.append(plan)
+                tracker = self._tracker(constants, answers)
                 queries.append((one, tuple(_tracked(scope, fields, tracker) for scope, fields in one.scopes)))
-        return TrackedStatement(resolved.statement, tuple(queries))
+        return TrackedStatement(resolved.statement, tuple(queries), tuple(inner))
+
+    def _tracker(self, constants: Constants, answers: Mapping[int, AwaitedTable]) -> Tracker:
+        context = self.context
+        return Tracker(self.policy, context.role, constants, context.declared, context.unique, answers)
+
+    def _inner(
+        self, answer: InnerAnswer, described: Described, constants: Constants, place: int
+    ) -> tuple[StatementPlan, AwaitedTable]:
+        """Return the plan of an inner query, and the table that its answer will be."""
+        tree = answer.query
+        text = render(tree)
+        query, inside = Query(text, tree, 0), find(tree, self.policy)
+        scopes = tuple((scope, described[probe(scope)]) for scope in inside.own)
+        resolved = ResolvedQuery(query, tree, (), scopes, inside.inner)
+        statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
+        tracked = self.track(statement, constants.arguments)
+        found, _ = self._answered(tracked)
+        plan = in_pieces([(released(name), scope) for name, scope in found], asked(tree, constants).text, tracked.inner)
+        empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
+        fields = self.evaluator.rows(Spelled(plan.text(empty)))
+        return plan, awaited(place, text, fields)
 
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
         """Return what has to be measured for the statement, and its text without the private rows."""
+        found, trees = self._answered(tracked)
+        text = tracked.statement.text([render(tree) for tree in trees])
+        return in_pieces([(f'"{name}"', scope) for name, scope in found], text, tracked.inner)
+
+    def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
+        """Return the scopes by the names that stand in their places, and the queries over these."""
         found: list[tuple[str, ScopePlan]] = []
-        texts = []
+        trees = []
         for resolved, scopes in tracked.queries:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
             with _positions_in_statement(resolved.query):
@@ -143,8 +168,8 @@ class Planner:
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
             found += zip(places, plans, strict=True)
-            texts.append(render(resolved.tree))
-        return _in_order_of_text(found, tracked.statement.text(texts))
+            trees.append(resolved.tree)
+        return found, trees
 
 
 @contextmanager
@@ -179,13 +204,3 @@ def _output_names(scope: Scope, resolved: ResolvedQuery) -> list[str]:
     if scope.select is resolved.tree and len(resolved.columns) == len(scope.select.expressions):
         return [field.name for field in resolved.columns]
     return [output_name(node) for node in scope.select.expressions]
-
-
-def _in_order_of_text(scopes: Sequence[tuple[str, ScopePlan]], text: str) -> StatementPlan:
-    """Cut the text where the answers go, and put the scopes in the order in which they stand there."""
-    places = sorted((text.index(f'"{name}" AS {ANSWER}'), i) for i, (name, _) in enumerate(scopes))
-    pieces, end = [], 0
-    for at, index in places:
-        pieces.append(text[end:at])
-        end = at + len(scopes[index][0]) + 2
-    return StatementPlan(tuple(scopes[index][1] for _, index in places), (*pieces, text[end:]))

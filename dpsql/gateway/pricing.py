@@ -2,15 +2,15 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.accounting.composition import equal_share
-from dpsql.gateway.planning import StatementPlan
 from dpsql.gateway.session_settings import Aim, session_aim, session_epsilon
+from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.policy.model import NoiseLevel, Role
-from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares, waiting
 from dpsql.privacy.release.target import is_aimed
 from dpsql.question import Settings
 from dpsql.rewrite.emit.emitter import Emitter
@@ -47,11 +47,23 @@ class PricedPlan:
     scopes: tuple[PricedScope, ...]
     aim: AimedPrice | None = None
     """If an error is aimed at what is measured first is only a look at the size of the answer."""
+    inner: tuple["PricedPlan", ...] = ()
+    """The inner queries, as in the plan: they are paid for together with all else, and measured before."""
 
     @property
     def measurements(self) -> tuple[PricedMeasurement, ...]:
-        """Return the distinct measurements: what two scopes ask alike is measured and paid once."""
-        return tuple({part.identity: part for scope in self.scopes for part in scope.parts}.values())
+        """Return the distinct measurements, each behind those that it waits for.
+
+        What two scopes ask alike is measured and paid once.
+        """
+        parts = (part for stage in self.stages() for scope in stage.scopes for part in scope.parts)
+        return tuple({part.identity: part for part in parts}.values())
+
+    def stages(self) -> Iterator["PricedPlan"]:
+        """Yield the inner queries, each before what waits for it, and then the statement itself."""
+        for one in self.inner:
+            yield from one.stages()
+        yield self
 
 
 def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter) -> PricedPlan:
@@ -61,6 +73,10 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
         Unsupported: the session's ε, or error, is none that the statement may have.
     """
     plans, aim = [scope.plan for scope in plan.scopes], session_aim(settings, role)
+    if plan.inner:  # a better inner answer would be another question: it pays at once what it may
+        epsilon = session_epsilon(settings, role, role.per_query.epsilon) if aim is None else aim.cap
+        every = [scope.plan for stage in plan.stages() for scope in stage.scopes]
+        return _staged(plan, iter(shares(every, epsilon, role, emitter)), role, settings)
     if aim is None:
         return PricedPlan(plan, shares(plans, session_epsilon(settings, role, role.per_query.epsilon), role, emitter))
     whole = shares(plans, aim.cap, role, emitter)
@@ -74,6 +90,22 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     others = (equal_share(role.per_query.epsilon, number) for number in range(1, _OTHERS))
     price = AimedPrice(aim.error, aim.cap, steps, frozenset({*looks.values(), *others}))
     return PricedPlan(plan, tuple(_looking(scope, first) for scope in whole), price)
+
+
+def _staged(plan: StatementPlan, scopes: Iterator[PricedScope], role: Role, settings: Settings) -> PricedPlan:
+    """Return a plan with inner queries; `scopes` are those of all stages in their order."""
+    inner = tuple(_staged(one, scopes, role, settings) for one in plan.inner)
+    answers = [(_read_by(one, role, settings), one.measurements) for one in inner]
+    return PricedPlan(plan, tuple(waiting(next(scopes), answers) for _ in plan.scopes), inner=inner)
+
+
+def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
+    """Return a text of all that an inner answer depends on, beside what is released."""
+    read = [
+        (scope.types, one.plan.outputs, one.plan.hides_empty)
+        for scope, one in zip(inner.plan.scopes, inner.scopes, strict=True)
+    ]
+    return repr((inner.plan.pieces, read, role.clamp, settings.time_zone, settings.date_order))
 
 
 def _errors(aim: Aim) -> Iterable[Fraction]:

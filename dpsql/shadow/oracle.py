@@ -13,6 +13,7 @@ from psycopg import sql
 from dpsql.errors import InternalError, SyntaxFailed, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import Settings
+from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.ir.spelled import Spelled
 
@@ -36,6 +37,7 @@ _LONGEST_OF_MANY = 10_000
 """Characters of a function's result for one of many values."""
 
 ConstantRows = list[tuple[str | None, ...]]
+ConstantCursor = psycopg.Cursor[tuple[str | None, ...]]
 ConstantQuestion = sql.SQL | sql.Composed
 
 
@@ -49,11 +51,15 @@ class OracleSession:
             self._free.put(session)
 
     def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
-        """Return the rows of a SELECT over public values.
+        """Return the rows of a SELECT over public values, all of them texts.
 
         Raises:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
         """
+        return self.described(settings, question).fetchall()
+
+    def described(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
+        """Return the same with what PostgreSQL says about the columns."""
         session = self._free.get()
         try:
             return session.ask(settings, question)
@@ -73,15 +79,15 @@ class _Session:
         self._dsn = dsn
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
 
-    def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
-        """Return the rows; see `OracleSession.ask`."""
+    def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
+        """Return the rows; see `OracleSession.described`."""
         try:
             return self._again(settings, question)
         except BaseException:
             self.close()  # in a state that nobody has to think about
             raise
 
-    def _again(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
+    def _again(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
         try:
             return self._ask(settings, question)
         except psycopg.errors.QueryCanceled:
@@ -102,7 +108,7 @@ class _Session:
         except psycopg.Error as error:
             raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
 
-    def _ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
+    def _ask(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
         connection = self._opened()
         local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
         with connection.pipeline():  # one round trip, and never the simple protocol
@@ -111,9 +117,8 @@ class _Session:
                 connection.execute(sql.SQL(text).format(value))
             answered = connection.execute(question)
             connection.execute("ROLLBACK")
-        rows = answered.fetchall()
         connection.execute("DISCARD ALL")
-        return rows
+        return answered
 
     def _opened(self) -> psycopg.Connection[tuple[str | None, ...]]:
         if self._connection is None or self._connection.closed:
@@ -161,12 +166,32 @@ class ShadowOracle:
         ).format(_LONGEST_OF_MANY + 1, _text(query), _MOST_VALUES + 1)
         rows = self._session.ask(self._settings, question)
         if len(rows) > _MOST_VALUES:
-            raise Unsupported(
-                f"a list has more than {_MOST_VALUES:,} values, which is the limit",
-                because="list-too-long",
-                hint="Ask for a part of it at a time.",
-            )
+            raise _too_many()
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
+
+    def rows(self, query: Spelled) -> PublicAnswer:
+        """Return the rows of a query, as PostgreSQL writes them.
+
+        Raises:
+            Unsupported: there are too many.
+        """
+        self.volatile = self.volatile or query.volatile
+        question = sql.SQL("SELECT * FROM ({}) AS q LIMIT {}").format(_text(query), _MOST_VALUES + 1)
+        found = self._session.described(self._settings, question)
+        columns, result = found.description or (), found.pgresult
+        if result is None:
+            raise InternalError
+        if result.ntuples > _MOST_VALUES:
+            raise _too_many()
+        known = (psycopg.adapters.types.get(column.type_code) for column in columns)
+        return PublicAnswer(
+            tuple(column.name for column in columns),
+            tuple("?" if type_ is None else type_.name for type_ in known),
+            tuple(
+                tuple(_cell(result.get_value(row, place)) for place, _ in enumerate(columns))
+                for row in range(result.ntuples)
+            ),
+        )
 
     def over(
         self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
@@ -183,6 +208,18 @@ class ShadowOracle:
         if len(types) > 1:
             raise InternalError
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(types.pop()) if types else "text"
+
+
+def _too_many() -> Unsupported:
+    return Unsupported(
+        f"a list has more than {_MOST_VALUES:,} values, which is the limit",
+        because="list-too-long",
+        hint="Ask for a part of it at a time.",
+    )
+
+
+def _cell(value: bytes | None) -> str | None:
+    return _not_too_long(None if value is None else value.decode(), _LONGEST_OF_MANY)
 
 
 def _not_too_long(value: str | None, most: int) -> str | None:

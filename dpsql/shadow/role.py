@@ -140,7 +140,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     for statement, to in (
         ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),
         ("GRANT USAGE ON SCHEMA public TO {}", both),
-        ("GRANT USAGE ON SCHEMA dpsql TO {}", Identifier(CLIENTS)),
+        ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
         ("GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.columns TO {}", Identifier(CLIENTS)),
         ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config TO {}", Identifier(CLIENTS)),
     ):

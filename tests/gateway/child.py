@@ -13,6 +13,7 @@ from dpsql.gateway.public_tables import read_public
 from dpsql.gateway.request import Request
 from dpsql.policy.model import Period, SqlType, Value
 from dpsql.question import Asker, Cancellation, ColumnDescription, Settings
+from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import read_policy
@@ -72,6 +73,10 @@ class _NoShadow:
         raise NotImplementedError(expression)
 
     def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
+        """Refuse."""
+        raise NotImplementedError(query)
+
+    def rows(self, query: Spelled) -> PublicAnswer:
         """Refuse."""
         raise NotImplementedError(query)
 

@@ -50,7 +50,7 @@ SELECT z.borough = 'Queens' AS queens, count(*) FROM trips JOIN zones z ON picku
 SELECT avg(fare) FILTER (WHERE z.borough = 'Queens'), count(*) FROM trips JOIN zones z ON pickup_zone = zone_id;
 
 -- not on the key
---> refused 0A000: must be on its key
+--> answered, 1 measurement
 SELECT count(*) FROM trips JOIN zones ON zones.borough = trips.payment_type;
 
 -- without a condition
@@ -92,7 +92,7 @@ SELECT borough, count(*) FROM trips JOIN (SELECT zone_id AS pickup_zone, borough
 WITH z AS (SELECT * FROM zones) SELECT borough, count(*) FROM trips JOIN z ON zone_id = pickup_zone GROUP BY 1;
 
 -- with a series
---> refused 0A000: can be joined with declared public tables only
+--> refused 0A000: write the protected table on the left
 SELECT d, count(trip_id) FROM generate_series(timestamp '2019-03-01', timestamp '2019-03-03', '1 day') AS d
 LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
 

@@ -218,7 +218,8 @@ ORDER BY
 LIMIT 10000;
 
 -- Superset: a line with the largest series only
---> refused 0A000: an answer can't be used among private rows
+--> answered, 2 measurements
+--> unlike PostgreSQL shows no days without rows
 SELECT
   DATE_TRUNC('DAY', pickup_ts) AS __timestamp,
   pickup_zone AS pickup_zone,

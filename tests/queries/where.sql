@@ -109,7 +109,8 @@ SELECT count(*) FROM rides WHERE from_zone IN (SELECT zone_id FROM zones WHERE b
 SELECT count(*) FROM rides WHERE to_zone NOT IN (SELECT zone_id FROM zones WHERE borough = 'Queens');
 
 -- a subquery over the same table
---> refused 0A000: an answer can't be used among private rows
+--> answered, 2 measurements
+--> within 0.001
 SELECT count(*) FROM trips WHERE fare > (SELECT avg(fare) FROM trips);
 
 -- rows of the table in a subquery

@@ -21,7 +21,7 @@ from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
-from tests.support.fix_world import World
+from tests.support.fix_world import World, fields
 from tests.support.records import Row
 from tests.support.served import Filled
 
@@ -53,11 +53,15 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     assert asked.statement is not None
     facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns, policy.tables)
     described: list[tuple[ColumnDescription, ...]] = []
-    for query in asked.statement.queries:
-        described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in find(query.tree, policy).scopes)]
+    found = [find(query.tree, policy) for query in asked.statement.queries]
+    for one in found:
+        described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in one.scopes)]
+    if any(one.inner for one in found):  # what is awaited has the types that PostgreSQL says
+        with world.connect("dpsql_owner") as connection:
+            described = [tuple(fields(connection, world.owner, probe)) for probe in asked.probes]
     planner = Planner(policy, facts, world.oracle())
     plan = planner.measure(planner.track(planner.resolve(asked, described), ()))
-    return tuple(scope.plan for scope in plan.scopes)
+    return tuple(scope.plan for stage in plan.stages() for scope in stage.scopes)
 
 
 def key_searches(sql: str, policy: Policy, world: World, engine: Engine, role: str) -> tuple[KeySearch, ...]:

@@ -50,6 +50,23 @@ class Answer:
     rows: Sequence[tuple[object, ...]]
 
 
+def fields(connection: psycopg.Connection, owner: psycopg.Connection, probe: str) -> Iterator[ColumnDescription]:
+    """Yield the row description of a statement that is not run."""
+    server = connection.pgconn
+    prepared = server.prepare(b"probe", probe.encode())
+    if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
+        raise psycopg.errors.lookup((prepared.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode())(
+            prepared.error_message.decode()
+        )
+    described = server.describe_prepared(b"probe")
+    connection.execute("DEALLOCATE probe")
+    for i in range(described.nfields):
+        type_, modifier = described.ftype(i), described.fmod(i)
+        row = owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
+        assert row is not None
+        yield ColumnDescription((described.fname(i) or b"").decode(), type_, modifier, str(row[0]))
+
+
 @dataclass(slots=True)
 class Client:
     """Asks a gateway as the wire would: describe the probes, have the answer made, run it in the shadow."""
@@ -86,23 +103,8 @@ class Client:
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:
         """Return the row description of a statement that is not run."""
         if probe not in self._described:
-            self._described[probe] = tuple(self._fields(probe))
+            self._described[probe] = tuple(fields(self.connection, self.owner, probe))
         return self._described[probe]
-
-    def _fields(self, probe: str) -> Iterator[ColumnDescription]:
-        server = self.connection.pgconn
-        prepared = server.prepare(b"probe", probe.encode())
-        if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
-            raise psycopg.errors.lookup((prepared.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode())(
-                prepared.error_message.decode()
-            )
-        described = server.describe_prepared(b"probe")
-        self.connection.execute("DEALLOCATE probe")
-        for i in range(described.nfields):
-            type_, modifier = described.ftype(i), described.fmod(i)
-            row = self.owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
-            assert row is not None
-            yield ColumnDescription((described.fname(i) or b"").decode(), type_, modifier, str(row[0]))
 
     @property
     def charges(self) -> int:

@@ -25,9 +25,7 @@ from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import _Reading
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.domains import Cell, order_of
-from dpsql.rewrite.ir.expr import TRUE
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.translate import relations
 from tests.gateway.engines import WatchedPrepared
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -176,7 +174,6 @@ def _columns(relation: Any, name: str) -> Iterator[str]:
 
 def any_column_is_a_key(patch: pytest.MonkeyPatch) -> None:
     """Join on whatever is compared, and take it for a key."""
-    patch.setattr(relations, "equated_with_key", lambda *_: (TRUE,))
     patch.setattr(owners, "_finders", lambda relation, index, _: frozenset(range(len(relation.sources))) - {index})
 
 

@@ -40,7 +40,7 @@ class DuckPrepared:
         """Return the rows of a statement, whoever pays."""
         with stopping_when_cancelled(self.cursor.interrupt, self.timeout, self.cancellation) as stopped:
             try:
-                rows = _fetched(self.cursor.execute(f"EXECUTE {self.names[sql]}"))
+                rows = _fetched(self.cursor.execute(f"EXECUTE {self.names[sql]}" if sql in self.names else sql))
             except (duckdb.Error, RuntimeError) as error:
                 if stopped.is_set():
                     raise QueryCanceled from None

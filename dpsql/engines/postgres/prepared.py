@@ -83,7 +83,8 @@ class PgPrepared:
         connection = self.connection
         try:
             with stopping_when_cancelled(partial(cancel, connection), self.timeout, self.cancellation) as stopped:
-                return connection.execute(f"EXECUTE {self.names[sql]}".encode()).fetchall()
+                text = f"EXECUTE {self.names[sql]}" if sql in self.names else sql
+                return connection.execute(text.encode()).fetchall()
         except psycopg.errors.QueryCanceled:
             raise QueryCanceled from None
         except psycopg.Error as error:

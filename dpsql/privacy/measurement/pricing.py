@@ -21,6 +21,7 @@ from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.relation import awaiting
 
 _PILOT = 10
 """Where nothing public tells how much a target takes, the first look pays this part of the most."""
@@ -36,6 +37,8 @@ class PricedMeasurement:
     """A hash of everything that decides what is released, but for who asks and when."""
     finds_keys: "PricedMeasurement | None" = None
     """The measurement of the same scope by which its groups are selected, where they are not declared."""
+    awaits: tuple["PricedMeasurement", ...] = ()
+    """The measurements from whose releases the constants come that it reads."""
     rule: SelectionRule | None = None
     """The rule by which it selects groups, computed in full before the engine is asked."""
 
@@ -131,7 +134,9 @@ def _parts(plan: MeasurementPlan, sqls: Sequence[str], asked: Sequence[str]) -> 
         finder = made[0] if made and plan.finder else None
         identity = _identity(measurement, text) + (finder.identity if finder else "")
         rule = selection_rule(measurement) if measurement.epsilon else None
-        made.append(PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule))
+        made.append(
+            PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule=rule)
+        )
     return tuple(made)
 
 
@@ -139,7 +144,8 @@ def _asked(measurement: Measurement, sql: str) -> str:
     """Return a text of what is measured, but for δ: the engine's statement, the groups, and what is read off them."""
     groups = measurement.groups
     shown = [_shown(key) for key in groups.keys]
-    common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass))
+    awaited = [table.token for table in awaiting(measurement.relation)]
+    common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass), *awaited)
     match measurement:
         case Sums():
             rest: tuple[object, ...] = (measurement.features, measurement.mechanism, measurement.distinct)
@@ -167,6 +173,25 @@ def _shown(key: Key) -> object:
     if key.shown is None and key.expr != key.grouped:
         return key.expr
     return sorted(map(repr, (key.shown or {}).items()))
+
+
+def waiting(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasurement, ...]]]) -> PricedScope:
+    """Return a scope whose measurements wait for inner queries.
+
+    `answers` has, of each inner query, a text of all that its answer depends on beside releases, and its measurements.
+
+    What such a measurement is depends on what was released before: as its identity has the inner ones' in it, it can be
+    paid for, and found again, before anybody knows the answers.
+    """
+    made: list[PricedMeasurement] = []
+    for part in scope.parts:
+        places = sorted({table.place for table in awaiting(part.measurement.relation)})
+        awaits = tuple({one.identity: one for place in places for one in answers[place][1]}.values())
+        finder = None if part.finds_keys is None else made[0]
+        texts = [part.identity, *(answers[place][0] for place in places), *(one.identity for one in awaits)]
+        identity = hashlib.sha256("\n".join(texts).encode()).hexdigest() if places else part.identity
+        made.append(replace(part, identity=identity, awaits=awaits, finds_keys=finder))
+    return replace(scope, parts=tuple(made))
 
 
 def first_look(plans: Sequence[MeasurementPlan], error: Fraction, most: Fraction, least: Fraction) -> Fraction:

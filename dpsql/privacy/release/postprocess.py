@@ -1,6 +1,6 @@
 """From releases to the values a client sees: rounding and clamping, all of it post-processing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -57,15 +57,20 @@ class _Line:
 
 
 def rows(
-    plan: MeasurementPlan, draws: Sequence[Draws], types: Sequence[str], *, clamp: bool
+    plan: MeasurementPlan,
+    draws: Sequence[Draws],
+    types: Sequence[str],
+    *,
+    clamp: bool,
+    possible: Callable[[KeyRow], bool] | None = None,
 ) -> Iterator[list[CellText]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
-    `draws` has what was released of every part of the plan.
+    `draws` has what was released of every part of the plan; groups that are not `possible` are left out.
     """
     width = len(plan.groups.keys)
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
-    for line in _lines(plan, draws):
+    for line in _lines(plan, draws, possible):
         yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, types[width:], clamp=clamp)]
 
 
@@ -77,7 +82,7 @@ def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws]) -> int:
     return sum(may_be_empty([found(i) for found in read]) for i in range(groups))
 
 
-def _lines(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[_Line]:
+def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: Callable[[KeyRow], bool] | None) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
@@ -85,6 +90,8 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[_Line]:
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
+            if possible is not None and not possible(keys):
+                continue
             yield _Line(keys, every, [found(i) for found in read], [buckets[i] for buckets in chosen], margins)
 
     may_be_empty = emptiness(plan, len(groups)) if plan.hides_empty else _never

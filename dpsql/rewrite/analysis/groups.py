@@ -13,10 +13,11 @@ from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
-from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Join, Relation, Source
@@ -126,13 +127,18 @@ def _source_of(expr: Expr, relation: Relation) -> int:
     if len(sources) == 1 and evaluable(expr):
         (source,) = sources
         if relation.sources[source].table.public:
-            return source
+            return source if _is_known(relation.sources[source]) else 0
         return next((i for i, s in enumerate(relation.sources) if _decides(s) and _equated(expr, i, relation)), 0)
     return 0
 
 
+def _is_known(source: Source) -> bool:
+    """Return whether planning knows the rows."""
+    return not isinstance(source.table, AwaitedTable)
+
+
 def _decides(source: Source) -> bool:
-    return source.table.public and source.join is Join.INNER
+    return source.table.public and source.join is Join.INNER and _is_known(source)
 
 
 def _equated(expr: Expr, source: int, relation: Relation) -> bool:
@@ -178,7 +184,7 @@ def _public_cells(
     conditions = conjuncts(relation.where)
     filtering = [ref for c in conditions for ref in refs(c) if ref.source == source]
     columns = dict.fromkeys([*inside, *(t for t in twins.values() if t is not None), *filtering])
-    table = rows[joined.table.name]
+    table = public_rows_of(joined.table, rows)
     for values in zip(*(table[ref.name] for ref in columns), strict=True):
         row: dict[Ref, Value | None] = dict(zip(columns, values, strict=True))
         row |= {ref: row[twin] for ref, twin in twins.items() if twin is not None}

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpsql.policy.model import Value
+from dpsql.policy.model import Table, Value
 from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation
 
@@ -11,14 +13,21 @@ PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
 """The rows of public tables: by table, then by column."""
 
 
-def equated_with_key(relation: Relation, index: int) -> tuple[Expr, ...]:
-    """Return what a joined source's declared key must be equal to: values of the sources before it."""
+def public_rows_of(table: Table, rows: PublicRows) -> Mapping[str, Sequence[Value | None]]:
+    """Return the rows of a public table, or of constants."""
+    if isinstance(table, AwaitedTable):
+        return {}
+    return table.by_column if isinstance(table, ConstantTable) else rows[table.name]
+
+
+def equated(relation: Relation, index: int) -> tuple[Expr, ...]:
+    """Return what columns of a joined source must be equal to: values of the sources before it."""
     source = relation.sources[index]
     conditions = source.on if source.join is Join.LEFT else both(source.on, relation.where)
     return tuple(
         other
         for one, other in _equations(conditions)
-        if isinstance(one, Ref) and one.source == index and one.name == source.table.key and _is_before(other, index)
+        if isinstance(one, Ref) and one.source == index and _is_before(other, index)
     )
 
 
@@ -35,7 +44,7 @@ def identifying(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, st
             if any((ref.source, ref.name) in known for ref in refs(one)):
                 known |= {(ref.source, ref.name) for ref in refs(other)}
         if source.table.public and (index, source.table.key) in known:
-            columns = rows[source.table.name]
+            columns = public_rows_of(source.table, rows)
             known |= {(index, name) for name, values in columns.items() if len(set(values)) == len(values) > 1}
     return frozenset(known)
 

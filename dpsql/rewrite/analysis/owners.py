@@ -27,8 +27,10 @@ from dataclasses import dataclass, replace
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Reference, SqlType, Table, UnitBound
 from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows, ref
+from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows, is_single, ref
 
 Unique = Callable[[str], frozenset[str]]
 """Returns the columns of a table that an enforced constraint makes unique by themselves."""
@@ -259,10 +261,23 @@ def _following(some: Sequence[int], found_by: Mapping[int, frozenset[int]]) -> f
     return known
 
 
+def _unique_in(table: Table, unique: Unique) -> frozenset[str]:
+    """Return the columns that are unique in a table; constants were looked at, and answers are not known yet."""
+    match table:
+        case AwaitedTable():
+            return frozenset()
+        case ConstantTable():
+            return frozenset() if table.key is None else frozenset({table.key})
+        case _:
+            return unique(table.name)
+
+
 def _finders(relation: Relation, index: int, unique: Unique) -> frozenset[int]:
     """Return the sources whose row finds one row of this one at most, by a unique key."""
     source = relation.sources[index]
-    keys = {name for name in unique(source.table.name) if source.table.public or _as_stored(source.table, name)}
+    if is_single(source.table):
+        return frozenset(range(len(relation.sources)))
+    keys = {name for name in _unique_in(source.table, unique) if source.table.public or _as_stored(source.table, name)}
     condition = relation.condition if source.holds else both(source.on, relation.where)
     return frozenset(
         other.source

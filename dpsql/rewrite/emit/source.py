@@ -11,8 +11,11 @@ from dpsql.errors import MissingBounds
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.emit.columns import identity, quoted
+from dpsql.rewrite.emit.constant_rows import constant_rows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.unit_values import unit_text
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionPart, UnionRows, UnitRows
 
@@ -67,6 +70,10 @@ def _scanned(source: Source, index: int, columns: Sequence[Ref], emitter: Emitte
 
 
 def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
+    if isinstance(source.table, AwaitedTable):  # an engine is shown it so, to see whether it takes the statement
+        return constant_rows(source.table.empty(), emitter)
+    if isinstance(source.table, ConstantTable):
+        return constant_rows(source.table, emitter)
     match source.made:
         case None:
             return emitter.named(source.table.name)

@@ -5,10 +5,20 @@ go into such a question: literals of the statement, declared domains, rows of pu
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from dpsql.policy.model import TYPE_NAMES, SqlType, Value
 from dpsql.rewrite.ir.spelled import Spelled
+
+
+@dataclass(frozen=True, slots=True)
+class PublicAnswer:
+    """What the shadow makes of a query: the columns' names and types, and the rows as text."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
 
 
 class ConstantEvaluator(Protocol):
@@ -22,6 +32,13 @@ class ConstantEvaluator(Protocol):
 
     def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values of the one column of a query over public tables, and its type's name."""
+
+    def rows(self, query: Spelled) -> "PublicAnswer":
+        """Return the rows of a query over public tables and constants.
+
+        Raises:
+            DpsqlError: there are too many, or PostgreSQL can't compute them.
+        """
 
     def over(
         self, expression: Spelled, values: Sequence[Value | None], type_: SqlType

@@ -4,13 +4,15 @@ Pass-through subqueries and CTEs disappear in it: their columns become expressio
 conditions join the others. So a question has one form, however deep a tool has wrapped it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Table
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs, with_refs
 from dpsql.rewrite.ir.expr import conjuncts as parts_of
 
@@ -142,6 +144,46 @@ class Relation:
     def condition(self) -> Expr:
         """Return what holds of every row; rows for which the condition of a LEFT JOIN does not hold stay."""
         return both(self.where, *(source.on for source in self.sources if source.holds))
+
+
+def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
+    """Return the answers to inner queries that a relation waits for."""
+    own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))
+    below = (one for source in relation.sources for inside in _below(source) for one in awaiting(inside))
+    return (*own, *below)
+
+
+def _below(source: Source) -> tuple[Relation, ...]:
+    """Return the relations that a source's rows are made of."""
+    match source.made:
+        case None:
+            return ()
+        case UnitRows(relation=relation):
+            return (relation,)
+        case UnionRows(parts=parts):
+            return tuple(part.relation for part in parts)
+
+
+def is_single(table: Table) -> bool:
+    """Return whether a table has one row, whatever that is."""
+    return isinstance(table, AwaitedTable) and table.is_single
+
+
+def with_answers(relation: Relation, answer: Callable[[AwaitedTable], ConstantTable]) -> Relation:
+    """Return the relation with the rows of what it waits for."""
+
+    def answered(source: Source) -> Source:
+        table = answer(source.table) if isinstance(source.table, AwaitedTable) else source.table
+        match source.made:
+            case UnitRows() as made:
+                return replace(source, made=replace(made, relation=with_answers(made.relation, answer)))
+            case UnionRows() as made:
+                parts = (replace(part, relation=with_answers(part.relation, answer)) for part in made.parts)
+                return replace(source, made=replace(made, parts=tuple(parts)))
+            case None:
+                return replace(source, table=table)
+
+    return replace(relation, sources=tuple(map(answered, relation.sources)))
 
 
 def ref(source: int, table: Table, name: str, *, optional: bool = False) -> Ref:

@@ -26,6 +26,18 @@ def input_names(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -
     return frozenset(name for item in from_items(node) for name in _item_names(item, ctes, policy))
 
 
+def names_around(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
+    """Return the names of the columns that the queries have in which a SELECT is nested as an expression."""
+    names: frozenset[str] = frozenset()
+    above, beside = node.parent, False
+    while above is not None:
+        if isinstance(above, exp.Select):
+            names |= frozenset() if beside else input_names(above, ctes, policy)
+            beside = False
+        above, beside = above.parent, beside or isinstance(above, (exp.From, exp.Join, exp.CTE))
+    return names
+
+
 def _item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
     alias = item.args.get("alias")
     renamed = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []

@@ -22,7 +22,7 @@ class Existence:
 def existences(where: exp.Expr) -> tuple[list[exp.Expr], list[Existence]]:
     """Return the conditions that all must hold: plain ones, and tests."""
     plain, tests = [], []
-    for part in _conjuncts(where):
+    for part in conjuncts_of(where):
         test = _existence(part)
         if test is None:
             plain.append(part)
@@ -43,7 +43,7 @@ def queried(select: exp.Select) -> frozenset[int]:
     return frozenset(id(one) for one in inside)
 
 
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts_of(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yield what a chain of AND joins, however long and however bracketed."""
     pending = [node]
     while pending:

@@ -12,10 +12,11 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
-from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.columns import from_items, input_names, names_around
 from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every, nodes
@@ -52,6 +53,16 @@ class FoundScopes:
 
     kind: Kind
     scopes: tuple[Scope, ...]
+    inner: tuple[InnerAnswer, ...] = ()
+    """The inner queries that are answered before its rows are measured, but for those within one another."""
+
+    @property
+    def own(self) -> tuple[Scope, ...]:
+        """Return the scopes that stand in none of the inner queries."""
+        if not self.inner:
+            return self.scopes
+        within = {id(node) for one in self.inner for node in one.node.walk()}
+        return tuple(scope for scope in self.scopes if id(scope.select) not in within)
 
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
@@ -74,14 +85,18 @@ def find(tree: exp.Query, policy: Policy) -> FoundScopes:
         Unsupported: private rows stand where they can't be followed.
     """
     scopes: list[Scope] = []
-    kind = _Finder(policy, scopes, tree).query(tree, {})
-    return FoundScopes(kind, tuple(scopes))
+    inner: list[InnerAnswer] = []
+    kind = _Finder(policy, scopes, inner, tree).query(tree, {})
+    within = {id(node) for one in inner for node in one.inside()}
+    outer = {id(one.node): one for one in inner if id(one.node) not in within}
+    return FoundScopes(kind, tuple(scopes), tuple(outer.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
     policy: Policy
     scopes: list[Scope]
+    inner: list[InnerAnswer]
     root: exp.Query
 
     def query(self, node: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
@@ -151,49 +166,35 @@ class _Finder:
         return Kind.PUBLIC
 
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
-        kinds = [self._item(item, ctes) for item in from_items(node)]
+        items = [(item, self._item(item, ctes)) for item in from_items(node)]
+        kinds = [kind for _, kind in items]
         tested = queried(node) if Kind.ROWS in kinds else frozenset[int]()
         nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
         answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
         aggregates = aggregates_of(node)
-        if Kind.ANSWER in kinds or (
-            answers and answers & {id(query) for query in queries_among_rows(node, aggregates)}
-        ):
-            raise Unsupported(
-                "an answer can't be used among private rows yet",
-                because="answer-among-rows",
-                hint="Ask for the inner answer first and write its values into this statement.",
-                position=position(node),
-            )
+        visible = {name: cte for name, (_, cte) in ctes.items()}
+        among = [with_all_public(query) for query in queries_among_rows(node, aggregates) if id(query) in answers]
+        among += [item for item, kind in items if kind is Kind.ANSWER]
+        self.inner.extend(InnerAnswer(query, visible) for query in among)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
             if node is not self.root:  # rows are refused there, whatever else it says
                 _refuse_clauses(node, _ROW_CLAUSES)
             return Kind.ROWS
         _refuse_distinct_on(node, aggregates)
-        visible = {name: cte for name, (_, cte) in ctes.items()}
         inputs = input_names(node, visible, self.policy)
         grouping = grouping_in(node, aggregates, inputs)
+        of_keys = (query for key in grouping.keys for query in key.find_all(exp.Query) if id(query) in answers)
+        self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)
         if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
             grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
             _refuse_clauses(node, (*_UNIT_CLAUSES, "distinct") if grouped else _UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
         _refuse_clauses(node, _SCOPE_CLAUSES)
-        _refuse_outer_columns(node, inputs, self._around(node, visible))
+        _refuse_outer_columns(node, inputs, names_around(node, visible, self.policy))
         self.scopes.append(Scope(node, grouping, aggregates, visible))
         return Kind.ANSWER
-
-    def _around(self, node: exp.Select, ctes: Mapping[str, exp.CTE]) -> frozenset[str]:
-        """Return the names of the columns that the queries have in which this one is nested as an expression."""
-        names: frozenset[str] = frozenset()
-        above, beside = node.parent, False
-        while above is not None:
-            if isinstance(above, exp.Select):
-                names |= frozenset() if beside else input_names(above, ctes, self.policy)
-                beside = False
-            above, beside = above.parent, beside or isinstance(above, (exp.From, exp.Join, exp.CTE))
-        return names
 
     def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]], tested: frozenset[int]) -> Kind:
         kind = self.query(query, ctes)

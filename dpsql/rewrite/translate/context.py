@@ -1,7 +1,7 @@
 """What the translation of one SELECT's expressions knows, and the refusal of what it does not."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -53,8 +53,10 @@ class Translator:
     constants: Constants
     known: Callable[[Expr], Facts]
     handlers: Mapping[type[exp.Expr], "Handler"]
-    public: Callable[[exp.Table], bool]
-    """Returns whether a name in FROM means a declared public table."""
+    public: Callable[[exp.Expr], exp.Expr | None]
+    """Returns a query with its CTEs in their places; None if it reads anything but public tables."""
+    inner: Mapping[int, Expr] = field(default_factory=dict)
+    """What inner queries among these expressions are, and tests of their values, by their nodes."""
     by_value: bool = True
     """Whether the shadow may be asked what a function makes of each of few values."""
 
@@ -87,6 +89,8 @@ class Translator:
 
     def operand(self, node: exp.Expr, *, endless: bool = False) -> Operand:
         """Return the expression, or the interval; a constant that is not finite where it may be `endless`."""
+        if id(node) in self.inner:
+            return self.inner[id(node)]
         if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
             return self.constants.of(node, endless=endless)
         handler = self.handlers.get(type(node))

@@ -50,7 +50,9 @@ def _tested(relation: Relation, test: Existence, inside: Relation, condition: Ex
 def _followed(t: Translator, test: Existence, inside: Inside, behind: int) -> tuple[Relation, Expr] | None:
     """Return the rows that are looked for, and what they have to satisfy; None where the shadow can answer by itself."""
     select = test.query
-    public = all(t.public(table) for table in select.find_all(exp.Table))
+    if any(id(one) in t.inner for one in test.node.walk()):
+        return None  # it is about released values
+    public = t.public(select) is not None
     if public and (select.args.get("from_") is None or aggregates_of(select) or select.args.get("group")):
         return None
     try:

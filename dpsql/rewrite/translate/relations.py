@@ -4,8 +4,8 @@ SELECT avg(f) FROM (SELECT fare AS f FROM trips WHERE tip > 0) AS t JOIN zones O
 →  sources trips, zones ON trips.zone = zones.id; where trips.tip > 0; columns f = trips.fare, id = zones.id
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlglot import exp
@@ -14,11 +14,11 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Role, Table
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.joined import equated_with_key
 from dpsql.rewrite.analysis.owners import Unique
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, inner_joined, left_joined, moved, scan
+from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, left_joined, moved, scan
 from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
@@ -28,8 +28,11 @@ from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.existence import where_of
+from dpsql.rewrite.translate.fan_out import require_equations
+from dpsql.rewrite.translate.inner_answers import with_inner_answers
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
-from dpsql.rewrite.translate.scope_names import Names
+from dpsql.rewrite.translate.public_queries import constants_of, function_named, inlined, is_plain, not_beside
+from dpsql.rewrite.translate.scope_names import Names, renamed
 from dpsql.rewrite.translate.translator import translator
 from dpsql.rewrite.translate.unions import united
 
@@ -43,15 +46,18 @@ class Tracker:
     constants: Constants
     declared: Declared
     unique: Unique
+    answers: Mapping[int, AwaitedTable] = field(default_factory=dict)
+    """The answers to inner queries, by their nodes."""
 
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
         relation, names = self._from(select, ctes)
         t = translator(names, self.constants, self.known, partial(self._public, ctes))
+        relation, t = with_inner_answers(relation, select, self.answers, t)
         where = select.args.get("where")
         if where is not None:
             relation = where_of(relation, t, where.this, partial(self._from, ctes=ctes))
-        _require_unique_joins(relation)
+        require_equations(relation)
         return relation, t
 
     def known(self, expr: Expr) -> Facts:
@@ -66,11 +72,9 @@ class Tracker:
         unit = None if table is None else table.units.get(self.role.protects)
         return isinstance(ref, Ref) and unit is not None and unit.column == ref.name
 
-    def _public(self, ctes: Mapping[str, exp.CTE], table: exp.Table) -> bool:
-        """Return whether a name in FROM means a declared public table."""
-        found = declared(table, self.policy)
-        hidden = fold(table.this) in ctes and not table.args.get("db")
-        return found is not None and found.public and not hidden
+    def _public(self, ctes: Mapping[str, exp.CTE], query: exp.Expr) -> exp.Expr | None:
+        """Return a query with its CTEs in their places; None if it reads anything but public tables."""
+        return inlined(query, ctes, self.policy)
 
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
@@ -80,11 +84,40 @@ class Tracker:
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
         names = Names({alias: relation.columns})
-        if joins and (_is_right(joins[0]) or (relation.protected.public and _side(joins[0]) is Join.INNER)):
+        before = next((i for i, join in enumerate(joins) if not self._is_public(join.this, ctes)), 0)
+        if before and not relation.private:
+            relation, names = self._publics_first((relation, alias), joins[: before + 1], ctes)
+            joins = joins[before + 1 :]
+        elif joins and (_is_right(joins[0]) or (relation.protected.public and _side(joins[0]) is Join.INNER)):
             relation, names = self._turned_round((relation, alias), joins[0], ctes)
             joins = joins[1:]
         for join in joins:
             relation, names = self._join(relation, names, join, ctes)
+        return relation, names
+
+    def _is_public(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> bool:
+        return id(item) in self.answers or inlined(item, ctes, self.policy) is not None
+
+    def _publics_first(
+        self, first: tuple[Relation, str], joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
+    ) -> tuple[Relation, Names]:
+        """Follow inner joins of which only the last is with private rows, which come first.
+
+        FROM a JOIN b ON … JOIN protected ON …  →  FROM protected JOIN a JOIN b WHERE … AND …
+        """
+        *publics, (relation, last) = [first, *(self._item(join.this, ctes) for join in joins)]
+        tables = {last: relation.columns}
+        for public, alias in publics:
+            public = moved(public, len(relation.sources))  # noqa: PLW2901  # where it stands
+            relation, tables[alias] = inner_joined(relation, public, TRUE), public.columns
+        names = Names({first[1]: tables[first[1]]})
+        for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
+            if _side(join) is not Join.INNER:
+                raise _protected_left(join)
+            both_sides = Names({**names.tables, alias: tables[alias]}, names.merged)
+            t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
+            on, merged = _condition(t, join, names, tables[alias])
+            relation, names = filtered(relation, on), replace(both_sides, merged=merged)
         return relation, names
 
     def _turned_round(
@@ -105,19 +138,19 @@ class Tracker:
         """Return one element of FROM with its alias."""
         alias = item.args.get("alias")
         name = fold(alias.this) if isinstance(alias, exp.TableAlias) and alias.this else ""
+        name = name or (fold(item.this) if isinstance(item, exp.Table) else "")
+        if id(item) in self.answers:
+            return scan(self.answers[id(item)]), name
+        public = None if is_plain(item, ctes, self.policy) else inlined(item, ctes, self.policy)
+        if public is not None:
+            return scan(constants_of(public, self.constants)), name or function_named(item)
         if isinstance(item, exp.Subquery):
             relation = self._query(item.this, ctes)
         elif isinstance(item, exp.Table):
-            name = name or fold(item.this)
             relation = self._table(item, ctes)
         else:
-            raise Unsupported(
-                "private rows can be joined with declared public tables only, not with VALUES or functions",
-                because="join-public-tables",
-                hint="Write CASE x WHEN 1 THEN 'a' … END in its place, or aggregate in a subquery and join the answer.",
-                position=position(item),
-            )
-        return _renamed(relation, alias), name
+            raise not_beside(item)
+        return renamed(relation, alias), name
 
     def _table(self, item: exp.Table, ctes: Mapping[str, exp.CTE]) -> Relation:
         name = fold(item.this)
@@ -126,12 +159,7 @@ class Tracker:
             return self._query(ctes[name].this, inner)
         table = declared(item, self.policy)
         if table is None:
-            raise Unsupported(
-                f"private rows can be joined with declared public tables only, not with {item.sql('postgres')[:80]}",
-                because="join-public-tables",
-                hint="Aggregate first, in a subquery, and join the answer.",
-                position=position(item),
-            )
+            raise not_beside(item)
         self._granted(table, item)
         return scan(table)
 
@@ -233,11 +261,13 @@ def _is_right(join: exp.Join) -> bool:
 
 def _require_left(left: Relation, right: Relation, join: exp.Join) -> None:
     if right.private and not left.private:
-        raise Unsupported(
-            "write the protected table on the left of the join",
-            because="protected-table-left",
-            position=position(join),
-        )
+        raise _protected_left(join)
+
+
+def _protected_left(join: exp.Join) -> Unsupported:
+    return Unsupported(
+        "write the protected table on the left of the join", because="protected-table-left", position=position(join)
+    )
 
 
 def _require_plain(right: Relation, join: exp.Join) -> None:
@@ -248,31 +278,6 @@ def _require_plain(right: Relation, join: exp.Join) -> None:
             because="join-plain-table",
             hint="Join each table by itself, and compute outside.",
             position=position(join),
-        )
-
-
-def _require_unique_joins(relation: Relation) -> None:
-    """Refuse a joined public table unless its unique key is fixed by the row it is joined to."""
-    for index, source in enumerate(relation.sources):
-        if not source.table.public or source.only_tested:
-            continue
-        if index == 0 or source.table.key is None:
-            _refuse_keyless(source, index)
-            continue
-        if not equated_with_key(relation, index):
-            raise Unsupported(
-                f'the join with "{source.table.name}" must be on its key',
-                because="join-on-key",
-                hint=f"Write … JOIN {source.table.name} ON … = {source.table.name}.{source.table.key}.",
-            )
-
-
-def _refuse_keyless(source: Source, index: int) -> None:
-    if index:
-        raise Unsupported(
-            f'the public table "{source.table.name}" has no declared key, so it can\'t be joined with private rows',
-            because="join-needs-key",
-            hint=f"The owner of the data can declare `key:` in {source.table.file or 'its schema file'}.",
         )
 
 
@@ -287,13 +292,3 @@ def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
         else:
             columns[output_name(output)] = t.expression(output.unalias())
     return columns
-
-
-def _renamed(relation: Relation, alias: exp.Expr | None) -> Relation:
-    """Return the relation with the column names of `AS t (a, b)`."""
-    new = [fold(column) for column in (alias.args.get("columns") or ())] if isinstance(alias, exp.TableAlias) else []
-    if not new:
-        return relation
-    old = list(relation.columns.items())
-    names = [*new, *(name for name, _ in old[len(new) :])]
-    return replace(relation, columns={name: e for name, (_, e) in zip(names, old, strict=False)})

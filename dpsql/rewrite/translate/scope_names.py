@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Expr, Ref, with_refs
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.identifiers import fold, position
 
 
@@ -56,3 +57,13 @@ class Names:
         if table:
             return pairs
         return [*self.merged.items(), *(pair for pair in pairs if pair[0] not in self.merged)]
+
+
+def renamed(relation: Relation, alias: exp.Expr | None) -> Relation:
+    """Return the relation with the column names of `AS t (a, b)`."""
+    new = [fold(column) for column in (alias.args.get("columns") or ())] if isinstance(alias, exp.TableAlias) else []
+    if not new:
+        return relation
+    old = list(relation.columns.items())
+    names = [*new, *(name for name, _ in old[len(new) :])]
+    return replace(relation, columns={name: e for name, (_, e) in zip(names, old, strict=False)})

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpsql.question import Argument
 from dpsql.rewrite.ir.spelled import (
+    PLAIN_FUNCTIONS,
     Spelled,
     UnspeakableError,
     literal,
@@ -22,6 +23,8 @@ from dpsql.rewrite.ir.spelled import (
 )
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.partial import OPERATORS, PARTIAL
+from dpsql.rewrite.translate.spelled_queries import spelled_query, spelled_tail
 from dpsql.rewrite.translate.spelling import Rule, Speller
 
 _BINARY: Mapping[type[exp.Expr], str] = {
@@ -33,6 +36,9 @@ _BINARY: Mapping[type[exp.Expr], str] = {
 _WORDS: Mapping[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.Localtimestamp: "localtimestamp",
 }  # fmt: skip
+_RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"})
+_TOTAL = frozenset({"not_negative", "negative", "fits", *((PARTIAL & PLAIN_FUNCTIONS) - {"lpad", "rpad"})})
+"""The functions in the schema `dpsql` that take the place of PostgreSQL's."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
 _FIELDS = frozenset({"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"})
 
@@ -43,9 +49,9 @@ def spell(node: exp.Expr, arguments: Sequence[Argument] = (), *, queries: bool =
     Raises:
         UnspeakableError: something in it is not allowed.
     """
-    speller = Speller(arguments, _RULES, _BINARY, queries=queries)
+    speller = Speller(arguments, _RULES, _BINARY, queries=spelled_query if queries else None)
     try:
-        return Spelled(speller.query(node) if isinstance(node, exp.Select) else speller.of(node), speller.volatile)
+        return Spelled(speller.query(node) if isinstance(node, exp.Query) else speller.of(node), speller.volatile)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a tree of a form that no rule thought of
         raise UnspeakableError from None
 
@@ -134,9 +140,31 @@ def _function(name: str, *parts: str) -> Rule:
 
 
 def _dot(s: Speller, node: exp.Expr) -> str:
-    if fold(node.this) != "pg_catalog" or not isinstance(node.args["expression"], exp.Anonymous):
+    call = node.args["expression"]
+    if not isinstance(call, exp.Anonymous) or fold(node.this) not in {"pg_catalog", "dpsql"}:
         raise UnspeakableError
-    return s.call(node.args["expression"])
+    if fold(node.this) == "pg_catalog":
+        return s.call(call)
+    if call.this not in _TOTAL and not str(call.this).startswith("fits_"):
+        raise UnspeakableError
+    return f"dpsql.{call.this}({s.list(call.expressions)})"
+
+
+def _total_operator(s: Speller, node: exp.Expr) -> str:
+    """Return an operator that is NULL where PostgreSQL's own would fail."""
+    name = str(node.args["operator"])
+    if name.removeprefix("dpsql.") not in OPERATORS.values():
+        raise UnspeakableError
+    return f"({s.of(node.this)} OPERATOR({name}) {s.of(node.args['expression'])})"
+
+
+def _window(s: Speller, node: exp.Expr) -> str:
+    only(node, "this", "partition_by", "order", "over")
+    call = node.this
+    ranks = isinstance(call, exp.Anonymous) and str(call.this).lower() in _RANKS and not call.expressions
+    function = f"pg_catalog.{str(call.this).lower()}()" if ranks else s.of(call)
+    by = [f"PARTITION BY {s.list(parts)}"] if (parts := node.args.get("partition_by")) else []
+    return f"{function} OVER ({' '.join(by)}{spelled_tail(s, node)})"
 
 
 def _column(s: Speller, node: exp.Expr) -> str:
@@ -179,6 +207,8 @@ _RULES: Mapping[type, Rule] = {
     exp.Dot: _dot,
     exp.Column: _column,
     exp.Subquery: lambda s, n: f"({s.query(n.this)})",
+    exp.Operator: _total_operator,
+    exp.Window: _window,
 }
 """How each kind of node is spelled; binary operators are in `_BINARY`."""
 

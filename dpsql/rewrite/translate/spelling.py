@@ -1,6 +1,6 @@
 """Writing one tree for the shadow, rule by rule: what has no rule is not written.
 
-SELECT zone FROM zones WHERE name = 'JFK'  →  SELECT "zone" FROM "public"."zones" WHERE ("name" = 'JFK')
+lpad(name, 3)  →  pg_catalog.lpad("name", 3)
 """
 
 import re
@@ -18,14 +18,11 @@ from dpsql.rewrite.ir.spelled import (
     UnspeakableError,
     literal,
     only,
-    quoted_name,
     type_name,
 )
 from dpsql.rewrite.syntax.identifiers import fold
 
 _CLOCK_WORDS = re.compile(r"(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE | re.ASCII)
-_SIDES = frozenset({"", "LEFT", "RIGHT", "FULL"})
-_KINDS = frozenset({"", "INNER", "OUTER", "CROSS"})
 _PADS = frozenset({"lpad", "rpad"})
 _PADDED = 100_000
 """Characters to which a constant may be padded."""
@@ -40,7 +37,7 @@ class Speller:
         rules: Mapping[type, "Rule"],
         operators: Mapping[type, str],
         *,
-        queries: bool,
+        queries: "Rule | None",
     ) -> None:
         self._arguments = arguments
         self._rules, self._operators = rules, operators
@@ -74,51 +71,10 @@ class Speller:
         return f"CAST({value} AS {spelled})"
 
     def query(self, node: exp.Expr) -> str:
-        """Return SELECT … FROM … WHERE … GROUP BY … HAVING over tables in `public`."""
-        if not self._queries or not isinstance(node, exp.Select):
+        """Return a query, where queries are allowed."""
+        if self._queries is None:
             raise UnspeakableError
-        only(node, "expressions", "distinct", "from_", "joins", "where", "group", "having", "kind")
-        distinct, source, joins = node.args.get("distinct"), node.args.get("from_"), node.args.get("joins") or []
-        if (distinct and distinct.args.get("on")) or source is None or node.args.get("kind"):
-            raise UnspeakableError
-        outputs = ", ".join(self._output(one) for one in node.expressions)
-        parts = [f"SELECT {'DISTINCT ' if distinct else ''}{outputs} FROM {self._source(source.this)}"]
-        parts += [self._join(join) for join in joins]
-        for keyword, name in (("WHERE", "where"), ("HAVING", "having")):
-            clause = node.args.get(name)
-            if name == "having" and (group := node.args.get("group")) is not None:
-                only(group, "expressions")
-                parts.append(f"GROUP BY {self.list(group.expressions)}")
-            if clause is not None:
-                parts.append(f"{keyword} {self.of(clause.this)}")
-        return " ".join(parts)
-
-    def _output(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Alias):
-            return f"{self.of(node.this)} AS {quoted_name(fold(node.args['alias']))}"
-        return "*" if isinstance(node, exp.Star) and not any(node.args.values()) else self.of(node)
-
-    def _source(self, node: exp.Expr) -> str:
-        alias = node.args.get("alias")
-        only(node, "this", "db", "alias")
-        if alias is not None:
-            only(alias, "this")
-        called = "" if alias is None else f" AS {quoted_name(fold(alias.this))}"
-        if isinstance(node, exp.Subquery):
-            return f"({self.query(node.this)}){called}"
-        if not isinstance(node, exp.Table):
-            raise UnspeakableError
-        return f'"public".{quoted_name(fold(node.this))}{called}'
-
-    def _join(self, node: exp.Expr) -> str:
-        only(node, "this", "side", "kind", "on", "using")
-        side, kind = (str(node.args.get(name) or "").upper() for name in ("side", "kind"))
-        if side not in _SIDES or kind not in _KINDS:
-            raise UnspeakableError
-        using, on = node.args.get("using"), node.args.get("on")
-        how = f" ON {self.of(on)}" if on is not None else ""
-        how = f" USING ({', '.join(quoted_name(fold(name)) for name in using)})" if using else how
-        return f"{side} {kind or ('' if how else 'CROSS')} JOIN {self._source(node.this)}{how}"
+        return self._queries(self, node)
 
     def _binary(self, node: exp.Expr, operator: str) -> str:
         only(node, "this", "expression", "negate", "typed", "safe")
@@ -131,7 +87,7 @@ class Speller:
         name = name.lower() if isinstance(node.this, str) else name
         if name in SYNTAX_FUNCTIONS:
             return f"{name}({self.list(node.expressions)})"
-        if self._queries and name in AGGREGATES:
+        if self._queries is not None and name in AGGREGATES:
             return f"pg_catalog.{name}({self._aggregated(node.expressions)})"
         if name not in PLAIN_FUNCTIONS:
             raise UnspeakableError

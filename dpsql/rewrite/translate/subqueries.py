@@ -14,6 +14,7 @@ from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.nested import aggregates_of
 from dpsql.rewrite.translate.constants import evaluated
 from dpsql.rewrite.translate.context import Handler, Operand, Translator
+from dpsql.rewrite.translate.public_queries import function_named
 from dpsql.rewrite.translate.speller import spell
 
 
@@ -53,11 +54,10 @@ def _lone(query: exp.Expr) -> exp.Expr | None:
 def _text(t: Translator, query: exp.Expr) -> Spelled:
     while isinstance(query, exp.Subquery):
         query = query.this
-    tables = [fold(table.this) for table in query.find_all(exp.Table)]
-    known = all(t.public(table) for table in query.find_all(exp.Table))
+    public = t.public(query)
     try:
-        if tables and known and _closed(query):
-            return spell(query, t.constants.arguments, queries=True)
+        if public is not None and _closed(public):
+            return spell(public, t.constants.arguments, queries=True)
     except UnspeakableError:
         pass
     raise Unsupported(
@@ -71,7 +71,7 @@ def _text(t: Translator, query: exp.Expr) -> Spelled:
 def _closed(query: exp.Expr) -> bool:
     """Return whether every qualified column belongs to a table of the subquery, so that it does not look outside."""
     own = {fold(alias.this) for alias in query.find_all(exp.TableAlias)} | {
-        fold(x.this) for x in query.find_all(exp.Table)
+        function_named(x) or fold(x.this) for x in query.find_all(exp.Table)
     }
     return all(fold(column.args.get("table")) in {"", *own} for column in query.find_all(exp.Column))
 

@@ -40,7 +40,10 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
 
 
 def translator(
-    names: Names, constants: Constants, known: Callable[[Expr], Facts], public: Callable[[exp.Table], bool]
+    names: Names,
+    constants: Constants,
+    known: Callable[[Expr], Facts],
+    public: Callable[[exp.Expr], exp.Expr | None],
 ) -> Translator:
     """Return the translator of one SELECT's expressions."""
     return Translator(names, constants, known, HANDLERS, public)

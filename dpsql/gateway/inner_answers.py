@@ -1,0 +1,94 @@
+"""The answers to inner queries, read off what was released for them: post-processing, by the shadow that planning asks.
+
+From here on nothing is known but releases: which rows an answer has, whether it has too many, and what it is found to be.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from dpsql.errors import InternalError
+from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.pricing import PricedPlan
+from dpsql.interrupt import until_cancelled
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.release import postprocess
+from dpsql.privacy.release.exact import KeyRow
+from dpsql.question import Cancellation
+from dpsql.rewrite.analysis.possible import possible
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.constant_table import TableRows
+from dpsql.rewrite.ir.evaluator import ConstantEvaluator
+from dpsql.rewrite.ir.relation import Relation, awaiting, with_answers
+from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.rewrite.translate.public_queries import answered_table
+from dpsql.shadow.splice import table
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How released rows become tables, for one request."""
+
+    evaluator: ConstantEvaluator
+    emitter: Emitter
+    cancellation: Cancellation
+    clamp: bool
+
+    def tables(self, priced: PricedPlan, drawn: Drawn) -> list[str]:
+        """Return a table of released rows for each scope of a plan, of whose inner queries all is released, too.
+
+        Raises:
+            DpsqlError: an inner answer can't be computed, or has rows where it may have one.
+        """
+        answers = self._answers(priced, drawn)
+        found = []
+        for scope, measured in zip(priced.plan.scopes, priced.scopes, strict=True):
+            draws = [drawn[part.identity] for part in measured.parts]
+            shown = self._possible(measured, answers)
+            rows = postprocess.rows(measured.plan, draws, scope.types, clamp=self.clamp, possible=shown)
+            found.append(table(scope.columns, scope.types, list(until_cancelled(rows, self.cancellation))))
+        return found
+
+    def completed(self, priced: PricedPlan, part: PricedMeasurement, drawn: Drawn) -> PricedMeasurement:
+        """Return a measurement with the answers that it waits for in their places, everything else being as it was paid.
+
+        Raises:
+            DpsqlError: likewise.
+        """
+        if not part.awaits:
+            return part
+        stage = _stage_of(priced, part)
+        wanted = {table.place for table in awaiting(part.measurement.relation)}
+        relation = _answered(part.measurement.relation, self._answers(stage, drawn, wanted))
+        measurement = replace(part.measurement, relation=relation)
+        return replace(part, measurement=measurement, sql=measurement.sql(self.emitter))
+
+    def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
+        """Return the rows of inner queries by their places."""
+        return {
+            place: self._rows(one, drawn) for place, one in enumerate(priced.inner) if wanted is None or place in wanted
+        }
+
+    def _rows(self, inner: PricedPlan, drawn: Drawn) -> TableRows:
+        text = inner.plan.text(self.tables(inner, drawn))
+        return answered_table(self.evaluator.rows(Spelled(text))).rows
+
+    def _possible(self, measured: PricedScope, answers: Mapping[int, TableRows]) -> Callable[[KeyRow], bool] | None:
+        """Return which groups can have rows, None if that does not depend on inner answers."""
+        keys = [key.expr for key in measured.plan.groups.keys]
+        relations = (part.measurement.relation for part in measured.parts if awaiting(part.measurement.relation))
+        relation = next(relations, None)
+        if relation is None or not keys:
+            return None
+        return possible(keys, _answered(relation, answers), self.emitter.declared)
+
+
+def _answered(relation: Relation, answers: Mapping[int, TableRows]) -> Relation:
+    return with_answers(relation, lambda one: one.answered(answers[one.place]))
+
+
+def _stage_of(priced: PricedPlan, part: PricedMeasurement) -> PricedPlan:
+    stages: Iterator[PricedPlan] = priced.stages()
+    for stage in stages:
+        if any(one.identity == part.identity for scope in stage.scopes for one in scope.parts):
+            return stage
+    raise InternalError

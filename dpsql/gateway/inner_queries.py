@@ -1,0 +1,47 @@
+"""Inner queries over released rows, as the shadow that planning asks is asked them."""
+
+import hashlib
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.awaited_table import AwaitedTable, awaited_table
+from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
+from dpsql.rewrite.ir.spelled import Spelled, quoted_name
+from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.translate.constants import Constants, evaluated
+from dpsql.rewrite.translate.public_queries import spelled_public, with_ctes_in_place
+
+
+def released(name: str) -> str:
+    """Return what stands in a spelled text for the released rows that have this name."""
+    return f'"public".{quoted_name(name)}'
+
+
+def asked(tree: exp.Query, constants: Constants) -> Spelled:
+    """Return a query over released rows as the shadow is asked it.
+
+    Raises:
+        Unsupported: it has something that this shadow is not asked.
+    """
+    spelled = spelled_public(with_ctes_in_place(tree, {}), constants)
+    if spelled is None or spelled.volatile:  # what moves would be another question each time
+        raise Unsupported(
+            "an answer that decides which private rows count can't be computed like this",
+            because="answer-among-rows",
+            hint="Ask for the inner answer first and write its values into this statement.",
+            position=position(tree),
+        )
+    return spelled
+
+
+def awaited(place: int, text: str, fields: PublicAnswer) -> AwaitedTable:
+    """Return the table that the answer to an inner query will be.
+
+    Raises:
+        Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
+    """
+    for type_ in fields.types:
+        evaluated(None, type_)
+    token = hashlib.sha256(text.encode()).hexdigest()
+    return awaited_table(place, token, fields.names, tuple(TYPES[type_] for type_ in fields.types))

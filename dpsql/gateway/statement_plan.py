@@ -1,0 +1,49 @@
+"""The plan of a statement as values: what is measured for it, and its text in pieces between which the answers stand."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dpsql.privacy.measurement.plan import MeasurementPlan
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePlan:
+    """One scope: what is measured for it, and the names and types of the columns that its answer has."""
+
+    plan: MeasurementPlan
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPlan:
+    """A whole statement: its scopes, and its text in pieces between which their answers stand."""
+
+    scopes: tuple[ScopePlan, ...]
+    pieces: tuple[str, ...]
+    inner: tuple["StatementPlan", ...] = ()
+    """The inner queries whose answers its measurements wait for; their texts are for the shadow that planning asks."""
+
+    def text(self, tables: Sequence[str]) -> str:
+        """Return the statement with a table in the place of each scope's rows."""
+        return "".join(part for pair in zip(self.pieces, (*tables, ""), strict=True) for part in pair)
+
+    def stages(self) -> Iterator["StatementPlan"]:
+        """Yield the plans of inner queries, each before what waits for it, and then this one."""
+        for one in self.inner:
+            yield from one.stages()
+        yield self
+
+
+def in_pieces(scopes: Sequence[tuple[str, ScopePlan]], text: str, inner: Sequence[StatementPlan] = ()) -> StatementPlan:
+    """Cut a text wherever one of the names stands, and put the scopes in that order.
+
+    A scope that stands nowhere is part of an inner query, and one in a CTE may stand in several places.
+    """
+    plans = dict(scopes)
+    found = list(re.finditer("|".join(map(re.escape, plans)) or r"(?!)", text))
+    ends = [0, *(match.end() for match in found)]
+    starts = [*(match.start() for match in found), len(text)]
+    pieces = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
+    return StatementPlan(tuple(plans[match[0]] for match in found), pieces, tuple(inner))
