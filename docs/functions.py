@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.intervals import SPANS
-from dpsql.rewrite.functions.table import CONDITIONS, CUTS, NUMBERS, TEXTS
+from dpsql.rewrite.functions.table import ANY_TEXTS, CONDITIONS, CUTS, NUMBERS
 from dpsql.rewrite.functions.temporal import TIMES
 from dpsql.rewrite.ir.spelled import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
@@ -30,7 +30,7 @@ def names(every: Iterable[str]) -> str:
 def tables() -> Mapping[str, str]:
     """Return what stands at each place of the page."""
     return {
-        "logic": table((*CONDITIONS, *CUTS, *TEXTS)),
+        "logic": table((*CONDITIONS, *CUTS, *ANY_TEXTS)),
         "numbers": table(NUMBERS),
         "times": table((*TIMES, *SPANS)),
         "shadowed": names(_CONSTANT_FUNCTIONS),

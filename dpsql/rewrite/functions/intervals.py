@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import whole_always
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.ir.calendar import DAY, MOMENTS, to_datetime
-from dpsql.rewrite.ir.expr import Apply, Bins, TimeField, option
+from dpsql.rewrite.ir.expr import Apply, Bins, TimeField, Unit, option
 
 _SECONDS = 60_000_000
 _MOST = {"month": 11, "day": 30, "hour": 23, "minute": 59, "microseconds": _SECONDS - 1}
@@ -36,8 +37,11 @@ def bin_start(micros: int, bins: Bins) -> int:
     return (micros - bins.origin) // bins.size * bins.size + bins.origin
 
 
-def _elapsed(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+def _elapsed(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     a, b = intervals
+    moment, start = apply.args
+    if a is not None and start == Apply("date_trunc", (moment,), SqlType.TIMESTAMP, Unit("day")):
+        return Interval.of(0, DAY - 1)
     return Interval(a.low - b.high, a.high - b.low) if a and b else None
 
 

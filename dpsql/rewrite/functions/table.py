@@ -14,14 +14,14 @@ from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.logical import LOGIC
 from dpsql.rewrite.functions.rounding import ROUNDING
 from dpsql.rewrite.functions.temporal import TIMES
-from dpsql.rewrite.functions.text import CUTS, MAPS, PATTERNS, TEXTS
+from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS, MAPS, PATTERNS
 from dpsql.rewrite.functions.whole import WHOLE
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
 NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
 _SCALE = re.compile(r"numeric\(\d+,(\d+)\)")
-TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS, *CUTS, *TEXTS)}
+TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS, *CUTS, *ANY_TEXTS)}
 
 
 def function_of(apply: Apply) -> Function:

@@ -92,7 +92,7 @@ def _lengths(_: Sequence[Interval | None], apply: Apply) -> Interval | None:
 
 
 PATTERNS: tuple[Function, ...] = (Function("like", "a LIKE 'pattern'", _like("LIKE"), needs_bounds=False),)
-TEXTS: tuple[Function, ...] = (
+ANY_TEXTS: tuple[Function, ...] = (
     Function(
         "lowered",
         "lower(a), a ILIKE 'pattern'",

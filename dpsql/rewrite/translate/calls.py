@@ -18,8 +18,9 @@ from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import applied, as_timestamp, power
 from dpsql.rewrite.translate.casts import cast
+from dpsql.rewrite.translate.clock import part_of_day
 from dpsql.rewrite.translate.comparisons import compare, unified
-from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, TimeOfDay, Translator, refused
 from dpsql.rewrite.translate.durations import age, date_bin, part
 from dpsql.rewrite.translate.texts import left, length
 from dpsql.rewrite.translate.to_char import to_char
@@ -176,6 +177,8 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
     if isinstance(value, (Elapsed, Age)):
         return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
     field = _FIELD_NAMES.get(field.lower(), field.lower())
+    if isinstance(value, TimeOfDay) and field in FIELDS:
+        return part_of_day(value, field)
     if field not in FIELDS:
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)
@@ -183,7 +186,7 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
     return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, TimeField(field))
 
 
-def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Operand:
     """Translate `date(t)`, which is a cast in PostgreSQL."""
     if len(args) != 1:
         raise refused(node, because="date-of-one")

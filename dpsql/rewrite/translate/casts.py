@@ -17,7 +17,8 @@ from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Bins, Const, Digits, Expr, IntervalValue
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
-from dpsql.rewrite.translate.context import Translator, refused
+from dpsql.rewrite.translate.clock import TIME_TYPES, time_of_day
+from dpsql.rewrite.translate.context import Operand, Translator, refused
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import at_time_zone, is_zoned
 
@@ -28,10 +29,12 @@ _Y2K = 946_684_800_000_000
 _MOST_DIGITS = 15
 
 
-def cast(t: Translator, node: exp.Expr) -> Expr:
+def cast(t: Translator, node: exp.Expr) -> Operand:
     """Translate a cast that can't fail; of a column with few values, any cast."""
     assert isinstance(node, exp.Cast)
     name = node.to.sql("postgres").lower()
+    if name in TIME_TYPES:
+        return time_of_day(t, node)
     if is_zoned(t, node) and not is_zoned(t, node.this):
         return at_time_zone(t, node)
     arg, base = t.expression(node.this), name.split("(")[0]

@@ -16,6 +16,7 @@ from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
+from dpsql.rewrite.translate.clock import is_time, since_midnight
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import lengths
@@ -60,6 +61,8 @@ def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Ex
 
 def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
     """Return `left op right`, both times, both intervals or both values."""
+    if is_time(left) or is_time(right):
+        return Apply(op, (since_midnight(t, left), since_midnight(t, right)), BOOL)
     left, right = at_one_clock(t, left, right)
     a = in_letters(t, left, right) or t.operand(left, endless=True)
     b = t.operand(right, endless=True)

@@ -1,0 +1,59 @@
+"""The time of the day of private times: compared, or a field of it.
+
+picked::time >= '08:00'  →  microseconds from date_trunc('day', picked) to picked >= 28800000000
+"""
+
+from sqlglot import exp
+
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, TimeField, Unit
+from dpsql.rewrite.translate.context import TimeOfDay, Translator, refused
+
+TIME_TYPES = frozenset({"time", "time without time zone"})
+_ZONED = frozenset({"timestamptz", "timestamp with time zone"})
+_MICROS = 10**6
+
+
+def time_of_day(t: Translator, node: exp.Cast) -> TimeOfDay:
+    """Translate `t::time` of a timestamp without a zone."""
+    zoned = isinstance(node.this, exp.Cast) and str(node.this.to.sql("postgres")).lower() in _ZONED
+    arg = t.expression(node.this)
+    if arg.type is not SqlType.TIMESTAMP or zoned:
+        raise refused(node, because="cast-to-time")
+    return TimeOfDay(arg)
+
+
+def is_time(node: exp.Expr) -> bool:
+    """Return whether a node is the time of the day of something in the rows."""
+    node = node.unnest()
+    named = isinstance(node, exp.Cast) and str(node.to.sql("postgres")).lower() in TIME_TYPES
+    return named and node.find(exp.Column) is not None
+
+
+def since_midnight(t: Translator, node: exp.Expr) -> Expr:
+    """Return a time of the day, or a constant that is one, in microseconds since midnight."""
+    if is_time(node):
+        value = t.operand(node)
+        assert isinstance(value, TimeOfDay)
+        return micros_of_day(value)
+    if node.find(exp.Column) is not None:
+        raise refused(node, because="compared-with-time")
+    time = exp.cast(exp.Paren(this=node.copy()), "time", dialect="postgres")
+    found = t.constants.of(exp.Extract(this=exp.Var(this="epoch"), expression=time))
+    if not isinstance(found, Const) or isinstance(found.value, str):
+        raise refused(node, because="compared-with-time")
+    return Const(None if found.value is None else int(found.value * _MICROS), SqlType.BIGINT)
+
+
+def micros_of_day(time: TimeOfDay) -> Expr:
+    """Return the microseconds since midnight."""
+    start = Apply("date_trunc", (time.moment,), SqlType.TIMESTAMP, Unit("day"))
+    return Apply("elapsed", (time.moment, start), SqlType.BIGINT)
+
+
+def part_of_day(time: TimeOfDay, field: str) -> Expr:
+    """Return EXTRACT(field FROM time); PostgreSQL refuses the fields that it has not."""
+    if field != "epoch":
+        return Apply("extract", (time.moment,), SqlType.NUMERIC, TimeField(field))
+    micros = Apply("to_double", (micros_of_day(time),), SqlType.NUMERIC)
+    return Apply("div", (micros, Const(_MICROS, SqlType.NUMERIC)), SqlType.NUMERIC)

@@ -1,0 +1,47 @@
+"""The time of the day; what it means is tried by `clock.sql`."""
+
+import pytest
+
+from dpsql.errors import Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.translate.clock import micros_of_day
+from dpsql.rewrite.translate.context import TimeOfDay, Translator
+from tests.rewrite.translate.shown import translated, tree
+
+_SINCE = "elapsed(picked, date_trunc[day](picked))"
+TRANSLATED = {
+    "picked::time < '00:00:01'": f"lt({_SINCE}, 1000000)",
+    "time '12:00' = cast(picked AS time)": f"eq(43200000000, {_SINCE})",
+    "picked::time > NULL": f"gt({_SINCE}, NULL)",
+    "extract(hour FROM picked::time)": "extract[hour](picked)",
+    "extract(epoch FROM picked::time)": f"div(to_double({_SINCE}), 1000000)",
+}
+REFUSED = {
+    "picked::time": "time-as-value",
+    "day::time": "cast-to-time",
+    "picked::timestamptz::time < '12:00'": "cast-to-time",
+    "picked::time < seats": "compared-with-time",
+    "avg(picked::time)": "function-not-known",
+}
+"""Each with the code of the rule that it breaks."""
+
+
+@pytest.mark.parametrize("sql", TRANSLATED)
+def test_a_time_of_the_day_is_counted_from_midnight(sql: str, translator: Translator) -> None:
+    """In microseconds."""
+    assert translated(translator, sql) == TRANSLATED[sql]
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_a_time_of_the_day_is_no_value(sql: str, translator: Translator) -> None:
+    """Nor is there one of what has none, or of a time whose clock may be another."""
+    with pytest.raises(Unsupported) as refusal:
+        translated(translator, sql)
+    assert refusal.value.because == REFUSED[sql]
+
+
+def test_a_day_has_so_many_microseconds(translator: Translator) -> None:
+    """Whatever the bounds of the time are."""
+    moment = translator.expression(tree("picked"))
+    assert translator.known(micros_of_day(TimeOfDay(moment))).interval == Interval.of(0, DAY - 1)
