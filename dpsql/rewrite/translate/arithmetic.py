@@ -15,7 +15,16 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Whole
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import coerce
-from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
+from dpsql.rewrite.translate.context import (
+    Age,
+    Elapsed,
+    Handler,
+    IntervalTimes,
+    Operand,
+    TimeOfDay,
+    Translator,
+    refused,
+)
 
 _OPERATORS = {f.call.operator: f for f in NUMBERS if f.call is not None and f.call.operator}
 """Operators by the parser's name of their class of nodes."""
@@ -27,7 +36,7 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     if function.call is not None and function.call.arity == 1:
         return applied(function, (t.expression(node.this),), node)
     a, b = t.operand(node.this), t.operand(node.expression)
-    if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
+    if isinstance(a, (Elapsed, Age, TimeOfDay)) or isinstance(b, (Elapsed, Age, TimeOfDay)):
         raise refused(node, because="interval-arithmetic")
     if isinstance(node, exp.Mul) and (isinstance(a, IntervalValue) or isinstance(b, IntervalValue)):
         return _times(a, b, node)
@@ -129,7 +138,7 @@ def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand
             return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if sign > 0 else b.times(-1))
         case IntervalTimes(number=number, span=span):
             return Apply("shift_by", (as_timestamp(a), number), SqlType.TIMESTAMP, span if sign > 0 else span.times(-1))
-        case Elapsed() | Age():
+        case Elapsed() | Age() | TimeOfDay():
             raise refused(node, because="interval-arithmetic")
         case _:
             return _with_date(t, a, b, node)

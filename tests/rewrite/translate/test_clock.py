@@ -21,6 +21,10 @@ REFUSED = {
     "picked::time": "time-as-value",
     "day::time": "cast-to-time",
     "picked::timestamptz::time < '12:00'": "cast-to-time",
+    "picked::time - dropped::time": "interval-arithmetic",
+    "picked::time + interval '1 hour'": "interval-arithmetic",
+    "interval '1 hour' + picked::time": "interval-arithmetic",
+    "day + picked::time": "interval-arithmetic",
     "picked::time < seats": "compared-with-time",
     "avg(picked::time)": "function-not-known",
 }
