@@ -37,3 +37,8 @@ SELECT sum(fare::numeric(4, 2)) FROM rides;
 -- timestamp(0) rounds to the nearest second
 --> answered, 1 measurement
 SELECT count(*) FILTER (WHERE picked::timestamp(0) = picked), count(*) FILTER (WHERE dropped::timestamp(3) > '2019-03-05') FROM rides;
+
+-- an answer of times, rounded
+--> answered, 2 measurements
+--> within 1
+SELECT (max(pickup_ts) - min(pickup_ts))::interval(0) > interval '1 day' AS b FROM trips;

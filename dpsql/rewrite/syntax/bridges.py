@@ -3,6 +3,7 @@ r"""Texts in words that PostgreSQL and the parser both read alike: what is writt
 1_000, 0x1F            →  1000 , 31                    U&"\0061"              →  "a"
 'a'⏎'b'                →  'ab'                         SELECT … FOR READ ONLY →  SELECT …
 $$a$$, $x$a$x$         →  'a'                          'a'⏎'b'                →  'ab'
+x::interval(3)         →  x::interval_3_
 JOIN u USING (a) AS j  →  JOIN u USING (a)             substring(b SIMILAR p ESCAPE e)  →  substring(b , p , e)
 
 Every text stays as long as it was, so that places in it stay where they are.
@@ -94,6 +95,9 @@ def _of_word(t: _Tokens, i: int) -> Iterator[tuple[int, int, str]]:
         yield t.found[i].start, t.found[i + 2].end, ""
     elif word == "using" and (end := t.closing.get(i + 1)) is not None and t.words(end + 1, 1) == ["as"]:
         yield t.found[end + 1].start, _alias(t, end + 2).end, ""
+    elif word == "interval" and i and t.found[i - 1].word in ("::", "as") and following[:1] == ["("]:
+        if t.closing.get(i + 1) == i + 3 and t.found[i + 2].text.isdecimal():
+            yield t.found[i].start, t.found[i + 3].end, f"interval_{t.found[i + 2].text}_"
     elif word == "substring" and following[:1] == ["("]:
         yield from ((token.start, token.end, ",") for token in _similar(t, i + 1))
 

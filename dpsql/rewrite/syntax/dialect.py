@@ -5,6 +5,7 @@ one). Here a function call stays what was written, so that what is post-processi
 what is private is looked up by name in `functions.py`.
 """
 
+import re
 from collections.abc import Callable
 from importlib.abc import SourceLoader
 from typing import ClassVar
@@ -81,7 +82,12 @@ class Client(Postgres):
             exp.StartsWith: lambda self, node: self.binary(node, "^@"),
         }
 
+        def datatype_sql(self, expression: exp.DataType) -> str:
+            """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
+            return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
 
+
+_PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 _CLIENT = Client()
 
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.scope_names import Names
@@ -118,7 +119,7 @@ Handler = Callable[[Translator, exp.Expr], Operand]
 
 def refused(node: exp.Expr, *, because: str) -> Unsupported:
     """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
-    text = node.sql("postgres")[:80]
+    text = (render(node) if isinstance(node, exp.Cast) else node.sql("postgres"))[:80]
     if isinstance(node, exp.Exists):
         return Unsupported(
             "EXISTS is not supported over private rows but as a condition of WHERE",

@@ -681,3 +681,5 @@ select 2 ^ 3 * 2, 2 * 2 ^ 3, (2 ^ 3) ^ 2, -(2 ^ 2), 2 ^ (1 + 1), 2 ^ -1 * 3, a ^
 
 select b ^@ 'x' and true, not b ^@ 'x' from t;
 
+
+select interval '1.23456 seconds'::interval(2), (d - d + interval '1.5 s')::interval (0), cast(d - e as interval(3)), max(d - e)::interval(1) as interval_1_ from t group by d, e;
