@@ -18,7 +18,8 @@ LONG = """
 faults/test_chaos properties/test_sensitivity queries/test_golden clients/test_matrix audit/test_canaries faults/test_life
 audit/test_transcripts properties/test_mutants faults/test_outages properties/test_shop properties/test_any_statement
 flights/test_flights faults/test_stalls properties/test_lemma_mutants privacy/mechanisms/test_discrete_laplace
-privacy/accuracy/test_margin faults/test_memory faults/test_reload gateway/test_kill faults/test_strangers epsilon/test_advice_by_brute_force
+faults/test_memory faults/test_reload gateway/test_kill faults/test_strangers epsilon/test_advice_by_brute_force
+privacy/accuracy/test_margin
 attack/test_hidden_statements attack/test_statements test_local properties/test_weighed shadow/test_place
 faults/test_statement_timeout faults/test_layout queries/test_zones properties/test_order engines/test_same_integers
 docs/test_examples web/test_visits attack/test_zeros_and_scales faults/test_starved engines/test_any_expression
