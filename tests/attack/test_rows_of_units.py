@@ -27,6 +27,11 @@ BY_BOTH = (
 BY_NUMBER = "SELECT shared, count(*) FROM (SELECT DISTINCT rider, number, shared FROM rides) AS t GROUP BY shared"
 BY_ZONE = "SELECT count(*) FROM (SELECT rider, from_zone, stars FROM rides GROUP BY 1, 2, 3) AS t"
 
+BY_PLACE = (
+    "SELECT n, seats, count(*) FROM (SELECT seats, row_number() OVER (PARTITION BY rider ORDER BY shared) AS n FROM rides) "
+    "AS t GROUP BY n, seats"
+)
+
 ATTACKS: Sequence[tuple[Break, str]] = (
     (unit_mutants.owner_lost, BY_NUMBER),
     (unit_mutants.first_units_only, BY_COUNT),
@@ -34,6 +39,8 @@ ATTACKS: Sequence[tuple[Break, str]] = (
     (unit_mutants.merged_owners, BY_BOTH),
     (unit_mutants.one_row_for_all_keys, BY_ZONE),
     (unit_mutants.any_value_of_many, BY_COUNT),
+    (unit_mutants.order_by_others, BY_PLACE),
+    (unit_mutants.window_of_all, BY_PLACE),
 )
 
 
@@ -94,6 +101,14 @@ def test_attack_succeeds_on_a_mistake(
         "SELECT DISTINCT count(*) AS n FROM rides GROUP BY rider",
         "SELECT DISTINCT ON (count(*)) rider, count(*) AS n FROM rides GROUP BY rider",
         "SELECT rider, row_number() OVER () AS n FROM rides GROUP BY rider",
+        "SELECT row_number() OVER () AS n FROM rides",
+        "SELECT lag(seats) OVER (ORDER BY rider) AS n FROM rides",
+        "SELECT ntile(4) OVER (PARTITION BY paid ORDER BY seats) AS n FROM rides",
+        "SELECT row_number() OVER (PARTITION BY rider + 1 ORDER BY seats) AS n FROM rides",
+        "SELECT first_value(seats) OVER (PARTITION BY rider ORDER BY day) AS n FROM rides",
+        "SELECT row_number() OVER w AS n FROM rides WINDOW w AS (PARTITION BY rider)",
+        "SELECT seats AS n FROM rides UNION ALL SELECT zone_id FROM zones",
+        "(SELECT seats AS n FROM rides UNION ALL SELECT seats FROM rides) LIMIT 3",
         "SELECT rider, rank() OVER (ORDER BY count(*)) AS n FROM rides GROUP BY rider",
         "SELECT rider, (array_agg(seats))[1] AS n FROM rides GROUP BY rider",
         "SELECT rider, string_agg(paid, '') AS n FROM rides GROUP BY rider",

@@ -76,6 +76,12 @@ UNITS = (
     "SELECT late, median(s) FROM (SELECT rider, late, sum(fare) AS s FROM rides GROUP BY 1, 2) AS t GROUP BY late",
     "SELECT count(*), sum(x) FROM (SELECT fare AS x FROM rides UNION ALL SELECT tip FROM rides WHERE late) AS t",
     "SELECT what, count(*) FROM (SELECT 'a' AS what FROM rides UNION ALL SELECT paid FROM rides) AS t GROUP BY what",
+    "SELECT avg(gap), count(*) FROM (SELECT fare - lag(fare) OVER (PARTITION BY rider ORDER BY day) AS gap FROM rides) AS t",
+    (
+        "SELECT n, count(*), sum(seats) FROM (SELECT seats, row_number() OVER (PARTITION BY rider ORDER BY picked DESC) AS n "
+        "FROM rides WHERE late) AS t GROUP BY n"
+    ),
+    "SELECT k, sum(tip) FROM (SELECT tip, ntile(2) OVER (PARTITION BY rider, paid ORDER BY age) k FROM rides) t GROUP BY k",
     "SELECT count(DISTINCT f) FROM (SELECT rider, max(fare) AS f FROM rides GROUP BY 1) AS t",
 )
 """Shapes over rows of single units."""

@@ -10,7 +10,7 @@ from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.relation import Relation, UnitRows
+from dpsql.rewrite.ir.relation import Relation, UnitRows, WindowRows
 
 Made = Callable[[UnitRows, Emitter], str]
 
@@ -66,3 +66,24 @@ def any_value_of_many(patch: pytest.MonkeyPatch) -> None:
         return text.replace("count(*) AS", first.format(table[1] if table else "rides"))
 
     _changed(patch, change)
+
+
+def order_by_others(patch: pytest.MonkeyPatch) -> None:
+    """Leave the order of rows that tie to the engine, here one that hangs on how many rows everybody has."""
+    right = source.window_rows
+
+    def window_rows(made: WindowRows, emitter: Emitter) -> str:
+        text = right(made, emitter)
+        table = re.search(r"FROM (\S+) AS s0", text)
+        chance = f'md5(CAST("seats" AS VARCHAR) || (SELECT count(*) FROM {table[1] if table else "rides"})'
+        return re.sub(r"NULLS LAST, [^)]*\)", f"NULLS LAST, {chance}))", text)
+
+    patch.setattr(source, "window_rows", window_rows)
+
+
+def window_of_all(patch: pytest.MonkeyPatch) -> None:
+    """Number everybody's rows together."""
+    right = source.window_rows
+    patch.setattr(
+        source, "window_rows", lambda made, emitter: right(made, emitter).replace('PARTITION BY "rider" ', "")
+    )

@@ -14,10 +14,11 @@ from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.constant_rows import constant_rows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.unit_values import unit_text
+from dpsql.rewrite.emit.windows import window_text
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
-from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionPart, UnionRows, UnitRows
+from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionPart, UnionRows, UnitRows, WindowRows
 
 
 def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
@@ -81,6 +82,21 @@ def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
             return f"({unit_rows(source.made, emitter)})"
         case UnionRows():
             return f"({union_rows(source.made, read, emitter)})"
+        case WindowRows():
+            return f"({window_rows(source.made, emitter)})"
+
+
+def window_rows(made: WindowRows, emitter: Emitter) -> str:
+    """Return the SELECT of a relation's rows with the numbers that they have among their unit's."""
+    texts = [f"{identity(made.unit)} AS {quoted(made.unit.name)}"]
+    for name, expr in made.columns:
+        text = emitter.sql(expr)
+        number = expr.type.is_number and not expr.type.is_integer
+        texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quoted(name)}")
+    rows = from_where(made.relation, TRUE, [expr for _, expr in made.columns], made.unit, emitter)
+    every = [name for name, _ in made.columns]
+    windows = [f"{window_text(w, made.unit.name, every)} AS {quoted(w.column.name)}" for w in made.windows]
+    return f"SELECT r.*, {', '.join(windows)} FROM (SELECT {', '.join(texts)} {rows}) AS r"
 
 
 def union_rows(made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:

@@ -36,7 +36,7 @@ class Source:
     table: Table
     join: Join = Join.FROM
     on: Expr = TRUE
-    made: "UnitRows | UnionRows | None" = None
+    made: "UnitRows | UnionRows | WindowRows | None" = None
     """What its rows are made of, where it is no table of the engine's; `table` says then what is known of them."""
 
     @property
@@ -106,6 +106,41 @@ class UnionRows:
     unit: str
     """The name of the column with the owner."""
     columns: Mapping[str, Column]
+
+
+WindowFunction = Literal["row_number", "rank", "dense_rank", "ntile", "lag", "lead", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A number of each row among those of its unit that are alike in `partition`."""
+
+    function: WindowFunction
+    column: Column
+    """What comes out; it is clamped to that column's bounds wherever it is read."""
+    arg: str | None = None
+    """The column of which `lag` and `lead` take a value."""
+    number: int | None = None
+    """How far `lag` and `lead` look, or how many parts `ntile` makes."""
+    partition: tuple[str, ...] = ()
+    """What rows are told apart by beside the unit."""
+    order: tuple[tuple[str, str], ...] = ()
+    """Columns, and how each is ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRows:
+    """The rows of a relation, each with its place among those of the same unit.
+
+    Promise: each row keeps its owner, and its numbers depend on that unit's rows only, as a multiset. Where rows tie by
+    `order` they are ordered by all columns that are read of them, so that which comes first is told by what they are; rows
+    that are alike in all of these may change places without anybody's seeing it.
+    """
+
+    relation: "Relation"
+    unit: Ref
+    columns: tuple[tuple[str, Expr], ...]
+    windows: tuple[Window, ...]
 
 
 @dataclass(frozen=True, slots=True)

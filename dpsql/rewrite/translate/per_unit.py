@@ -151,18 +151,7 @@ class _Rows:
         return (self.found.rows if known.values is None else len(known.values)) + known.nullable
 
     def _key(self, key: Expr, fresh: Callable[[str], str]) -> Column:
-        known = facts(key, self._env(key))
-        name = fresh(key.name if isinstance(key, Ref) else "key")
-        declared = _DECLARED.get(key.type, key.type.value)
-        column = key.column if isinstance(key, Ref) else Column(name, key.type, declared)
-        column = replace(column, name=name, references=None, nullable=known.nullable, description=None)
-        if key.type is SqlType.BOOLEAN:
-            return column
-        values = known.values
-        if values is None and key.type.is_temporal and not isinstance(key, Ref):
-            values = _moments(key, self._env(key))
-        bounds = known.interval if values is None and (key.type.is_number or key.type.is_temporal) else None
-        return replace(column, bounds=bounds, values=values)
+        return made_column(fresh(key.name if isinstance(key, Ref) else "key"), key, self._env(key))
 
     def _env(self, expr: Expr) -> Env:
         return {**self.around.declared.env(refs(expr)), **self.env}
@@ -170,6 +159,21 @@ class _Rows:
 
 _DECLARED: Mapping[SqlType, str] = {SqlType.NUMERIC: "numeric(38,10)"}
 """Numbers without a length that come out of a calculation are in double precision."""
+
+
+def made_column(name: str, key: Expr, env: Env) -> Column:
+    """Return what is known of an expression as a column by itself."""
+    known = facts(key, env)
+    declared = _DECLARED.get(key.type, key.type.value)
+    column = key.column if isinstance(key, Ref) else Column(name, key.type, declared)
+    column = replace(column, name=name, references=None, nullable=known.nullable, description=None)
+    if key.type is SqlType.BOOLEAN:
+        return column
+    values = known.values
+    if values is None and key.type.is_temporal and not isinstance(key, Ref):
+        values = _moments(key, env)
+    bounds = known.interval if values is None and (key.type.is_number or key.type.is_temporal) else None
+    return replace(column, bounds=bounds, values=values)
 
 
 def _moments(key: Expr, env: Env) -> tuple[int, ...] | None:

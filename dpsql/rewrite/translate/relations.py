@@ -35,6 +35,7 @@ from dpsql.rewrite.translate.public_queries import constants_of, function_named,
 from dpsql.rewrite.translate.scope_names import Names, renamed
 from dpsql.rewrite.translate.translator import translator
 from dpsql.rewrite.translate.unions import united
+from dpsql.rewrite.translate.windows import windowed, windows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ class Tracker:
         own = query.args.get("with_")
         visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
         around = Around(self.policy, self.role.protects, self.declared, self.unique)
-        if isinstance(query, exp.Union):
+        if isinstance(query, exp.Union) and not query.args.get("distinct"):
             parts = (query.this, query.expression)
             widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
             return united([self._query(part, visible) for part in parts], widths, query, around)
@@ -188,12 +189,12 @@ class Tracker:
                 "private rows can only pass through SELECT … FROM … WHERE …",
                 because="rows-pass-through",
                 hint="Aggregate each query by itself, and put the answers together.",
-                position=position(query),
             )
         relation, t = self.scope(query, visible)
         if is_grouped(query):
-            inputs = input_names(query, visible, self.policy)
-            return per_unit(relation, t, query, inputs, around)
+            return per_unit(relation, t, query, input_names(query, visible, self.policy), around)
+        if windows_of(query):
+            return windowed(relation, t, query, around)
         return replace(relation, columns=_outputs(query, t))
 
     def _join(
