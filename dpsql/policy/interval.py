@@ -48,6 +48,10 @@ class Interval(HashedOnce):
         """Return the largest absolute value in the interval."""
         return max(abs(self.low), abs(self.high))
 
+    def is_below(self, limit: Fraction | int) -> bool:
+        """Return whether the magnitude is less than a limit."""
+        return -limit < self.low and self.high < limit
+
     def __contains__(self, value: Fraction | int) -> bool:
         return self.low <= value <= self.high
 

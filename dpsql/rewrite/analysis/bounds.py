@@ -110,7 +110,7 @@ def _computable(interval: Interval, type_: SqlType) -> bool:
         case SqlType.DATE | SqlType.TIMESTAMP:
             return interval.meet(_CALENDAR[type_]) == interval
         case _:
-            return interval.magnitude < (2**62 if type_.is_integer else LARGEST)
+            return interval.is_below(2**62 if type_.is_integer else LARGEST)
 
 
 def _is_short(interval: Interval) -> bool:

@@ -7,6 +7,7 @@ alike, hold all its values. Where there are several operations, or a jump, some 
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
@@ -56,6 +57,7 @@ def _is_double(type_: SqlType) -> bool:
     return type_.is_number and not type_.is_integer
 
 
+@lru_cache(maxsize=1024)  # the same few bounds are read again and again
 def _rounded(interval: Interval) -> Interval:
     return Interval(Fraction(float(interval.low)), Fraction(float(interval.high)))
 

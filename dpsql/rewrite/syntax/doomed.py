@@ -13,19 +13,26 @@ from sqlglot import exp
 from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES
+from dpsql.rewrite.syntax.trees import nodes
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_TRIED = (
+    exp.Div, exp.Mod, exp.Limit, exp.Offset, exp.RegexpLike, exp.RegexpILike, exp.AtTimeZone, exp.Extract, exp.Substring,
+    exp.Anonymous,
+)  # fmt: skip
+"""What may have such a constant."""
 _OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
 
 
 def trials(tree: exp.Query) -> tuple[str, ...]:
     """Return statements that fail if the query has a constant with which it can't but fail."""
-    return tuple(dict.fromkeys(trial for node in tree.walk() if not _is_lazy(node) for trial in _of(node)))
+    found = [node for node in nodes(tree) if isinstance(node, _TRIED) and not _is_lazy(node)]
+    return tuple(dict.fromkeys(trial for node in found for trial in _of(node)))
 
 
 def has_constants(tree: exp.Query) -> bool:
     """Return whether a query computes something of constants alone."""
-    return any(_is_computed(node) and node.find(exp.Column, exp.Query, exp.Star) is None for node in tree.walk())
+    return any(_is_computed(node) and node.find(exp.Column, exp.Query, exp.Star) is None for node in nodes(tree))
 
 
 def _is_computed(node: exp.Expr) -> bool:

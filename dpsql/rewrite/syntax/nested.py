@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dpsql.rewrite.syntax.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.trees import every
 
 
 def queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
@@ -36,8 +37,7 @@ def queries_among_rows(node: exp.Select, aggregates: Collection[exp.Expr]) -> It
 def queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
     """Yield the outermost queries in a part of a SELECT."""
     if node is not None:
-        inside = node.dfs(prune=lambda one: isinstance(one, exp.Query))
-        yield from (one for one in inside if isinstance(one, exp.Query))
+        yield from every(node, exp.Query, below=False)
 
 
 def aggregates_of(node: exp.Select) -> tuple[exp.Expr, ...]:

@@ -8,11 +8,17 @@ from sqlglot import exp
 _T = TypeVar("_T", bound=exp.Expr)
 
 
-def nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield a tree's nodes, each before what is in it, in the order of the text; what was yielded may be changed."""
+def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[exp.Expr]:
+    """Yield a tree's nodes, each before what is in it, in the order of the text; what was yielded may be changed.
+
+    What is in nodes of the kind `outermost` is left out.
+    """
     pending = [tree]
     while pending:
         node = pending.pop()
+        if outermost is not None and isinstance(node, outermost):
+            yield node
+            continue
         inside: list[exp.Expr] = []
         for value in node.args.values():
             if isinstance(value, exp.Expr):
@@ -24,9 +30,9 @@ def nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
         pending += inside
 
 
-def every(tree: exp.Expr, kind: type[_T]) -> list[_T]:
-    """Return a tree's nodes of one kind, in the order of the text."""
-    return [node for node in nodes(tree) if isinstance(node, kind)]
+def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
+    """Return a tree's nodes of one kind, in the order of the text; those `below` others of it only if that is said."""
+    return [node for node in nodes(tree, None if below else kind) if isinstance(node, kind)]
 
 
 def copied(tree: _T) -> _T:

@@ -10,6 +10,7 @@ from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.syntax.trees import nodes
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.scope_names import Names
 
@@ -106,7 +107,7 @@ class Translator:
         """Return the expression, or the interval; a constant that is not finite where it may be `endless`."""
         if id(node) in self.inner:
             return self.inner[id(node)]
-        if not isinstance(node, exp.Column) and node.find(exp.Column, exp.Star) is None and _may_be_constant(node):
+        if not isinstance(node, exp.Column) and _may_be_constant(node):
             return self.constants.of(node, endless=endless)
         handler = self.handlers.get(type(node))
         if handler is None:
@@ -147,5 +148,8 @@ def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
     return operand
 
 
+_VARYING = (exp.Column, exp.Star, exp.Query, exp.Subquery, exp.Window, exp.Filter, exp.WithinGroup)
+
+
 def _may_be_constant(node: exp.Expr) -> bool:
-    return node.find(exp.Query, exp.Subquery, exp.Window, exp.Filter, exp.WithinGroup) is None
+    return not any(isinstance(part, _VARYING) for part in nodes(node))

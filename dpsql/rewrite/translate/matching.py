@@ -4,6 +4,7 @@ SELECT floor(fare), count(*) … GROUP BY floor(fare)  →  floor(fare) is g0, c
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from sqlglot import exp
 
@@ -20,11 +21,14 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
     named = [(node, f"g{i}") for i, node in enumerate(keys)]
     named += [(node, f"a{i}") for i, node in enumerate(aggregates)]
     ours: Mapping[int, str] = {id(node): name for node, name in named}
-    texts: Mapping[str, str] = {render(node): name for node, name in named}
     kinds = {type(node) for node, _ in named}
 
+    @cache
+    def texts() -> Mapping[str, str]:
+        return {render(node): name for node, name in named}
+
     def match(node: exp.Expr) -> str | None:
-        found = ours.get(id(node)) or (texts.get(render(node)) if type(node) in kinds else None)
+        found = ours.get(id(node)) or (texts().get(render(node)) if type(node) in kinds else None)
         if found is not None or not exprs or isinstance(node, exp.Query) or node.find(exp.Column) is None:
             return found
         if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):

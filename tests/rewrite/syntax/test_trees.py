@@ -46,6 +46,13 @@ def test_nodes_of_one_kind_come_in_the_order_of_the_text() -> None:
     assert [column.name for column in every(tree, exp.Column)] == ["a", "b", "c", "d", "e"]
 
 
+def test_what_is_below_may_be_left_out() -> None:
+    """Of queries in queries only the outer ones."""
+    tree = _tree("SELECT 1 FROM t WHERE a IN (SELECT b FROM u WHERE c = (SELECT 2)) AND d = (SELECT 3)")
+    found = every(tree.args["where"], exp.Select, below=False)
+    assert [render(one) for one in found] == ["SELECT b FROM u WHERE c = (SELECT 2)", "SELECT 3"]
+
+
 def test_a_copy_changes_alone() -> None:
     """What is replaced in it stays in the original."""
     tree = _tree("SELECT a FROM t")
