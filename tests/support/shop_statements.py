@@ -26,6 +26,10 @@ JOINED = (
     ),
     "SELECT segment, count(DISTINCT buyer) FROM customers JOIN orders ON customer = buyer GROUP BY segment",
     "SELECT count(DISTINCT total) FROM customers JOIN orders ON customer = buyer",
+    (
+        "SELECT count(*) FROM orders, items "
+        "WHERE (order_id = of_order AND quantity > 2) OR (order_id = of_order AND total > 5)"
+    ),
 )
 """On the unit, and along references."""
 OUTER = (

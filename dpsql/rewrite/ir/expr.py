@@ -173,6 +173,21 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     return (expr,)
 
 
+def factored(expr: Expr) -> Expr:
+    """Return a condition with what all sides of an OR share before it: the same of true, false and NULL.
+
+    (k = j AND a) OR (k = j AND b)  →  k = j AND (a OR b)
+    """
+    if not (isinstance(expr, Apply) and expr.op == "or"):
+        return expr
+    sides = [conjuncts(side) for side in expr.args]
+    shared = [part for part in sides[0] if all(part in side for side in sides[1:])]
+    if not shared:
+        return expr
+    rest = [both(*(part for part in side if part not in shared)) for side in sides]
+    return both(*shared) if TRUE in rest else both(*shared, Apply("or", tuple(rest), expr.type))
+
+
 def both(*exprs: Expr) -> Expr:
     """Return the conjunction."""
     parts = tuple(dict.fromkeys(part for expr in exprs for part in conjuncts(expr) if part != TRUE))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
-from dpsql.rewrite.ir.expr import TRUE, Expr, refs
+from dpsql.rewrite.ir.expr import TRUE, Expr, factored, refs
 from dpsql.rewrite.ir.relation import Relation, filtered, moved, tested
 from dpsql.rewrite.syntax.existence import Existence, existences
 from dpsql.rewrite.syntax.identifiers import position
@@ -30,7 +30,7 @@ def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside,
     plain, tests = existences(where)
     found = [(test, _followed(t, test, inside, behind + len(relation.sources))) for test in tests]
     if all(one is None for _, one in found):
-        return filtered(relation, checked(t, where))
+        return filtered(relation, _shared_first(relation, t, checked(t, where)))
     for node in [*plain, *(test.node for test, one in found if one is None)]:
         relation = filtered(relation, checked(t, node))
     for test in (test for test, one in found if one is not None):
@@ -38,6 +38,13 @@ def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside,
         if other is not None:
             relation = _tested(relation, test, *other)
     return relation
+
+
+def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
+    """Return a condition of joined rows with what all sides of an OR share in front, where joins are looked for."""
+    shared = factored(condition) if len(relation.sources) > 1 else condition
+    t.known(shared)
+    return shared
 
 
 def _tested(relation: Relation, test: Existence, inside: Relation, condition: Expr) -> Relation:

@@ -3,7 +3,19 @@
 import pytest
 
 from dpsql.errors import InternalError
-from dpsql.rewrite.ir.expr import FALSE, TRUE, Digits, IntervalValue, TimeField, both, conjuncts, option, refs, walk
+from dpsql.rewrite.ir.expr import (
+    FALSE,
+    TRUE,
+    Digits,
+    IntervalValue,
+    TimeField,
+    both,
+    conjuncts,
+    factored,
+    option,
+    refs,
+    walk,
+)
 from tests.rewrite.refs import BOOL, FARE, SEATS, apply, number
 
 A, B = apply("lt", SEATS, number(3), type_=BOOL), apply("gt", FARE, number(3), type_=BOOL)
@@ -15,6 +27,16 @@ def test_a_conjunction_is_flat_and_says_nothing_twice() -> None:
     assert both(TRUE, A) == A
     assert both() == TRUE
     assert both(A, FALSE) == both(A, FALSE, A)
+
+
+def test_what_all_sides_share_comes_first() -> None:
+    """Joins are looked for among conditions that always hold."""
+    c = apply("is_null", FARE, type_=BOOL)
+    either = apply("or", both(A, B), both(A, c), type_=BOOL)
+    assert factored(either) == both(A, apply("or", B, c, type_=BOOL))
+    assert factored(apply("or", A, both(A, B), type_=BOOL)) == A
+    assert factored(apply("or", A, B, type_=BOOL)) == apply("or", A, B, type_=BOOL)
+    assert factored(A) == A
 
 
 def test_columns_are_found_once_in_order() -> None:
