@@ -51,6 +51,19 @@ def test_inner_columns_have_postgresqls_names(here: Site, plain: Site, around: s
         assert _columns(asked.execute(statement)) == _columns(beside.execute(statement))
 
 
+@pytest.mark.parametrize("inner", INNER)
+def test_prepared_and_kept_answers_have_postgresqls_names(here: Site, plain: Site, inner: str) -> None:
+    """By PREPARE and EXECUTE, and in a table of one's own that is filled once more."""
+    select = f"SELECT {inner} FROM trips"
+    steps = [f"PREPARE asked AS {select}", "EXECUTE asked", f"CREATE TEMP TABLE kept AS SELECT * FROM ({select}) AS w"]
+    steps += [f"INSERT INTO kept {select}", "SELECT * FROM kept"]
+    with psycopg.connect(here.dsn) as asked, psycopg.connect(plain.dsn) as beside:
+        cursors = [(asked.execute(step.encode()), beside.execute(step.encode())) for step in steps]
+        for ours, theirs in (cursors[1], cursors[-1]):
+            assert _columns(ours) == _columns(theirs)
+        assert len(cursors[-1][0].fetchall()) == 2
+
+
 def test_a_plan_may_be_json(here: Site, plain: Site) -> None:
     """As tools ask for it that draw plans: one value, with a node."""
     ask = "EXPLAIN (FORMAT JSON) SELECT payment_type, count(*) FROM trips GROUP BY 1"
