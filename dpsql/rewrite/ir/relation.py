@@ -193,7 +193,7 @@ def _below(source: Source) -> tuple[Relation, ...]:
     match source.made:
         case None:
             return ()
-        case UnitRows(relation=relation):
+        case UnitRows(relation=relation) | WindowRows(relation=relation):
             return (relation,)
         case UnionRows(parts=parts):
             return tuple(part.relation for part in parts)
@@ -210,7 +210,7 @@ def with_answers(relation: Relation, answer: Callable[[AwaitedTable], ConstantTa
     def answered(source: Source) -> Source:
         table = answer(source.table) if isinstance(source.table, AwaitedTable) else source.table
         match source.made:
-            case UnitRows() as made:
+            case UnitRows() | WindowRows() as made:
                 return replace(source, made=replace(made, relation=with_answers(made.relation, answer)))
             case UnionRows() as made:
                 parts = (replace(part, relation=with_answers(part.relation, answer)) for part in made.parts)
