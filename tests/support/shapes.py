@@ -108,6 +108,8 @@ NARROWED = (
 """Shapes whose largest move needs a rarer row."""
 
 OTHERS = (
+    "SELECT sum(dropped - picked), count(*) FILTER (WHERE picked::time < '12:00' AND lower(note) LIKE '%a%') FROM rides",
+    "SELECT refund * 2, count(*) FILTER (WHERE (seats, stars) < (3, 2)) FROM rides GROUP BY 1",
     "SELECT count(DISTINCT rider) FROM rides",
     "SELECT paid, count(DISTINCT rider), count(*) FROM rides GROUP BY paid",
     "SELECT count(DISTINCT fare), count(DISTINCT late) FROM rides WHERE seats > 0",
@@ -131,6 +133,7 @@ FOUND = (
     "SELECT DISTINCT number FROM rides WHERE seats > 0",
     "SELECT note, count(*) FILTER (WHERE late), variance(age) FROM rides GROUP BY 1",
     "SELECT note, CASE WHEN fare > 50 THEN 1.2 ELSE 0.9 END, count(*) FROM rides GROUP BY 1, 2",
+    "SELECT price * 2, round(fare::numeric, 4), left(note, 1), sum(seats) FROM rides GROUP BY 1, 2, 3",
 )
 """Shapes whose group keys are not declared."""
 
