@@ -29,6 +29,7 @@ BESIDE = "SELECT paid, sum(price), count(*) FROM rides GROUP BY paid"
 SQUARES = "SELECT variance(fare) FROM rides"
 MIXED = "SELECT variance(fare), sum(tip) FROM rides"
 JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
+FANNED = "SELECT count(*) FROM rides JOIN (VALUES (-1), (-2)) AS v (low) ON fare > v.low"
 COMPUTED = "SELECT sum(fare + tip) FROM rides"
 COMPUTED_COUNTED = "SELECT sum(fare + tip), count(*) FROM rides"
 FRACTIONS = "SELECT CASE WHEN shared THEN 1 ELSE 1.2 END, count(*) FROM rides GROUP BY 1"
@@ -52,6 +53,8 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.no_cap, COUNTS),
     (mutants.cap_off_by_one, COUNTS),
     (mutants.cap_before_where, JOINED),
+    (mutants.cap_before_where, FANNED),
+    (mutants.no_cap, FANNED),
     (mutants.no_clamp, SUMS),
     (mutants.clamped_sum, SUMS),
     (mutants.no_norms, LONE),
