@@ -1,7 +1,7 @@
 """Rounding to whole numbers, to digits and into buckets."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
@@ -118,37 +118,24 @@ def _scaled_back(apply: Apply, value: Value) -> Value:
     return simplest(Fraction(value) / Fraction(10) ** _digits(apply))
 
 
+def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int]) -> Function:
+    """Return the function of these names that takes a number to a whole one near it."""
+    return Function(
+        names[0],
+        ", ".join(f"{name}(a)" for name in names),
+        template(f"{names[0]}({{0}})"),
+        monotone(lambda x: Fraction(rounded(x))),
+        computed=of_numbers(rounded),
+        whole=whole_always,
+        digits=no_digits,
+        call=Call(names, keeps_whole=True),
+    )
+
+
 ROUNDING: tuple[Function, ...] = (
-    Function(
-        "floor",
-        "floor(a)",
-        template("floor({0})"),
-        monotone(lambda x: Fraction(math.floor(x))),
-        computed=of_numbers(math.floor),
-        whole=whole_always,
-        digits=no_digits,
-        call=Call(("floor",), keeps_whole=True),
-    ),
-    Function(
-        "ceil",
-        "ceil(a), ceiling(a)",
-        template("ceil({0})"),
-        monotone(lambda x: Fraction(math.ceil(x))),
-        computed=of_numbers(math.ceil),
-        whole=whole_always,
-        digits=no_digits,
-        call=Call(("ceil", "ceiling"), keeps_whole=True),
-    ),
-    Function(
-        "trunc",
-        "trunc(a)",
-        template("trunc({0})"),
-        monotone(lambda x: Fraction(math.trunc(x))),
-        computed=of_numbers(math.trunc),
-        digits=no_digits,
-        whole=whole_always,
-        call=Call(("trunc",), keeps_whole=True),
-    ),
+    _to_whole(("floor",), math.floor),
+    _to_whole(("ceil", "ceiling"), math.ceil),
+    _to_whole(("trunc",), math.trunc),
     Function(
         "round",
         "round(a), round(a, n)",
