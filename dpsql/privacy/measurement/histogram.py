@@ -83,7 +83,7 @@ class Histogram:
         if self.noisy:
             return math.isqrt(math.floor(6 * self.number * (mass / self.epsilon) ** 2)) + 1
         if self.extremes:
-            return extreme.enough(self.epsilon, mass)
+            return extreme.fewest_units(self.epsilon, mass)
         if self.margin:
             return quantile_width.enough(self.epsilon, mass)
         return max(depth(self.number, self.epsilon / len(self.points), mass), 1)

@@ -9,7 +9,7 @@ from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.mechanisms.extreme import reach
+from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
 from dpsql.rewrite.ir.expr import Expr, Ref, refs, walk
 from dpsql.rewrite.ir.relation import Relation
@@ -81,7 +81,7 @@ def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
     if not buckets.extremes or expected_rows is None:
         return
     rows = Fraction(expected_rows, max(len(buckets.groups.grouped), 1))
-    need = math.ceil(3 * reach(buckets.number, buckets.epsilon, buckets.bound.rows))
+    need = math.ceil(3 * units_above(buckets.number, buckets.epsilon, buckets.bound.rows))
     if rows < need:
         raise Unsupported(
             f"MIN and MAX need about {need:,} rows a group at this ε, about {int(rows):,} are expected",

@@ -59,7 +59,9 @@ def maximum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, m
     counts = histogram if narrow else histogram.astype(np.object_)
     through, offset = counts.cumsum(axis=1), np.array(offsets, np.int64 if narrow else object)[:, None]
     number = through[:, -1:]
-    above = np.concatenate([np.maximum(number + offset - enough(epsilon, mass), 0), number - through + offset], axis=1)
+    above = np.concatenate(
+        [np.maximum(number + offset - fewest_units(epsilon, mass), 0), number - through + offset], axis=1
+    )
     heads = coins(entropy, above.ravel().astype(np.uint64 if narrow else object), each / mass).reshape(above.shape)
     heads[:, -1] = True
     first = heads.argmax(axis=1)
@@ -74,7 +76,7 @@ def minimum(entropy: Entropy, histogram: NDArray[np.int64], epsilon: Fraction, m
     return np.where(mirrored == number, number, number - 1 - mirrored)
 
 
-def enough(epsilon: Fraction, mass: int) -> int:
+def fewest_units(epsilon: Fraction, mass: int) -> int:
     """Return how many units, in steps of the lattice, a group may have without an extreme; with thrice as many it has one.
 
     It is rounded down, so that one row is enough where there is next to no noise.
@@ -82,6 +84,6 @@ def enough(epsilon: Fraction, mass: int) -> int:
     return math.floor(Fraction(_NONE) * mass / (epsilon * _THRESHOLD))
 
 
-def reach(buckets: int, epsilon: Fraction, mass: int) -> float:
+def units_above(buckets: int, epsilon: Fraction, mass: int) -> float:
     """Return how many units lie above the bucket at most in 19 of 20 answers."""
     return math.log(20 * buckets) * float(mass / (epsilon * (1 - _THRESHOLD)))

@@ -71,7 +71,7 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     for source in private.values():
         _check_enforced(source.table, kind, tables, unique)
     _check_one_unit(relation, kind, tables, unique)
-    direct = [i for i, source in private.items() if source.holds and bound(source.table, kind).through is None]
+    direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
     return Owners(relation, unit, rows, groups, single)
@@ -86,9 +86,9 @@ def owned(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table
 def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table]) -> bool:
     """Return whether a column of every row names the unit itself."""
     source = relation.private.get(column.source)
-    if source is None or not source.holds or bound(source.table, kind).column != column.name:
+    if source is None or not source.holds or unit_bound(source.table, kind).column != column.name:
         return False
-    through = bound(source.table, kind).through
+    through = unit_bound(source.table, kind).through
     return through is None or _target(through, kind, tables) == _UNIT
 
 
@@ -105,7 +105,7 @@ def _with_made(relation: Relation, unique: Unique) -> Unique:
     return of_made
 
 
-def bound(table: Table, kind: str) -> UnitBound:
+def unit_bound(table: Table, kind: str) -> UnitBound:
     """Return how a table is protected for a unit kind.
 
     Raises:
@@ -123,7 +123,7 @@ def bound(table: Table, kind: str) -> UnitBound:
 
 def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a unit through a reference whose target may be several rows."""
-    through = bound(table, kind).through
+    through = unit_bound(table, kind).through
     while through is not None:
         if through.column not in unique(through.table):
             key = f"{through.table}.{through.column}"
@@ -132,7 +132,7 @@ def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique
                 because="reference-not-enforced",
                 hint=f"The owner of the data can declare PRIMARY KEY or UNIQUE for {key}.",
             )
-        through = bound(tables[through.table], kind).through
+        through = unit_bound(tables[through.table], kind).through
 
 
 def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
@@ -155,7 +155,7 @@ def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], 
         known |= met
     alone = [source.table for i, source in relation.private.items() if i not in known]
     if alone:
-        raise _not_on_unit(alone[0], bound(alone[0], kind))
+        raise _not_on_unit(alone[0], unit_bound(alone[0], kind))
 
 
 def _tests(relation: Relation) -> list[list[int]]:
@@ -188,13 +188,13 @@ def _links(condition: Expr, meanings: Mapping[int, Mapping[str, Reference]]) -> 
 def _meanings(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> Mapping[str, Reference]:
     """Return which columns name the unit, or a row that has one owner, and what they mean."""
     found = {name: Reference(table.name, name) for name in unique(table.name) if _as_stored(table, name)}
-    unit = bound(table, kind)
+    unit = unit_bound(table, kind)
     return found | {unit.column: _UNIT if unit.through is None else _target(unit.through, kind, tables)}
 
 
 def _target(through: Reference, kind: str, tables: Mapping[str, Table]) -> Reference:
     """Return what a reference means: the unit itself where that is the column it points to."""
-    unit = bound(tables[through.table], kind)
+    unit = unit_bound(tables[through.table], kind)
     return _UNIT if unit.through is None and unit.column == through.column else replace(through, public=True)
 
 
@@ -217,7 +217,7 @@ def _equal(condition: Expr) -> Iterator[tuple[Ref, Ref]]:
 def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table]) -> tuple[Relation, Ref]:
     """Return the column that names the unit of a source's rows, and the relation with the tables that lead there."""
     table = relation.sources[index].table
-    unit = bound(table, kind)
+    unit = unit_bound(table, kind)
     if unit.through is None:
         return relation, ref(index, table, unit.column)
     target = tables[unit.through.table]
@@ -238,7 +238,7 @@ def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table])
 def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | None, bool]:
     """Return how many rows a unit may have, in how many groups, and whether the engine keeps it to one row."""
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
-    each = {i: bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
+    each = {i: unit_bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
     once = {i for i, b in each.items() if b.through is None and b.column in unique(relation.sources[i].table.name)}
     rows = {i: 1 if i in once else b.max_rows for i, b in each.items()}
     every = relation.joined.keys()

@@ -236,7 +236,7 @@ def filtered(relation: Relation, condition: Expr) -> Relation:
     return replace(relation, where=both(relation.where, condition))
 
 
-def moved(relation: Relation, by: int, *, optional: bool = False) -> Relation:
+def renumbered(relation: Relation, by: int, *, optional: bool = False) -> Relation:
     """Return the relation as it stands behind `by` other sources, its rows perhaps missing."""
 
     def change(one: Ref) -> Ref:

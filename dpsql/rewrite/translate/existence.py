@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.rewrite.ir.expr import TRUE, Expr, factored, refs
-from dpsql.rewrite.ir.relation import Relation, filtered, moved, tested
+from dpsql.rewrite.ir.relation import Relation, filtered, renumbered, tested
 from dpsql.rewrite.syntax.existence import Existence, existences
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.syntax.nested import aggregates_of
@@ -21,8 +21,12 @@ from dpsql.rewrite.translate.scope_names import Names
 
 Inside = Callable[[exp.Select], tuple[Relation, Names]]
 """Returns what stands in a query's FROM."""
-_NO_ROWS = "from-missing"
 _CLAUSES = ("group", "having", "limit", "offset", "with_", "windows", "qualify", "laterals", "sample")
+
+
+def nothing_in_from() -> Unsupported:
+    """Return the error for a query of private rows that names no table."""
+    return Unsupported("nothing stands in FROM", because="from-missing", hint="Name the protected table there.")
 
 
 def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside, behind: int = 0) -> Relation:
@@ -65,7 +69,7 @@ def _followed(t: Translator, test: Existence, inside: Inside, behind: int) -> tu
     try:
         read = _read(t, test, inside, behind, public=public)
     except DpsqlError as failed:
-        if test.left is not None and (public or failed.because == _NO_ROWS):
+        if test.left is not None and (public or failed.because == nothing_in_from().because):
             return None  # the shadow may know better
         raise
     if read is None or test.left is None:
@@ -80,7 +84,7 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
         if select.args.get(clause):
             raise _refused(test, f"{clause.rstrip('_').upper()} in a condition that there are rows is not supported")
     relation, names = inside(select)
-    relation, names = moved(relation, behind), names.behind(behind, t.names)
+    relation, names = renumbered(relation, behind), names.behind(behind, t.names)
     within = replace(t, names=names)
     where = select.args.get("where")
     if where is not None:

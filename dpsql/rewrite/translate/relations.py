@@ -18,7 +18,7 @@ from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, left_joined, moved, scan
+from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, left_joined, renumbered, scan
 from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
@@ -27,7 +27,7 @@ from dpsql.rewrite.syntax.units import output_columns
 from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
-from dpsql.rewrite.translate.existence import where_of
+from dpsql.rewrite.translate.existence import nothing_in_from, where_of
 from dpsql.rewrite.translate.fan_out import require_equations
 from dpsql.rewrite.translate.inner_answers import with_inner_answers
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
@@ -80,7 +80,7 @@ class Tracker:
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
         if from_ is None:
-            raise Unsupported("nothing stands in FROM", because="from-missing", hint="Name the protected table there.")
+            raise nothing_in_from()
         first = from_.this
         joins = [*(first.args.get("joins") or ()), *(select.args.get("joins") or ())]
         relation, alias = self._item(first, ctes)
@@ -109,7 +109,7 @@ class Tracker:
         *publics, (relation, last) = [first, *(self._item(join.this, ctes) for join in joins)]
         tables = {last: relation.columns}
         for public, alias in publics:
-            public = moved(public, len(relation.sources))  # noqa: PLW2901  # where it stands
+            public = renumbered(public, len(relation.sources))  # noqa: PLW2901  # where it stands
             relation, tables[alias] = inner_joined(relation, public, TRUE), public.columns
         names = Names({first[1]: tables[first[1]]})
         for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
@@ -216,7 +216,7 @@ class Tracker:
         if side is Join.LEFT:
             _require_left(relation, right, join)
             _require_plain(right, join)
-        right = moved(right, len(relation.sources), optional=side is Join.LEFT)
+        right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
         both_sides = Names({**names.tables, alias: right.columns}, names.merged)
         t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
         on, merged = _condition(t, join, names, right.columns)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpsql.privacy.mechanisms import extreme as module
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.privacy.mechanisms.extreme import BEYOND, enough, maximum, minimum, reach
+from dpsql.privacy.mechanisms.extreme import BEYOND, fewest_units, maximum, minimum, units_above
 
 Reals = NDArray[np.float64]
 EPSILON, MASS, BUCKETS = Fraction(1), 2, 3
@@ -93,13 +93,13 @@ def test_few_units_lie_beyond() -> None:
     """In 95 of 100 answers no more than `reach` do, where each bucket has one; of 400, fewer than 92 % once in 1,000."""
     histogram = np.ones((400, 1024), dtype=np.int64)
     chosen = maximum(_entropy(), histogram, Fraction(1, 2), 1)
-    assert (1023 - chosen <= reach(1024, Fraction(1, 2), 1)).mean() >= 0.92
+    assert (1023 - chosen <= units_above(1024, Fraction(1, 2), 1)).mean() >= 0.92
     assert (1023 - chosen).mean() < 20
 
 
 def test_extremes_of_too_few_units_are_none() -> None:
     """An empty group has none with probability 19/20, and one of thrice as many as may have one has one."""
-    few = enough(Fraction(1), 3)
+    few = fewest_units(Fraction(1), 3)
     assert few == 10
     histogram = np.zeros((500, 64), dtype=np.int64)
     assert 450 <= (maximum(_entropy(), histogram, Fraction(1), 3) == 64).sum() < 500

@@ -5,7 +5,7 @@ import pytest
 from dpsql.errors import AccessDenied
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
-from dpsql.rewrite.analysis.owners import Owners, bound, owners
+from dpsql.rewrite.analysis.owners import Owners, owners, unit_bound
 from dpsql.rewrite.ir.expr import Apply, Expr
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
@@ -72,7 +72,7 @@ def test_a_reference_is_followed_to_the_unit() -> None:
 def test_a_table_without_the_unit_is_denied() -> None:
     """Nothing can be said privately about it."""
     with pytest.raises(AccessDenied, match='no privacy unit of kind "q"'):
-        bound(PEOPLE, "q")
+        unit_bound(PEOPLE, "q")
 
 
 @pytest.mark.parametrize("type_", [SqlType.NUMERIC, SqlType.DOUBLE])
