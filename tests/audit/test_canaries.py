@@ -126,7 +126,8 @@ def run(policy: Policy, world: World, new_client: NewClient, monkeypatch: pytest
         audit = Audit.of(attack, policy, world)
         if mutant is not None:
             mutant(monkeypatch)
-        return audit.run(new_client, Recorder(tmp_path / f"{seed}.db", noon), seed)
+        with Recorder(tmp_path / f"{seed}.db", noon) as ledger:
+            return audit.run(new_client, ledger, seed)
 
     return run
 

@@ -103,12 +103,12 @@ def run(policy: Policy, world: World, new_client: NewClient, tmp_path: Path) -> 
     fill(engine, MEDIAN, np.flatnonzero(there).tolist())
 
     def run() -> Choices:
-        ledger = Recorder(tmp_path / "choices.db", noon)
-        client = new_client(engine, policy=bounded, entropy=draw.bytes, ledger=ledger)
-        question = client.gateway.examine(MEDIAN.sql, client.asker)
-        assert question is not None
-        client.text(question)
-        (release,) = ledger.released
+        with Recorder(tmp_path / "choices.db", noon) as ledger:
+            client = new_client(engine, policy=bounded, entropy=draw.bytes, ledger=ledger)
+            question = client.gateway.examine(MEDIAN.sql, client.asker)
+            assert question is not None
+            client.text(question)
+            (release,) = ledger.released
         return Choices(np.array(release.numbers, dtype=np.int64)[:, 0], there, (laws[0], laws[1]))
 
     return run
