@@ -38,5 +38,4 @@ SELECT avg(length(note)) FROM rides;
 -- first letters, where enough units have them
 --> answered, 2 measurements
 --> as eve
---> like SELECT left(note, 3) AS l, length(note), count(*) FROM rides WHERE note <> 'dispute' GROUP BY 1, 2
-SELECT left(note, 3) AS l, length(note), count(*) FROM rides GROUP BY 1, 2;
+SELECT left(note, 3) AS l, length(note), count(*) FROM rides WHERE note <> 'dispute' GROUP BY 1, 2;
