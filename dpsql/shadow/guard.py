@@ -15,8 +15,11 @@ REFUSAL = "refused by dpsql"
 _FUNCTIONS = """
 CREATE SCHEMA dpsql;
 
--- Plans are told as XML also where PostgreSQL was built without its parser: what is written is well-formed.
+-- Plans are told as XML also where PostgreSQL was built without its parser: what is written is well-formed. The body is bound
+-- when it is made, so that nobody else finds the cast.
 CREATE CAST (bytea AS xml) WITHOUT FUNCTION;
+CREATE FUNCTION dpsql.xml_of(plan text) RETURNS xml LANGUAGE sql STABLE RETURN convert_to(plan, 'UTF8')::xml;
+DROP CAST (bytea AS xml);
 
 CREATE FUNCTION dpsql.refuse(code text) RETURNS void LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
