@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.mechanisms import quantile
+from dpsql.privacy.mechanisms import extreme, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.permute_and_flip import Scores
@@ -27,7 +27,6 @@ FEW = (
     "SELECT percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY fare) FROM rides",
     "SELECT percentile_cont(ARRAY[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY fare) FROM rides",
     "SELECT percentile_cont(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY fare) FROM rides",
-    "SELECT max(fare) FROM rides",
 )
 TENTHS = ", ".join(f"{q / 100}" for q in range(4, 100, 7))
 MANY = f"SELECT percentile_cont(ARRAY[{TENTHS}]) WITHIN GROUP (ORDER BY fare) FROM rides"
@@ -42,6 +41,24 @@ def released(sql: str, policy: Policy, world: World) -> Histogram:
     answer = release_buckets(paid, ExactBuckets(histogram), np.random.default_rng(1).bytes)
     assert len(answer.numbers[0]) == len(paid.points)
     return paid
+
+
+@pytest.mark.parametrize("which", ["maximum", "minimum"])
+def test_an_extreme_is_one_choice(which: str, policy: Policy, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made with all of ε, for what a unit's rows may weigh."""
+    asked: list[tuple[Fraction, int]] = []
+    right = getattr(extreme, which)
+
+    def choose(entropy: Entropy, histogram: Scores, epsilon: Fraction, mass: int) -> Scores:
+        asked.append((epsilon, mass))
+        found: Scores = right(entropy, histogram, epsilon, mass)
+        return found
+
+    monkeypatch.setattr(extreme, which, choose)
+    measured = released(f"SELECT {which[:3]}(fare) FROM rides", policy, world)
+    ((epsilon, mass),) = asked
+    assert epsilon == EPSILON
+    assert mass >= measured.bound.mass
 
 
 @pytest.mark.parametrize("sql", FEW)
