@@ -117,15 +117,12 @@ def _limit(about: Expr, bound: Interval, env: dict[Expr, Facts], *, strict: bool
     if found is None:
         return False
     env[about] = found
-    match about:
-        case Apply(op="abs", args=(inner,)):
-            if bound.high < 0:
-                return False
-            inside = Interval(-bound.high, bound.high)
-        case Apply(op="neg", args=(inner,)):
-            inside = Interval(-bound.high, -bound.low)
-        case _:
-            return True
+    preimage = function_of(about).preimage if isinstance(about, Apply) else None
+    if preimage is None or not isinstance(about, Apply):
+        return True
+    (inner,), inside = about.args, preimage(bound)
+    if inside is None:
+        return False
     return env.get(inner, Facts()).values is not None or _limit(inner, inside, env, strict=strict)
 
 

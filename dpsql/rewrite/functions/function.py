@@ -56,6 +56,9 @@ class FloatRange:
         return not (self.jumps or self.several) and self.beside is None
 
 
+PreimageRule = Callable[[Interval], Interval | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Inverse:
     """How one argument decides the result one to one, so that rows may be grouped by it: FLOOR(x / 2) * 2 by FLOOR(x / 2)."""
@@ -158,6 +161,8 @@ class Function:
     domain: DomainRule | None = None
     """Returns its possible values, where those are not all that its interval holds."""
     inverse: Inverse | None = None
+    preimage: PreimageRule | None = None
+    """Returns where the argument lies if the value lies in an interval, where nothing is rounded; None for nowhere."""
     condition: Condition | None = None
     """Of a comparison, a list, a test for NULL."""
     logical: bool = False

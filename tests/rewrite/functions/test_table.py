@@ -12,8 +12,8 @@ from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, integral
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, Ref, Results, TimeField, Unit
 
 ROOM = Path(__file__).parents[3] / "dpsql"
-EXEMPT = {("rewrite/ir/expr.py", "expr.op == 'and'")}
-"""A conjunction is taken apart below the functions, because relations are made of them."""
+EXEMPT = {("rewrite/ir/expr.py", f"expr.op == '{op}'") for op in ("and", "or")}
+"""These are taken apart below the functions, because relations are made of them."""
 BIGINT, DOUBLE, NUMERIC = SqlType.BIGINT, SqlType.DOUBLE, SqlType.NUMERIC
 SEATS = Ref(0, "t", "seats", Column("seats", BIGINT, "bigint"))
 FARE = Ref(0, "t", "fare", Column("fare", DOUBLE, "double precision"))
