@@ -38,6 +38,15 @@ def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: 
     return f"FROM {_joined(relation, columns, required, emitter)} WHERE {' AND '.join(conditions)}"
 
 
+def _computed(expr: Expr, relation: Relation, emitter: Emitter) -> Expr:
+    """Return a column of rows that are made, NULL where it could not be computed: engines test what is around it first."""
+    try:
+        facts(expr, {ref: emitter.declared.one(ref) for ref in refs(expr)})
+    except MissingBounds:
+        return Apply("case", (relation.condition, expr, Const(None, expr.type)), expr.type)
+    return expr
+
+
 def _guarded(relation: Relation, condition: Expr, emitter: Emitter) -> Expr:
     """Return a condition that can be computed for every row, whatever an engine tests first.
 
@@ -90,7 +99,7 @@ def window_rows(made: WindowRows, emitter: Emitter) -> str:
     """Return the SELECT of a relation's rows with the numbers that they have among their unit's."""
     texts = [f"{identity(made.unit)} AS {quoted(made.unit.name)}"]
     for name, expr in made.columns:
-        text = emitter.sql(expr)
+        text = emitter.sql(_computed(expr, made.relation, emitter))
         number = expr.type.is_number and not expr.type.is_integer
         texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quoted(name)}")
     rows = from_where(made.relation, TRUE, [expr for _, expr in made.columns], made.unit, emitter)
@@ -110,7 +119,10 @@ def union_rows(made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
 def _union_part(part: UnionPart, made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
     columns = {name: expr for name, expr in part.columns.items() if name in read}
     texts = [f"{identity(part.unit)} AS {quoted(made.unit)}"]
-    texts += [f"{_as_type(e, made.columns[name].type, emitter)} AS {quoted(name)}" for name, e in columns.items()]
+    texts += [
+        f"{_as_type(_computed(e, part.relation, emitter), made.columns[name].type, emitter)} AS {quoted(name)}"
+        for name, e in columns.items()
+    ]
     return f"SELECT {', '.join(texts)} {from_where(part.relation, TRUE, list(columns.values()), part.unit, emitter)}"
 
 
@@ -131,7 +143,7 @@ def unit_rows(made: UnitRows, emitter: Emitter) -> str:
     """
     columns = [f"{identity(made.unit)} AS {quoted(made.unit.name)}"]
     for name, key in made.keys:
-        text = emitter.sql(key)
+        text = emitter.sql(_computed(key, made.relation, emitter))
         columns.append(f"{emitter.one_text(text, key.type) if key.type.is_float else text} AS {quoted(name)}")
     grouped = ", ".join(str(place) for place, _ in enumerate(columns, 1))
     columns += [f"{unit_text(value, emitter)} AS {quoted(value.column.name)}" for value in made.values]

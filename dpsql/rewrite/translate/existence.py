@@ -107,7 +107,9 @@ def _equal(t: Translator, left: Expr, right: Expr, test: Existence) -> Expr:
             hint="Write NOT EXISTS (SELECT … FROM … WHERE …) for it.",
             position=position(test.node),
         )
-    return compare(t, "eq", left, right, test.node)
+    condition = compare(t, "eq", left, right, test.node)
+    t.known(condition)  # refuses what could overflow on some row
+    return condition
 
 
 def _refused(test: Existence, message: str) -> Unsupported:

@@ -70,7 +70,9 @@ class _Waiting:
         x, values = self.t.expression(node.this), table.as_form(AnswerForm.VALUES)
         join, name = Join.INNER if certain else Join.LEFT, table.column().name
         value = ref(len(self.relation.sources), values, name, optional=not certain)
-        self.joined(values, join, compare(self.t, "eq", x, value, node), name)
+        condition = compare(self.t, "eq", x, value, node)
+        self.t.known(condition)  # refuses what could overflow on some row
+        self.joined(values, join, condition, name)
         if certain:
             return TRUE
         facts = table.as_form(AnswerForm.FACTS)
