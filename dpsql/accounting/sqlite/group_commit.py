@@ -1,5 +1,6 @@
 """Group commit: what several threads have written is made durable by one sync of the log that all of them wrote to."""
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -25,7 +26,7 @@ class GroupCommit:
         self._asked = 0
         self._synced = 0
         self._going_on = False
-        self._failed: OSError | None = None
+        self._failed = False
 
     def close(self) -> None:
         """Close the log."""
@@ -41,19 +42,18 @@ class GroupCommit:
             self._asked += 1
             mine = self._asked
             self._turn.wait_for(lambda: not self._going_on or self._synced >= mine)
-            if self._failed is not None:
-                raise self._failed
+            if self._failed:
+                raise OSError(errno.EIO, "an earlier sync of the ledger's log has failed")
             if self._synced >= mine:
                 return
             self._going_on, last = True, self._asked
+        kept = False
         try:
             os.fsync(self._file.fileno())
-        except OSError as error:
-            self._failed = error
-            raise
+            kept = True
         finally:
             with self._turn:
-                self._going_on = False
-                if self._failed is None:
+                self._going_on, self._failed = False, not kept
+                if kept:
                     self._synced = last
                 self._turn.notify_all()

@@ -34,6 +34,7 @@ from dpsql.accounting.sqlite.looks import Looks
 from dpsql.accounting.sqlite.releases import (
     StoredItem,
     enter_charges,
+    entitle,
     find_stored,
     forget,
     keep,
@@ -213,6 +214,11 @@ class SqliteLedger:
                 return None
             due = self._due(connection, account, now, found)
             last = enter_charges(connection, account, text, now, due) if due else None
+        bought = [each for each in due if each.stored]
+        if bought:
+            # Whoever looks finds what the role may have only once its charge lasts.
+            with self._file.write(durable=False) as connection:
+                entitle(connection, account, bought)
         if last is not None:
             self._file.note(last)
         return PaidStatement(

@@ -69,7 +69,7 @@ def unmeasured(found: Sequence[StoredItem]) -> frozenset[str]:
 def enter_charges(
     connection: sqlite3.Connection, account: Account, text: str, now: datetime, due: Sequence[StoredItem]
 ) -> int:
-    """Write one line per item, and entitle the role to the releases that others had made; return the last one's number."""
+    """Write one line per item; return the last one's number."""
     role, last = account.role, 0
     statement = connection.execute(
         _STATEMENT, (now.isoformat(), account.user, role.name, role.protects, text)
@@ -79,9 +79,13 @@ def enter_charges(
         measured = not each.stored
         values = (statement, key, each.item.note, str(cost.epsilon), str(cost.delta), measured)
         last = connection.execute(_CHARGE, values).lastrowid or 0
-        if not measured:
-            connection.execute(_ENTITLEMENT, (role.protects, key, role.name))
     return last
+
+
+def entitle(connection: sqlite3.Connection, account: Account, bought: Sequence[StoredItem]) -> None:
+    """Let a role have releases that others had made: in a transaction after that of its charges, which have to last first."""
+    for each in bought:
+        connection.execute(_ENTITLEMENT, (account.role.protects, each.item.key, account.role.name))
 
 
 def keep(connection: sqlite3.Connection, account: Account, key: str, release: bytes, beside: Beside | None) -> bytes:

@@ -85,6 +85,46 @@ def test_nobody_returns_before_what_was_written_is_kept(tmp_path: Path, monkeypa
     assert len(disk.kept) < 500
 
 
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "no"), KeyboardInterrupt()])
+def test_who_waits_for_a_sync_that_ends_otherwise_is_not_told_that_it_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """Whatever ended it."""
+    (tmp_path / "log").touch()
+    group, begun, waiting = GroupCommit(tmp_path / "log"), threading.Event(), threading.Event()
+
+    def end(_: int) -> None:
+        begun.set()
+        waiting.wait(20)
+        raise error
+
+    monkeypatch.setattr(os, "fsync", end)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(group.sync)
+        begun.wait(20)
+        second = pool.submit(group.sync)
+        while group._asked < 2:
+            time.sleep(0.001)
+        waiting.set()
+        assert {type(first.exception(20)), type(second.exception(20))} == {type(error), OSError}
+    group.close()
+
+
+def test_what_is_bought_is_told_once_the_charge_lasts(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not while the disk is at work on it, to another session of the role, nor after it has failed."""
+    ask(ledger, account_of(), item_of("a"))
+    told: list[object] = []
+
+    def look(_: int) -> None:
+        told.append(ledger.known(account_of("partner"), [item_of("a")]))
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", look)
+    with pytest.raises(LedgerFailed):
+        ask(ledger, account_of("partner"), item_of("a"))
+    assert [*told, ledger.known(account_of("partner"), [item_of("a")])] == [None, None]
+
+
 def test_a_disk_that_failed_is_never_trusted_again(
     ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
