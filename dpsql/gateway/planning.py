@@ -105,9 +105,10 @@ class Planner:
         if analyzed.statement is None:
             raise InternalError
         rest, queries = iter(described), []
-        for query in analyzed.statement.queries:
-            tree, columns = copied(query.tree), next(rest)
-            found = find(tree, self.policy)
+        for query, known in zip(analyzed.statement.queries, analyzed.found, strict=True):
+            copies: dict[int, exp.Expr] = {}
+            tree, columns = copied(query.tree, copies), next(rest)
+            found = known.among(copies) or find(tree, self.policy)
             said = {id(scope.select): next(rest) for scope in found.scopes}
             scopes = tuple((scope, said[id(scope.select)]) for scope in found.own)
             queries.append(ResolvedQuery(query, tree, columns, scopes, found.inner))

@@ -4,6 +4,7 @@ import enum
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from fractions import Fraction
 from itertools import chain, islice
 from operator import attrgetter
 from types import FunctionType, MethodType, ModuleType
@@ -17,8 +18,8 @@ _SHARED = (type, enum.Enum, FunctionType, MethodType, ModuleType, Policy, Role, 
 """Kinds of values that exist anyway, and weigh nothing."""
 _PLAIN = frozenset({str, bytes, int, float, bool})
 """Kinds that refer to nothing."""
-_PLAIN = frozenset({str, bytes, int, float, bool})
-"""Kinds that refer to nothing."""
+_FRACTION = sys.getsizeof(Fraction(0)) + 2 * sys.getsizeof(2**60)
+"""Bytes of a fraction; most have small numbers."""
 _Parts = Callable[[Any, int], Iterable[object]]
 """Returns the values that a value refers to: all that its fields have, and of a collection's members one in so many."""
 _KNOWN: dict[type[object], _Parts | None] = {}
@@ -44,6 +45,9 @@ def _weight(pending: list[object], seen: set[int]) -> int:
         if taken_apart is None:
             continue
         seen.add(id(one))
+        if kind is Fraction:
+            total += _FRACTION
+            continue
         total += sys.getsizeof(one)
         if kind in _PLAIN:
             continue

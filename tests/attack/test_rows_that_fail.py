@@ -17,7 +17,7 @@ __all__ = ["shops"]  # a fixture
 ORDERS: Sequence[Row] = [
     {"order_id": n, "buyer": n % 7, "status": "open", "total": n % 3, "code": 1 + n % 3} for n in range(50)
 ]
-LARGE = {"order_id": 9 * 10**18, "buyer": 4, "status": "open", "total": 8, "code": 1}
+LARGE: Row = {"order_id": 9 * 10**18, "buyer": 4, "status": "open", "total": 8, "code": 1}
 BIG = "total::bigint * 2000000000 * 2000000000"
 """Too large for a bigint where the total is 8, and not where it is 1."""
 SLOW = f"{'abs(' * 12}total{')' * 12} <= 1"

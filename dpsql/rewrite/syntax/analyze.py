@@ -5,7 +5,7 @@ COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -20,7 +20,7 @@ from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
 from dpsql.rewrite.syntax.scope_probe import probe
-from dpsql.rewrite.syntax.scopes import Kind, find
+from dpsql.rewrite.syntax.scopes import FoundScopes, Kind, find
 from dpsql.rewrite.syntax.simplify import simplify
 from dpsql.rewrite.syntax.writing import rows_refused, written
 
@@ -39,6 +39,8 @@ class AnalyzedStatement:
     probes: tuple[str, ...]
     """Each query, followed by one probe for each of its scopes: what the shadow is to describe."""
     refusal: Refusal | None = None
+    found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
+    """The scopes of each query, where there is to be an answer."""
 
 
 def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
@@ -72,7 +74,7 @@ def _is_query(text: str) -> bool:
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
     for query in statement.queries:
         simplify(query.tree)
-    kinds, probes = set(), []
+    kinds, probes, every = set(), [], []
     for query in statement.queries:
         try:
             found = find(query.tree, policy)
@@ -80,6 +82,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
             return AnalyzedStatement(
                 statement, Kind.ROWS, tuple(q.text for q in statement.queries), query.placed(error)
             )
+        every.append(found)
         kinds.add(found.kind)
         probes += [query.text, *map(probe, found.scopes)]
     if kinds == {Kind.PUBLIC}:
@@ -88,7 +91,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
         return _rows(statement)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
         return AnalyzedStatement(statement, Kind.ROWS, (statement.queries[0].text,))
-    return AnalyzedStatement(statement, Kind.ANSWER, tuple(probes))
+    return AnalyzedStatement(statement, Kind.ANSWER, tuple(probes), found=tuple(every))
 
 
 def _needs_no_rows(statement: Statement) -> bool:

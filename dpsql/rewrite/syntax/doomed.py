@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES
-from dpsql.rewrite.syntax.trees import nodes
+from dpsql.rewrite.syntax.trees import every
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _TRIED = (
@@ -26,27 +26,26 @@ _OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
 
 def trials(tree: exp.Query) -> tuple[str, ...]:
     """Return statements that fail if the query has a constant with which it can't but fail."""
-    found = [node for node in nodes(tree) if isinstance(node, _TRIED) and not _is_lazy(node)]
+    found = [node for node in every(tree, exp.Expr) if isinstance(node, _TRIED) and not _is_lazy(node)]
     return tuple(dict.fromkeys(trial for node in found for trial in _of(node)))
 
 
 def has_constants(tree: exp.Query) -> bool:
     """Return whether a query computes something of constants alone."""
-    return any(_is_computed(node) and node.find(exp.Column, exp.Query, exp.Star) is None for node in nodes(tree))
+    computed = (node for node in every(tree, exp.Condition) if _is_computed(node))
+    return any(node.find(exp.Column, exp.Query, exp.Star) is None for node in computed)
 
 
 def _is_computed(node: exp.Expr) -> bool:
+    if not isinstance(node, (exp.Binary, exp.Func)):
+        return False
     match node:
         case exp.Cast():
             return not isinstance(node.this, exp.Literal)
         case exp.Anonymous():
             return bool(node.expressions) and not is_aggregate(node)
-        case exp.Interval() | exp.Neg():
-            return False
         case _:
-            return isinstance(node, (exp.Binary, exp.Func)) and not isinstance(
-                node, (exp.Connector, exp.Dot, exp.Operator)
-            )
+            return not isinstance(node, (exp.Connector, exp.Dot, exp.Operator))
 
 
 def _is_lazy(node: exp.Expr) -> bool:

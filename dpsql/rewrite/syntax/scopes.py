@@ -22,6 +22,9 @@ from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every, nodes
 from dpsql.rewrite.syntax.units import groups_by_unit
 
+Copies = Mapping[int, exp.Expr]
+"""The copies of a tree's nodes, by the `id` of each."""
+
 
 class Kind(Enum):
     """What the rows of a query are."""
@@ -46,6 +49,17 @@ class Scope:
         """Return the group keys."""
         return self.grouping.keys
 
+    def among(self, copies: Copies) -> "Scope":
+        """Return the same scope of a copy.
+
+        Raises:
+            KeyError: not all of it stands in the tree.
+        """
+        keys, calls = ([copies[id(node)] for node in part] for part in (self.keys, self.aggregates))
+        select = copies[id(self.select)]
+        assert isinstance(select, exp.Select)
+        return Scope(select, Grouping(tuple(keys), self.grouping.sets), tuple(calls), _among(self.ctes, copies))
+
 
 @dataclass(frozen=True, slots=True)
 class FoundScopes:
@@ -63,6 +77,20 @@ class FoundScopes:
             return self.scopes
         within = {id(node) for one in self.inner for node in one.node.walk()}
         return tuple(scope for scope in self.scopes if id(scope.select) not in within)
+
+    def among(self, copies: Copies) -> "FoundScopes | None":
+        """Return the same of a copy of the query; None where it is to be looked for again."""
+        try:
+            scopes = tuple(scope.among(copies) for scope in self.scopes)
+            inner = tuple(InnerAnswer(copies[id(one.node)], _among(one.ctes, copies)) for one in self.inner)
+        except KeyError:
+            return None
+        return FoundScopes(self.kind, scopes, inner)
+
+
+def _among(ctes: Mapping[str, exp.CTE], copies: Copies) -> Mapping[str, exp.CTE]:
+    found = {name: copies[id(cte)] for name, cte in ctes.items()}
+    return {name: cte for name, cte in found.items() if isinstance(cte, exp.CTE)}
 
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:

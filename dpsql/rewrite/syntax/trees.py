@@ -1,11 +1,13 @@
 """Walks over the parser's trees, and copies of them: every statement is walked and copied several times."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import TypeVar
 
 from sqlglot import exp
 
 _T = TypeVar("_T", bound=exp.Expr)
+_PLAIN = frozenset({type(None), bool, str, int})
+"""Kinds of arguments that are no nodes: most are."""
 
 
 def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[exp.Expr]:
@@ -21,10 +23,11 @@ def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[e
             continue
         inside: list[exp.Expr] = []
         for value in node.args.values():
-            if isinstance(value, exp.Expr):
-                inside.append(value)
-            elif type(value) is list:
+            sort = type(value)
+            if sort is list:
                 inside += [one for one in value if isinstance(one, exp.Expr)]
+            elif sort not in _PLAIN and isinstance(value, exp.Expr):
+                inside.append(value)
         yield node
         inside.reverse()
         pending += inside
@@ -32,20 +35,42 @@ def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[e
 
 def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
     """Return a tree's nodes of one kind, in the order of the text; those `below` others of it only if that is said."""
-    return [node for node in nodes(tree, None if below else kind) if isinstance(node, kind)]
+    found: list[_T] = []
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, kind):
+            found.append(node)
+            if not below:
+                continue
+        at = len(pending)
+        for value in node.args.values():
+            sort = type(value)
+            if sort is list:
+                for one in value:
+                    if isinstance(one, exp.Expr):
+                        pending.insert(at, one)
+            elif sort not in _PLAIN and isinstance(value, exp.Expr):
+                pending.insert(at, value)
+    return found
 
 
-def copied(tree: _T) -> _T:
-    """Return a copy of a tree; it shares what the parser noted of places in the text, which nothing changes."""
+def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
+    """Return a copy of a tree; it shares what the parser noted of places in the text, which nothing changes.
+
+    `copies` gets each node's copy by the node's `id`.
+    """
     root = tree.__class__()
     pending: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
     while pending:
         node, copy = pending.pop()
+        copies[id(node)] = copy
         copy.comments, copy._meta = node.comments, node._meta  # noqa: SLF001  # the property would make a dictionary for each
         for key, value in node.args.items():
-            if isinstance(value, exp.Expr):
+            sort = type(value)
+            if sort not in _PLAIN and isinstance(value, exp.Expr):
                 copy.args[key] = _child(value, copy, key, None, pending)
-            elif type(value) is list:
+            elif sort is list:
                 copy.args[key] = [
                     _child(one, copy, key, at, pending) if isinstance(one, exp.Expr) else one
                     for at, one in enumerate(value)

@@ -22,7 +22,7 @@ def _tree(text: str) -> exp.Query:
 def test_a_copy_is_the_same_and_apart(text: str) -> None:
     """In text, places and parents; no node is in both."""
     tree = _tree(text)
-    copy = copied(tree)
+    copy = copied(tree, {})
     assert all(child.parent is node for node in nodes(copy) for child in node.iter_expressions())
     assert render(copy) == render(tree)
     assert [(type(n), n.arg_key, n.index, position(n)) for n in nodes(copy)] == [
@@ -56,6 +56,6 @@ def test_what_is_below_may_be_left_out() -> None:
 def test_a_copy_changes_alone() -> None:
     """What is replaced in it stays in the original."""
     tree = _tree("SELECT a FROM t")
-    copy = copied(tree)
+    copy = copied(tree, {})
     every(copy, exp.Column)[0].replace(exp.column("b"))
     assert (render(tree), render(copy)) == ("SELECT a FROM t", "SELECT b FROM t")
