@@ -38,9 +38,9 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe
+from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.parse import Wrap
-from dpsql.rewrite.syntax.scopes import Kind
 
 
 @dataclass(frozen=True, slots=True)

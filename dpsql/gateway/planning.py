@@ -23,11 +23,12 @@ from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.inner import InnerAnswer
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.scope_probe import probe
-from dpsql.rewrite.syntax.scopes import Scope, find
+from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.splice import Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.syntax.trees import copied
 from dpsql.rewrite.syntax.undefined import without_failing

@@ -15,8 +15,8 @@ from dpsql.lexer.reader import Reader
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.doomed import has_constants, trials
+from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
-from dpsql.rewrite.syntax.scopes import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from dpsql.gateway.placeholders import placeholder
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.parse import Query, Statement, parse
-from dpsql.rewrite.syntax.scopes import Kind
 from dpsql.rewrite.syntax.writing import written
 from dpsql.shadow import splice
 

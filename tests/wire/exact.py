@@ -11,7 +11,7 @@ from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
 from dpsql.gateway.request import Question, Reply, Request, Work
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
-from dpsql.rewrite.syntax.scopes import Kind
+from dpsql.rewrite.syntax.found import Kind
 
 _PREFIX = re.compile(
     r"""\s*(?:DECLARE\s+\S+\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+|COPY\s*\(

@@ -16,11 +16,12 @@ from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.column_probes import is_empty, limit_of
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.found import FoundScopes, Kind
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
 from dpsql.rewrite.syntax.scope_probe import probe
-from dpsql.rewrite.syntax.scopes import FoundScopes, Kind, find
+from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.simplify import simplify
 from dpsql.rewrite.syntax.writing import rows_refused, written
 

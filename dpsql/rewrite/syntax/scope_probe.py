@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.scopes import Scope
+from dpsql.rewrite.syntax.found import Scope
 
 
 def probe(scope: Scope) -> str:

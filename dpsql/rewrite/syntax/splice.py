@@ -14,8 +14,9 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.identifiers import fold, position
-from dpsql.rewrite.syntax.scopes import Scope, tables_read
+from dpsql.rewrite.syntax.scopes import tables_read
 from dpsql.rewrite.syntax.trees import every
 
 ANSWER = "_dp"

@@ -22,9 +22,9 @@ from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.column_probes import is_empty
+from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap, parsed, place
-from dpsql.rewrite.syntax.scopes import Kind
 
 _BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
 _BEGINNING = ("select", "with", "table")
