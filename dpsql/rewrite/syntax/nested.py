@@ -8,6 +8,9 @@ from dpsql.rewrite.syntax.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.trees import every
 
+_LEAVES = (exp.Column, exp.Literal, exp.Star)
+"""What has no query in it, and is most of what is selected."""
+
 
 def queries_inside(node: exp.Select) -> Iterator[exp.Expr]:
     """Yield the queries nested in the expressions of a SELECT (not those in FROM or WITH)."""
@@ -36,7 +39,7 @@ def queries_among_rows(node: exp.Select, aggregates: Collection[exp.Expr]) -> It
 
 def queries_below(node: exp.Expr | None) -> Iterator[exp.Expr]:
     """Yield the outermost queries in a part of a SELECT."""
-    if node is not None:
+    if node is not None and not isinstance(node, _LEAVES):
         yield from every(node, exp.Query, below=False)
 
 
