@@ -51,10 +51,10 @@ def _weight(level: Iterable[object], seen: set[int]) -> int:
     return total
 
 
-def _learn(kinds: Iterable[type[object]]) -> None:
-    """Remember which kinds weigh nothing."""
-    _KNOWN.update(kinds)
+def _learn(kinds: Collection[type[object]]) -> None:
+    """Remember which kinds weigh nothing, before other threads take them for known."""
     _NOTHING.update(kind for kind in kinds if issubclass(kind, _SHARED))
+    _KNOWN.update(kinds)
 
 
 def _sample(long: Collection[object], step: int) -> Iterable[object]:
