@@ -124,3 +124,16 @@ def test_rows_that_others_decide_are_refused(inner: str, policy: Policy, world: 
     """What a unit's row is, or whether it is there, never hangs on another unit or on the order of rows."""
     with pytest.raises(DpsqlError):
         measurements(f"SELECT count(n), sum(n) FROM ({inner}) AS t", policy, world, tiny["duckdb"])
+
+
+@pytest.mark.parametrize("function", ["lag(rider)", "lead(rider, 2)"])
+def test_what_names_a_unit_names_it_behind_a_window_too(
+    function: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """The unit of another row of the unit is the unit: nobody groups by it."""
+    window = f"{function} OVER (PARTITION BY rider ORDER BY number)"
+    with pytest.raises(DpsqlError) as caught:
+        measurements(
+            f"SELECT x, count(*) FROM (SELECT {window} AS x FROM rides) AS t GROUP BY x", policy, world, tiny["duckdb"]
+        )
+    assert caught.value.because == "key-is-unit"

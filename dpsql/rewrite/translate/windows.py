@@ -165,11 +165,10 @@ class _Rows:
         while name in self.around.policy.tables:  # facts about public columns are found by their table's name
             name += "'"
         single = {(i, bound.column) for i, source in below.private.items() for bound in source.table.units.values()}
-        units = {
-            f"{name} {i}": UnitBound(column.name, 1)
-            for i, (expr, column) in enumerate(self.columns.items())
-            if single & {(one.source, one.name) for one in refs(expr)}
-        }
+        naming = [c.name for e, c in self.columns.items() if single & {(one.source, one.name) for one in refs(e)}]
+        # What another row of the unit has names it as well.
+        naming += [one.column.name for one in self.windows if one.arg in {self.unit.name, *naming}]
+        units = {f"{name} {i}": UnitBound(column, 1) for i, column in enumerate(naming)}
         every = (self.unit, *self.columns.values(), *(window.column for window in self.windows))
         bound = UnitBound(self.unit.name, self.found.rows, self.found.groups)
         table = Table(
