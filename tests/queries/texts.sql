@@ -8,6 +8,12 @@ SELECT count(*) FILTER (WHERE note ILIKE 'C%'), count(*) FILTER (WHERE lower(not
   count(*) FILTER (WHERE lower(note) IN ('cash', 'a')), count(*) FILTER (WHERE upper(note) <> 'CASH'),
   count(*) FILTER (WHERE note NOT ILIKE ALL (ARRAY['a%', '%H%'])) FROM rides;
 
+-- texts that are unlike a pattern
+--> answered, 1 measurement
+SELECT count(*) FILTER (WHERE note NOT LIKE 'c%'), count(*) FILTER (WHERE note !~~ '%h'), count(*) FILTER (WHERE note NOT ILIKE 'C%'),
+  count(*) FILTER (WHERE note !~~* '%H'), count(*) FILTER (WHERE NOT note NOT LIKE 'c%'), count(*) FILTER (WHERE lower(note) NOT LIKE 'c%'),
+  count(*) FILTER (WHERE note NOT IN ('cash')), count(*) FILTER (WHERE note !~* '^C') FROM rides;
+
 -- case beyond ASCII
 --> refused 0A000: other small letters beyond ASCII
 SELECT count(*) FROM rides WHERE note ILIKE 'É%';
@@ -38,4 +44,5 @@ SELECT avg(length(note)) FROM rides;
 -- first letters, where enough units have them
 --> answered, 2 measurements
 --> as eve
-SELECT left(note, 3) AS l, length(note), count(*) FROM rides WHERE note <> 'dispute' GROUP BY 1, 2;
+SELECT left(note, 3) AS l, length(note), count(*) FROM rides WHERE note <> 'dispute' AND substring(note FROM 1 FOR 2) <> 'zz'
+  AND substr(note, 1, 1) NOT IN ('y', 'z') GROUP BY 1, 2;

@@ -120,7 +120,7 @@ ANY_TEXTS: tuple[Function, ...] = (
 CUTS: tuple[Function, ...] = (
     Function(
         "cut",
-        "a::varchar(n), left(a, n)",
+        "a::varchar(n), left(a, n), substring(a, 1, n)",
         lambda args, apply, _: f"left({args[0]}, {option(apply, Digits).number})",
         needs_bounds=False,
         describe=first_argument,

@@ -22,7 +22,7 @@ from dpsql.rewrite.translate.clock import part_of_day
 from dpsql.rewrite.translate.comparisons import compare, unified
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, TimeOfDay, Translator, refused
 from dpsql.rewrite.translate.durations import age, date_bin, part
-from dpsql.rewrite.translate.texts import left, length
+from dpsql.rewrite.translate.texts import left, length, substring
 from dpsql.rewrite.translate.to_char import to_char
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import at_time_zone, in_utc, is_zoned, truncated_in
@@ -212,5 +212,7 @@ _CALLS: Mapping[str, _Call] = {
     "timezone": _timezone,
     **dict.fromkeys(("length", "char_length", "character_length"), length),
     "left": left,
+    "substr": substring,
+    "substring": substring,
 }
 CALLS: Mapping[type[exp.Expr], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}

@@ -172,9 +172,9 @@ def like(t: Translator, node: exp.Expr) -> Expr:
             hint="The owner of the data can declare `values` for it in the table's schema file.",
             position=position(node),
         )
-    if isinstance(node, exp.ILike):
-        return without_case(arg, pattern.value, node)
-    return Apply("like", (arg, pattern), BOOL)
+    caseless = isinstance(node, exp.ILike)
+    found = without_case(arg, pattern.value, node) if caseless else Apply("like", (arg, pattern), BOOL)
+    return Apply("not", (found,), BOOL) if node.args.get("negate") else found
 
 
 def _case(t: Translator, node: exp.Expr) -> Expr:

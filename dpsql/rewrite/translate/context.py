@@ -17,6 +17,12 @@ from dpsql.rewrite.translate.scope_names import Names
 _MOST_OPERATIONS = 5_000
 """Of one expression: analysing ten times as many keeps a statement's planning busy for seconds."""
 
+_READ: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Is: frozenset({"negate"}), exp.Like: frozenset({"negate"}), exp.ILike: frozenset({"negate"}),
+    exp.Between: frozenset({"symmetric"}), exp.Div: frozenset({"typed"}), exp.DPipe: frozenset({"safe"}),
+}  # fmt: skip
+"""What the parser may say of a node beside its parts, such as NOT; a version that says more is not believed to say less."""
+
 
 @dataclass(frozen=True, slots=True)
 class IntervalTimes:
@@ -110,7 +116,7 @@ class Translator:
         if not isinstance(node, exp.Column) and _may_be_constant(node):
             return self.constants.of(node, endless=endless)
         handler = self.handlers.get(type(node))
-        if handler is None:
+        if handler is None or any(v is True and k not in _READ.get(type(node), ()) for k, v in node.args.items()):
             raise refused(node, because="construct-not-known")
         return _not_too_large(handler(self, node), node)
 

@@ -120,4 +120,21 @@ def left(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     return through_shadow(t, node)
 
 
-REGULAR: Mapping[type[exp.Expr], Handler] = {exp.RegexpLike: _regular, exp.RegexpILike: _regular}
+def substring(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate SUBSTRING and SUBSTR: of any text from its first character on."""
+    start = t.expression(args[1]) if len(args) == 3 else None
+    if isinstance(start, Const) and start.value == 1 and start.type.is_number:
+        return left(t, [args[0], args[2]], node)
+    return through_shadow(t, node)
+
+
+def _substring(t: Translator, node: exp.Expr) -> Expr:
+    parts = [node.args.get(part) for part in ("this", "start", "length")]
+    return substring(t, [part for part in parts if part is not None], node)
+
+
+REGULAR: Mapping[type[exp.Expr], Handler] = {
+    exp.RegexpLike: _regular,
+    exp.RegexpILike: _regular,
+    exp.Substring: _substring,
+}

@@ -1,9 +1,11 @@
 """What every translated expression obeys, whatever the construct."""
 
 import pytest
+import sqlglot
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
+from dpsql.rewrite.translate.context import Translator
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -32,3 +34,13 @@ def test_a_few_steps_are_not(form: str, policy: Policy, world: World) -> None:
     """The limit is far from what people write."""
     sql = f"SELECT count(*) FROM rides WHERE {nested(form, 2, 'seats')} = 1"
     assert measurements(sql, policy, world, Memory(policy))
+
+
+def test_a_word_of_the_parser_that_no_rule_reads_is_refused(translator: Translator) -> None:
+    """Another version of the parser may say NOT beside a node: that is not taken for the node without it."""
+    compared = sqlglot.parse_one("seats = 1", read="postgres")
+    assert translator.expression(compared)
+    compared.set("negate", True)
+    with pytest.raises(Unsupported) as refusal:
+        translator.expression(compared)
+    assert refusal.value.because == "construct-not-known"
