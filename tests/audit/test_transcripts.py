@@ -137,9 +137,9 @@ class Audit:
         tries = [_tried(self.client, self.attack.sql) for _ in range(2)]
         keyed = "GROUP BY" in self.attack.sql or "DISTINCT txt FROM" in self.attack.sql
         looks = [(error, _looks(rows, keyed=keyed)) for error, rows in tries]
-        charged = [f"{e.cost.epsilon} {e.note}" for e in self.client.ledger.entries(None, 10**6)]
+        last = [f"{e.cost.epsilon} {e.note}" for e in self.client.ledger.entries(None, 1)]
         numbers = [float(cell) for _, rows in tries for row in rows for cell in row if isinstance(cell, int)]
-        seen = repr((looks, len(charged) - paid, charged[:1], self.watched.runs - asked))
+        seen = repr((looks, self.client.charges - paid, last, self.watched.runs - asked))
         return there, seen, sum(numbers) / max(len(numbers), 1)
 
 

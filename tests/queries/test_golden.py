@@ -2,64 +2,98 @@
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 
 import psycopg
 import pytest
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError
+from dpsql.privacy.measurement.plan import Measurement
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.syntax.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.parse import parsed
 from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
-from tests.support.fix_world import Answer, Client, World
-from tests.support.golden import Golden, engine_statements, expected_statements, load
+from tests.support.fix_world import USERS, Answer, Client, World
+from tests.support.golden import Golden, engine_statements, expected_statements, load, ways
 from tests.support.memory import Memory
 from tests.support.reference import Reference
+from tests.support.samples import in_one_way
 
 GOLDEN = load()
 ANSWERED = [golden for golden in GOLDEN if golden.verdict == "answered"]
+COMPARED = [golden for golden in ANSWERED if golden.reference is not None]
 Rows = Sequence[Sequence[object]]
 
 
-def _each(golden: Sequence[Golden]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("golden", golden, ids=[one.name for one in golden])
+def _on_one_engine(golden: Sequence[Golden]) -> pytest.MarkDecorator:
+    """Try each on one of the engines, and with `make test-all` on both."""
+    return pytest.mark.parametrize(
+        ("golden", "dialect"), in_one_way(golden, [one.name for one in golden], DIALECTS, NAMES)
+    )
 
 
-@_each(GOLDEN)
-def test_verdict_and_cost(golden: Golden, user: NewUser) -> None:
-    """A statement is answered, refused or passed on as its file says, and charges as many measurements."""
-    client = user(golden.user)
-    client.ledger.advance("each statement is the first")
-    before = client.charges
-    verdict, sqlstate, words = _asked(golden, client)
-    assert (verdict, sqlstate, client.charges - before) == (golden.verdict, golden.sqlstate, golden.cost)
-    assert golden.words in words
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of asking a statement once."""
+
+    verdict: str
+    sqlstate: str = ""
+    words: str = ""
+    charged: int = 0
+    answer: Answer | None = None
 
 
-def _asked(golden: Golden, client: Client) -> tuple[str, str, str]:
-    """Return the verdict, the SQLSTATE and the message."""
+Asked = Callable[[Golden, Dialect], Outcome]
+
+
+@pytest.fixture(scope="module")
+def asked(user: NewUser) -> Asked:
+    """Give a function that asks an engine a statement, once for all tests."""
+
+    @cache
+    def asked(golden: Golden, dialect: Dialect) -> Outcome:
+        client = user(golden.user, dialect)
+        client.ledger.advance("each statement is the first")
+        before = client.charges
+        outcome = _outcome(golden, client)
+        return replace(outcome, charged=client.charges - before)
+
+    return asked
+
+
+def _outcome(golden: Golden, client: Client) -> Outcome:
     if client.gateway.examine(golden.sql, client.asker) is None:
-        return "passed", "", ""
+        return Outcome("passed")
     try:
         answer = client.ask(golden.sql)
     except DpsqlError as refusal:
-        return "refused", refusal.sqlstate, refusal.message
+        return Outcome("refused", refusal.sqlstate, refusal.message)
     except psycopg.Error as error:
-        return "postgres", error.sqlstate or "", str(error)
-    return ("answered" if answer.rows or golden.verdict == "answered" else "empty"), "", ""
+        return Outcome("postgres", error.sqlstate or "", str(error))
+    return Outcome("answered" if answer.rows or golden.verdict == "answered" else "empty", answer=answer)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)
-@_each([golden for golden in ANSWERED if golden.reference is not None])
-def test_meaning(golden: Golden, dialect: Dialect, user: NewUser, reference: Reference) -> None:
+@_on_one_engine(GOLDEN)
+def test_verdict_and_cost(golden: Golden, dialect: Dialect, asked: Asked) -> None:
+    """A statement is answered, refused or passed on as its file says, and charges as many measurements."""
+    outcome = asked(golden, dialect)
+    expected = (golden.verdict, golden.sqlstate, golden.cost)
+    assert (outcome.verdict, outcome.sqlstate, outcome.charged) == expected, outcome.words
+    assert golden.words in outcome.words
+
+
+@_on_one_engine(COMPARED)
+def test_meaning(golden: Golden, dialect: Dialect, asked: Asked, reference: Reference) -> None:
     """Without noise, the answer of either engine is PostgreSQL's on the clamped tables: names, types and rows."""
-    client = user(golden.user, dialect)
-    kind = reference.policy.roles[client.asker.role].protects
-    answer, expected = client.ask(golden.sql), reference.answer(golden.reference or golden.sql, kind)
+    kind = reference.policy.roles[USERS[golden.user]].protects
+    outcome, expected = asked(golden, dialect), reference.answer(golden.reference or golden.sql, kind)
+    answer = outcome.answer
+    assert answer is not None, outcome.words
     assert (answer.names, answer.types) == (expected.names, expected.types)
     extra = compare(answer, expected, golden)
     assert len(extra) == golden.empty
@@ -122,13 +156,19 @@ def _aggregates(sql: str) -> list[int]:
     return [i for i, node in enumerate(tree.expressions) if any(True for _ in top_aggregates(node))]
 
 
+@pytest.fixture(scope="module")
+def planned(world: World, dirty: Memory) -> Mapping[str, Sequence[Measurement]]:
+    """Give what is measured for each statement, which does not depend on the engine."""
+    return {g.name: ways(g, world, dirty) for g in ANSWERED if g.cost and g.still}
+
+
 @pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)
-def test_what_engines_are_asked(dialect: Dialect, world: World, dirty: Memory) -> None:
+def test_what_engines_are_asked(dialect: Dialect, world: World, planned: Mapping[str, Sequence[Measurement]]) -> None:
     """The engines' statements are those of the files; `python -m tests.support.golden --update` writes them anew."""
     expected = expected_statements(dialect)
-    asked = {g.name: engine_statements(g, world, dirty, dialect) for g in ANSWERED if g.cost and g.still}
-    assert asked.keys() == expected.keys()
-    for name, sql in asked.items():
+    found = {name: engine_statements(parts, world, dialect) for name, parts in planned.items()}
+    assert found.keys() == expected.keys()
+    for name, sql in found.items():
         assert sql == expected[name], name
 
 

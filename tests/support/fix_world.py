@@ -108,8 +108,11 @@ class Client:
 
     @property
     def charges(self) -> int:
-        """Return how many measurements were charged so far."""
-        return len(self.ledger.entries(None, 10**6))
+        """Return how many measurements were charged so far, without reading the lines: hundreds of tests share a ledger."""
+        assert isinstance(self.ledger, SqliteLedger)
+        with self.ledger._file.read(None) as connection:
+            (number,) = connection.execute("SELECT count(*) FROM charges").fetchone()
+        return int(number)
 
 
 def answered(gateway: Gateway, request: Request) -> str:

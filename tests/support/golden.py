@@ -13,10 +13,11 @@ what it is about, then has lines with `-->` that say what is expected, then the 
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsql.privacy.measurement.plan import Measurement
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import DIALECTS
@@ -110,11 +111,14 @@ def _fact(line: str) -> Mapping[str, object]:
     raise ValueError(line)
 
 
-def engine_statements(golden: Golden, world: World, engine: Memory, dialect: Dialect) -> list[str]:
-    """Return what an engine is asked for a statement, each once."""
-    role = USERS[golden.user]
-    found = plans(golden.sql, world.policy, world, engine, role)
-    parts = [part for plan in found for way in (plan, plan.by_units) if way for part in way.parts]
+def ways(golden: Golden, world: World, engine: Memory) -> Sequence[Measurement]:
+    """Return what is measured for a statement, in both ways where there are two."""
+    found = plans(golden.sql, world.policy, world, engine, USERS[golden.user])
+    return [part for plan in found for way in (plan, plan.by_units) if way for part in way.parts]
+
+
+def engine_statements(parts: Sequence[Measurement], world: World, dialect: Dialect) -> list[str]:
+    """Return what an engine is asked for what is measured, each once."""
     return list(dict.fromkeys(part.sql(Emitter(dialect, world.public.declared)) for part in parts))
 
 
@@ -134,11 +138,11 @@ def update() -> None:
     """Write the engines' statements of all golden files anew."""
     with tempfile.TemporaryDirectory() as directory, running(read_policy(Path(directory))) as world:
         engine = Memory(world.policy)
-        asked = [golden for golden in load() if golden.cost and golden.still]
+        asked = [(golden, ways(golden, world, engine)) for golden in load() if golden.cost and golden.still]
         for dialect in DIALECTS:
             texts: dict[str, list[str]] = {}
-            for golden in asked:
-                for sql in engine_statements(golden, world, engine, dialect):
+            for golden, parts in asked:
+                for sql in engine_statements(parts, world, dialect):
                     texts.setdefault(golden.file, []).append(f"-- {golden.title}\n{sql};\n")
             (QUERIES / dialect.name).mkdir(exist_ok=True)
             for file, blocks in texts.items():

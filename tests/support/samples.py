@@ -1,0 +1,35 @@
+"""What `make test` tries of many cases that are alike, the same every time, spread by their names; `make test-all` tries all.
+
+Each case is tried in some way, or each idea on some cases: docs/development.md says of which tests this is so.
+"""
+
+import zlib
+from collections.abc import Sequence
+
+import pytest
+
+slow = pytest.mark.slow
+
+
+def spread(name: str, number: int) -> int:
+    """Return a number below `number` that a name always has."""
+    return zlib.crc32(name.encode()) % number
+
+
+def in_one_way(
+    cases: Sequence[object], names: Sequence[str], ways: Sequence[object], of_ways: Sequence[str]
+) -> list[pytest.ParameterSet]:
+    """Return every case in every way; but for one way of each they are slow."""
+    return [
+        pytest.param(case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways)) else slow)
+        for case, name in zip(cases, names, strict=True)
+        for place, (way, of_way) in enumerate(zip(ways, of_ways, strict=True))
+    ]
+
+
+def some(cases: Sequence[object], names: Sequence[str], one_of: int) -> list[pytest.ParameterSet]:
+    """Return every case; but for about one of so many they are slow."""
+    return [
+        pytest.param(case, id=name, marks=() if spread(name, one_of) == 0 else slow)
+        for case, name in zip(cases, names, strict=True)
+    ]
