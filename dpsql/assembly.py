@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from dpsql.errors import ConfigError
 from dpsql.gateway.public_tables import Public
+from dpsql.gateway.views import with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
+from dpsql.policy.load import load
 from dpsql.policy.model import Table
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.shadow import build
@@ -14,6 +17,15 @@ from dpsql.shadow.sandbox import Sandbox
 from dpsql.wire.server.registry import UserEntry
 
 _LOG = logging.getLogger("dpsql.server")
+
+
+def servable(file: Path) -> Config:
+    """Return the configuration in a file, its views checked.
+
+    Raises:
+        ConfigError: it can't be served.
+    """
+    return with_checked_views(load(file))
 
 
 def roles_of(config: Config) -> Mapping[str, str]:

@@ -17,16 +17,16 @@ import psycopg
 
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.assembly import entries_of, roles_of, rows_of, start_shadow
+from dpsql.assembly import entries_of, roles_of, rows_of, servable, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.readiness import Readiness
+from dpsql.gateway.views import with_checked_views
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config
-from dpsql.policy.load import load
 from dpsql.question import Settings
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax.dialect import check_parser
@@ -127,7 +127,7 @@ class Server:
         Raises:
             ConfigError: it can't be used, or something else in it changed; everything stays as it was.
         """
-        new, old = await asyncio.to_thread(load, self._config.file), self._config
+        new, old = await asyncio.to_thread(servable, self._config.file), self._config
         kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
         if kept != old or new.policy.dataset != old.policy.dataset:
             raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
@@ -177,7 +177,8 @@ class Server:
     async def _start(self) -> None:
         check_memory()
         check_parser()
-        config, self._shares = self._config, Shares.of(most())
+        self._shares = Shares.of(most())
+        config = self._config = with_checked_views(self._config)
         self._engine = open_engine(config)
         self._stack.callback(self._close_engine)
         self._public = read_public(config.policy, self._engine)

@@ -66,7 +66,7 @@ class Gateway:
         self._deps = deps
         self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
         self._emitter = Emitter(deps.engine.dialect, deps.declared, deps.engine.named)
-        self._names = frozenset(t.name for t in deps.policy.tables.values() if not t.public)
+        self._names = deps.policy.protected
         written = sorted(name.replace('"', '""') for name in self._names)
         # Most statements name no protected table, which this tells faster than their tokens do.
         self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)

@@ -32,8 +32,10 @@ from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.splice import Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.syntax.trees import copied
 from dpsql.rewrite.syntax.undefined import without_failing
+from dpsql.rewrite.syntax.views import in_words
 from dpsql.rewrite.translate.aggregates import Aggregate, aggregate
 from dpsql.rewrite.translate.constants import Constants
+from dpsql.rewrite.translate.granted import require_views
 from dpsql.rewrite.translate.matching import matcher
 from dpsql.rewrite.translate.relations import Tracker
 from dpsql.shadow.splice import table
@@ -121,6 +123,7 @@ class Planner:
         queries, inner = [], list[StatementPlan]()
         for one in resolved.queries:
             with _positions_in_statement(one.query):
+                require_views(self.context.role, one.tree)
                 answers: dict[int, AwaitedTable] = {}
                 for answer in one.inner:
                     plan, table = self._inner(answer, resolved.described, constants, len(inner))
@@ -167,6 +170,7 @@ class Planner:
                 plans = [_scope_plan(scope, self.context) for scope in scopes]
                 for scope, place in zip(scopes, places, strict=True):
                     replace_scope(scope.scope, scope.match, _output_names(scope.scope, resolved), place, self.policy)
+            in_words(resolved.tree)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
             found += zip(places, plans, strict=True)

@@ -5,7 +5,7 @@ intervals, `int` in domains).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
@@ -136,6 +136,35 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewColumn:
+    """What a schema file says of one column of a view; all else follows from the query."""
+
+    declared: str | None = None
+    """The type that it is cast to, as written."""
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A query that has a name: a statement that reads the view is planned as if its query stood there."""
+
+    name: str
+    query: str
+    """As the owner of the data wrote it."""
+    columns: Mapping[str, ViewColumn] = field(default_factory=dict)
+    """Those of which more is said than the query does."""
+    description: str | None = None
+    file: str = ""
+    """The file that declares it, as messages name it."""
+    line: int = 1
+    """Where its query stands there."""
+    public: bool = False
+    """Whether it reads public tables only; known when it was read."""
+    tree: object = field(default=None, compare=False, repr=False)
+    """The query as it is put into statements; None until it was read (`rewrite.syntax.views`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Privacy:
     """An amount of ε and δ."""
 
@@ -204,7 +233,7 @@ class Role:
     budget: RoleBudget
     per_query: Privacy
     tables: frozenset[str] | None = None
-    """The protected tables that it may use; None means all."""
+    """The protected tables and views that it may use; None means all."""
     clamp: bool = False
     """Whether its answers are clamped to their possible range."""
     mechanism: MechanismName = MechanismName.CUBE
@@ -235,3 +264,15 @@ class Policy:
     """The data set's own budget per unit kind, for all roles together."""
     fingerprint: str
     """A hash of the tables, columns and units: releases made under others are not reused."""
+    views: Mapping[str, View] = field(default_factory=dict)
+    """By name, each behind those that it reads."""
+
+    def protects(self, name: str) -> bool:
+        """Return whether a name is that of a table or a view with private rows."""
+        found = self.tables.get(name) or self.views.get(name)
+        return found is not None and not found.public
+
+    @property
+    def protected(self) -> frozenset[str]:
+        """Return the names of the tables and views with private rows."""
+        return frozenset(name for name in (*self.tables, *self.views) if self.protects(name))

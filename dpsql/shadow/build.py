@@ -11,12 +11,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow import creation, guard, hidden, role, schema, signals, total
+from dpsql.shadow import creation, guard, hidden, role, schema, signals, total, views
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 12
+_EDITION = 13
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -90,7 +90,9 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         guard.create_guard(connection, policy)
         total.create_total(connection)
         schema.create_tables(connection, policy, rows)
+        views.create_views(connection, policy)
         schema.described_tables(connection, policy)
+        views.described_views(connection, policy)
         hidden.create_hidden(connection)
         signals.create_signals(connection)
         creation.create_triggers(connection, policy)
@@ -112,6 +114,7 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
             schema.described_tables(connection, policy)
+            views.described_views(connection, policy)
         if old.rows != stamps.rows:
             schema.refill(connection, policy, rows)
         connection.execute("UPDATE dpsql.stamp SET (structure, users, words, rows) = (%s, %s, %s, %s)", astuple(stamps))
@@ -126,9 +129,9 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     granted = {name: None if r.tables is None else sorted(r.tables) for name, r in policy.roles.items()}
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
-        structure=_hash([_EDITION, policy.dataset, tables]),
+        structure=_hash([_EDITION, policy.dataset, tables, [(v.name, v.query) for v in policy.views.values()]]),
         users=_hash([sorted(users.items()), granted]),
-        words=_hash(schema.hidden_words(policy)),
+        words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
         rows=_hash(epoch),
     )
 

@@ -52,5 +52,9 @@ CREATE EVENT TRIGGER dpsql_names ON ddl_command_end EXECUTE FUNCTION dpsql.check
 
 def create_triggers(connection: Connection, policy: Policy) -> None:
     """Create the event triggers; the owner's connection, in the new database, when everything else is there."""
-    parts = {"owner": Literal(OWNER), "allowed": Literal(list(_ALLOWED)), "names": Literal(list(policy.tables))}
+    parts = {
+        "owner": Literal(OWNER),
+        "allowed": Literal(list(_ALLOWED)),
+        "names": Literal([*policy.tables, *policy.views]),
+    }
     connection.execute(SQL(_TRIGGERS).format(**parts))

@@ -109,7 +109,7 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute(_FUNCTIONS)
     connection.execute(_TABLES)
     # Whether a temporary table of this session bears a declared table's name, and would be read in its stead.
-    connection.execute(SQL(_MASKED).format(names=Literal(list(policy.tables))))
+    connection.execute(SQL(_MASKED).format(names=Literal([*policy.tables, *policy.views])))
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
     connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'dpsql.tripwire'::regproc")

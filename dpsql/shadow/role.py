@@ -17,6 +17,8 @@ CLIENTS = "dpsql_clients"
 """The role that every user is a member of."""
 ORACLE = "dpsql_oracle"
 """The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
+VIEWS = "dpsql_views"
+"""The owner of the policy's views, as whom PostgreSQL reads what they read: no superuser, so that the tripwire holds."""
 
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
@@ -70,6 +72,8 @@ def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
         connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
     connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(CLIENTS)))
     connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(CLIENTS)))
+    connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(VIEWS)))
+    connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(VIEWS)))
     _add(connection, (ORACLE, *users))
 
 
@@ -99,7 +103,7 @@ def drop_others(connection: Connection, users: Mapping[str, str]) -> None:
 
 def _check(users: Iterable[str]) -> None:
     for user in users:
-        if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, "public", "none", ""):
+        if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, VIEWS, "public", "none", ""):
             raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
 
 
@@ -145,15 +149,15 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config TO {}", Identifier(CLIENTS)),
     ):
         connection.execute(SQL(statement).format(to))
-    for table in policy.tables.values():
+    for table in (*policy.tables.values(), *policy.views.values()):
         if table.public:
             connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), both))
     _grant(connection, policy, users)
 
 
 def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
-    """Grant each user the protected tables of their role."""
-    for table in policy.tables.values():
+    """Grant each user the protected tables and views of their role."""
+    for table in (*policy.tables.values(), *policy.views.values()):
         for user, role in users.items():
             if not table.public and _may_use(policy.roles[role], table.name):
                 name = Identifier("public", table.name)

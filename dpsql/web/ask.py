@@ -55,7 +55,8 @@ class Bounded:
 async def bounded_columns(client: VisitorClient, policy: Policy) -> tuple[Bounded, ...]:
     """Return the columns that the visitor may ask about, read from `dpsql.columns` over their own connection."""
     rows = [tuple(map(str, row)) for row in await client.rows(_DECLARED)]
-    return tuple(_bounded(row) for row in rows if _NUMBERS.match(row[4]) and not policy.tables[row[0]].public)
+    tables = {name for name, table in policy.tables.items() if not table.public}
+    return tuple(_bounded(row) for row in rows if _NUMBERS.match(row[4]) and row[0] in tables)
 
 
 def _bounded(row: Sequence[str]) -> Bounded:

@@ -10,8 +10,10 @@ import pytest
 from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 
+from dpsql.gateway.views import with_checked_views
 from dpsql.policy.load import load
 from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape
+from dpsql.policy.load.view_shapes import ViewShape
 from tests.docs.pages import ROOT, Block, blocks, text
 
 PAGE = text(ROOT / "docs" / "configuration.md")
@@ -42,7 +44,7 @@ def _shapes(annotation: Any, *, named: bool = False) -> Iterator[tuple[type[Stri
             yield from _shapes(part, named=named or get_origin(annotation) is dict)
 
 
-EVERY = [*settings(ConfigShape), *settings(TableShape)]
+EVERY = [*settings(ConfigShape), *settings(TableShape), *settings(ViewShape)]
 
 
 @pytest.mark.parametrize(("path", "field"), EVERY, ids=[path for path, _ in EVERY])
@@ -77,6 +79,13 @@ def test_examples_of_configurations_are_right(block: Block, demo: Path) -> None:
     with demo.open("w", encoding="utf-8") as file:
         yaml.dump(whole, file)
     load(demo)
+
+
+@pytest.mark.parametrize("block", blocks("yaml", "view"), ids=str)
+def test_examples_of_views_are_right(block: Block, demo: Path) -> None:
+    """Over the demo's tables."""
+    (demo.parent / "schemas" / "view.yaml").write_text(block.text, encoding="utf-8")
+    assert with_checked_views(load(demo)).policy.views
 
 
 @pytest.mark.parametrize("block", blocks("yaml", "table"), ids=str)

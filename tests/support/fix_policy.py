@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.gateway.views import with_checked_views
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
 
@@ -30,6 +31,7 @@ budget:
 roles:
   owner: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
   clamped: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, clamp: true, tables: [trips]}
+  narrow: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, tables: [card_rides, card_zones]}
   third_party: {protects: driver, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
   auditor: {protects: passenger, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}, mechanism: laplace}
   explorer: {protects: passenger, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
@@ -38,11 +40,12 @@ users: {}
 
 
 def read_policy(directory: Path) -> Policy:
-    """Return the tables `trips`, `zones` (as in the demo) and `rides`; the files are put together in `directory`."""
+    """Return `trips`, `zones` (as in the demo) and `rides`, and views of them; the files are put together in `directory`."""
     shutil.copytree(_ROOT / "schemas", directory / "schemas")
     shutil.copy(Path(__file__).parent.parent / "schemas" / "rides.yaml", directory / "schemas")
+    shutil.copytree(Path(__file__).parent.parent / "schemas" / "views", directory / "schemas", dirs_exist_ok=True)
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-    policy = load(directory / "config.yaml").policy
+    policy = with_checked_views(load(directory / "config.yaml")).policy
     roles = {name: replace(role, least=_LEAST, limits=_MANY) for name, role in policy.roles.items()}
     return replace(policy, roles=roles)
 

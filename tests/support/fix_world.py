@@ -33,7 +33,14 @@ from tests.support import clusters
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_directory
 
-USERS = {"ana": "owner", "cleo": "clamped", "tess": "third_party", "leo": "auditor", "eve": "explorer"}
+USERS = {
+    "ana": "owner",
+    "cleo": "clamped",
+    "tess": "third_party",
+    "leo": "auditor",
+    "eve": "explorer",
+    "nell": "narrow",
+}
 
 
 def noon() -> datetime:

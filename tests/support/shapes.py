@@ -137,4 +137,9 @@ FOUND = (
 )
 """Shapes whose group keys are not declared."""
 
-SHAPES = ATTAINED + UNITS + NARROWED + OTHERS
+VIEWS = (
+    "SELECT zone, count(*), sum(total) FROM card_rides GROUP BY zone",
+    "SELECT avg(rides), sum(spent) FROM riders",
+    "SELECT count(*) FROM late_cards JOIN boroughs USING (borough) WHERE zones > 1",
+)
+SHAPES = ATTAINED + UNITS + NARROWED + OTHERS + VIEWS

@@ -14,6 +14,7 @@ from dpsql.engines.open import connect_engine
 from dpsql.engines.owner import report
 from dpsql.engines.tables import check_tables
 from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.views import with_checked_views
 from dpsql.policy.config import EmbeddedShadow, Shadow
 from dpsql.policy.load import load
 from dpsql.policy.load.editors import write_schemas
@@ -45,9 +46,10 @@ def check_config(
         for file in write_schemas(json_schema):
             typer.echo(f"wrote {file}")
         return
-    loaded = load(config)
+    loaded = with_checked_views(load(config))
     policy = loaded.policy
-    counts = f"{len(policy.tables)} tables, {len(policy.roles)} roles, {len(loaded.users)} users"
+    views = f", {len(policy.views)} views" if policy.views else ""
+    counts = f"{len(policy.tables)} tables{views}, {len(policy.roles)} roles, {len(loaded.users)} users"
     typer.echo(f"{config}: {counts}: no mistake")
     _tell_sandbox(loaded.shadow)
     if files_only:

@@ -19,6 +19,8 @@ from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
 from dpsql.policy.load.shapes import ConfigShape, TableShape
 from dpsql.policy.load.tables import Schemas, tables_of
+from dpsql.policy.load.view_shapes import ViewShape
+from dpsql.policy.load.views import ViewFile
 from dpsql.policy.model import Policy
 
 __all__ = ["load"]
@@ -57,13 +59,14 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     if not places:
         mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
     read = {os.path.relpath(place, path.parent): read_document(place, str(place), mistakes) for place in places}
-    files = [
-        SchemaFile(name, one, shaped(TableShape, one, mistakes), mistakes)
-        for name, one in read.items()
-        if one is not None
-    ]
-    complete = 0 < len(files) == len(places)
-    return tables_of(files, complete=complete)
+    files, views = list[SchemaFile](), list[ViewFile]()
+    for name, one in read.items():
+        if one is not None and one.has(("view",)):
+            views.append(ViewFile(name, one, shaped(ViewShape, one, mistakes), mistakes))
+        elif one is not None:
+            files.append(SchemaFile(name, one, shaped(TableShape, one, mistakes), mistakes))
+    complete = 0 < len(files) + len(views) == len(places)
+    return tables_of(files, views, complete=complete)
 
 
 def _config(path: Path, access: Access) -> Config | None:
@@ -77,7 +80,7 @@ def _config(path: Path, access: Access) -> Config | None:
     if shape.dataset is None or engine is None or ledger is None:
         return None
     return Config(
-        policy=Policy(shape.dataset, tables, roles, budgets, fingerprint(tables)),
+        policy=Policy(shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views),
         engine=engine,
         listen=listen_of(shape.listen, ("listen",), operation),
         shadow=shadow_of(operation),

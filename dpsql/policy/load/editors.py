@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 
 from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape
+from dpsql.policy.load.view_shapes import ViewShape
 
-FILES: dict[str, type[StrictShape]] = {"config.schema.json": ConfigShape, "table.schema.json": TableShape}
+FILES: dict[str, type[StrictShape]] = {
+    "config.schema.json": ConfigShape,
+    "table.schema.json": TableShape,
+    "view.schema.json": ViewShape,
+}
 
 
 def json_schema(kind: type[StrictShape]) -> str:

@@ -115,13 +115,14 @@ def _check_protects(shape: RoleShape, path: Path, access: Access) -> None:
 
 
 def _check_tables(shape: RoleShape, path: Path, access: Access) -> None:
-    """A role is granted tables that are declared, protected, and have the unit that it protects."""
+    """A role is granted views, and tables that are declared, protected, and have the unit that it protects."""
     for at, name in enumerate(shape.tables or ()):
         place = (*path, "tables", at)
         table = access.schemas.tables.get(name)
         if table is None:
-            if access.schemas.complete:
+            if access.schemas.complete and name not in access.schemas.views:
                 known = [other.name for other in access.schemas.tables.values() if not other.public]
+                known += access.schemas.views
                 access.wrong(place, f'is "{name}", which is no declared table{suggestion(name, known)}')
         elif table.public:
             access.wrong(place, f'is "{name}", a public table, which everybody may use')

@@ -118,7 +118,7 @@ class RoleShape(StrictShape):
     per_query: PerQueryShape | None = None
     """What one statement may spend."""
     tables: list[Name] | None = None
-    """The protected tables that the role may use; all unless given."""
+    """The protected tables and views that the role may use; all unless given."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
     empty_groups: EmptyGroups = EmptyGroups.SHOW

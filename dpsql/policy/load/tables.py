@@ -1,7 +1,7 @@
 """From the shapes of the schema files to tables: columns, units, keys and references that fit each other."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpsql.policy.load.columns import bounds_of, declared_values
 from dpsql.policy.load.mistakes import suggestion
@@ -9,7 +9,8 @@ from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shapes import ColumnShape
 from dpsql.policy.load.steps import misfit, own_step
 from dpsql.policy.load.units import unit_of
-from dpsql.policy.model import Column, Reference, Table
+from dpsql.policy.load.views import ViewFile, views_of
+from dpsql.policy.model import Column, Reference, Table, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,11 @@ class Schemas:
     """The unit kinds that each table declares, right or wrong."""
     complete: bool
     """Whether every file could be read: if not, an unknown name may be in one that could not."""
+    views: Mapping[str, View] = field(default_factory=dict)
 
 
-def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> Schemas:
-    """Check the schema files and return the tables that are right."""
+def tables_of(files: Iterable[SchemaFile], views: Iterable[ViewFile] = (), *, complete: bool) -> Schemas:
+    """Check the schema files and return the tables and views that are right."""
     every, by_name = list(files), dict[str, SchemaFile]()
     folded: dict[str, SchemaFile] = {}
     for file in every:
@@ -39,6 +41,7 @@ def tables_of(files: Iterable[SchemaFile], *, complete: bool) -> Schemas:
         tables={name: built[id(file)] for name, file in by_name.items()},
         kinds={name: file.kinds for name, file in by_name.items()},
         complete=complete,
+        views=views_of(views, {name: file.document.file for name, file in folded.items()}),
     )
 
 

@@ -6,6 +6,7 @@ COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlglot import exp
 
@@ -23,6 +24,7 @@ from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
 from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.simplify import simplify
+from dpsql.rewrite.syntax.views import expand_views
 from dpsql.rewrite.syntax.writing import rows_refused, written
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
@@ -46,7 +48,7 @@ class AnalyzedStatement:
 
 def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
     """Return what is asked of protected tables; None when the statement is the shadow's own business."""
-    protected = {table.name for table in policy.tables.values() if not table.public}
+    protected = policy.protected
     try:
         statement = None if len(text) > _LONGEST else _statement(text, protected, policy)
         if statement is not None:
@@ -60,7 +62,12 @@ def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
 
 
 def _statement(text: str, protected: Collection[str], policy: Policy) -> Statement | None:
-    return parse(text) or written(text, protected, lambda tree: find(tree, policy).kind)
+    return parse(text) or written(text, protected, partial(_kind, policy))
+
+
+def _kind(policy: Policy, tree: exp.Query) -> Kind:
+    expand_views(tree, policy)
+    return find(tree, policy).kind
 
 
 def _is_query(text: str) -> bool:
@@ -73,11 +80,11 @@ def _is_query(text: str) -> bool:
 
 
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
-    for query in statement.queries:
-        simplify(query.tree)
     kinds, probes, every = set(), [], []
     for query in statement.queries:
         try:
+            expand_views(query.tree, policy)
+            simplify(query.tree)
             found = find(query.tree, policy)
         except DpsqlError as error:
             return AnalyzedStatement(

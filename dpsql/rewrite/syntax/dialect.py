@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, Unsupported
 from dpsql.lexer.tokens import Sort, tokens
+from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
 
 _STEPS = 30
 """Steps that the parser may take for each token; statements of people and tools need one or two."""
@@ -80,11 +81,19 @@ class Client(Postgres):
             exp.CurrentTime: lambda self, node: self.sql(node, "this") or "CURRENT_TIME",
             exp.Pow: lambda self, node: self.binary(node, "^"),
             exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+            ViewRead: lambda self, node: (
+                f'"public".{self.sql(_quoted(node.args["view"]))} AS {self.sql(node, "alias")}'
+            ),
+            ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
         }
 
         def datatype_sql(self, expression: exp.DataType) -> str:
             """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
             return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
 
 
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")

@@ -24,9 +24,9 @@ from dpsql.rewrite.syntax.units import groups_by_unit
 
 
 def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
-    """Return the names of the protected tables that occur anywhere; CTEs of the same name count too."""
+    """Return the names of the protected tables and views that occur anywhere; CTEs of the same name count too."""
     names = (fold(table.this) for table in every(tree, exp.Table))
-    return frozenset(n for n in names if n in policy.tables and not policy.tables[n].public)
+    return frozenset(name for name in names if policy.protects(name))
 
 
 def declared(table: exp.Table, policy: Policy) -> Table | None:

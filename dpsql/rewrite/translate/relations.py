@@ -10,8 +10,8 @@ from functools import partial
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, Unsupported
-from dpsql.policy.model import Policy, Role, Table
+from dpsql.errors import Unsupported
+from dpsql.policy.model import Policy, Role
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.owners import Unique
@@ -29,6 +29,7 @@ from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.existence import nothing_in_from, where_of
 from dpsql.rewrite.translate.fan_out import require_equations
+from dpsql.rewrite.translate.granted import require_table
 from dpsql.rewrite.translate.inner_answers import with_inner_answers
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
 from dpsql.rewrite.translate.public_queries import constants_of, function_named, inlined, is_plain, not_beside
@@ -161,17 +162,8 @@ class Tracker:
         table = declared(item, self.policy)
         if table is None:
             raise not_beside(item)
-        self._granted(table, item)
+        require_table(self.role, table, item)
         return scan(table)
-
-    def _granted(self, table: Table, item: exp.Table) -> None:
-        if not table.public and self.role.tables is not None and table.name not in self.role.tables:
-            raise AccessDenied(
-                f'permission denied for table "{table.name}"',
-                because="table-not-granted",
-                hint=f'The role "{self.role.name}" may use: {", ".join(sorted(self.role.tables)) or "no table"}.',
-                position=position(item),
-            )
 
     def _query(self, query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> Relation:
         """Return a pass-through query as a relation."""

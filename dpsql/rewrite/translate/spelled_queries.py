@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dpsql.rewrite.ir.spelled import UnspeakableError, only, quoted_name
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.view_nodes import ViewRead
 from dpsql.rewrite.translate.spelling import Speller
 
 _SIDES = frozenset({"", "LEFT", "RIGHT", "FULL"})
@@ -94,6 +95,8 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
         case exp.Unnest():
             only(node, "expressions", "alias")
             return f"unnest({s.list(node.expressions)}){_called(node)}"
+        case ViewRead():  # of public rows: whatever its query is, PostgreSQL has the view
+            return f'"public".{quoted_name(node.view)}{_called(node)}'
         case exp.Subquery():
             only(node, "this", "alias")
             return f"({spelled_query(s, node.this)}){_called(node)}"

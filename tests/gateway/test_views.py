@@ -1,0 +1,91 @@
+"""Views that can't be made or asked about are found when the configuration is checked, each with file, line and reason."""
+
+from pathlib import Path
+
+import pytest
+
+from dpsql.errors import ConfigError
+from dpsql.gateway.views import with_checked_views
+from dpsql.policy.load import load
+from tests.policy.fix_config import write_files
+
+FILE = "schemas/cards.yaml"
+
+WRONG = (
+    ("SELECT * FROM trip", 'reads "trip", which is no declared table; allowed: trips, zones'),
+    ("SELECT * FROM other.trips", 'reads "other.trips", which is no declared table; allowed: trips, zones'),
+    ("SELECT farre FROM trips", '"cards" can\'t be asked about: "farre" is not a column of a protected table here'),
+    (
+        "SELECT FROM WHERE",
+        '"cards" can\'t be read: this statement over a protected table is not understood, or too long',
+    ),
+    ("SELECT 1; DROP TABLE trips", '"cards" can\'t be read: this statement over a protected table is not understood'),
+    ("DELETE FROM trips", '"cards" can\'t be read: this statement over a protected table is not understood'),
+    ("SELECT fare FROM trips WHERE seats = $1", '"cards" can\'t be read: has a parameter, which nobody fills in'),
+    ("SELECT fare, fare FROM trips", '"cards" has two columns named "fare"; its columns: fare, fare'),
+    ("SELECT * FROM cards", '"cards" reads itself: cards → cards'),
+    ("SELECT fare FROM trips LIMIT 9", '"cards" can\'t be asked about: LIMIT on private rows is not supported'),
+    (
+        "SELECT a.fare FROM trips a, trips b",
+        '"cards" can\'t be asked about: the join with "trips" must be on the privacy unit',
+    ),
+    (
+        "SELECT fare FROM trips UNION SELECT fare FROM trips",
+        '"cards" can\'t be asked about: UNION of private rows is not supported',
+    ),
+    (
+        "SELECT fare FROM trips WHERE fare > (SELECT x FROM (SELECT fare AS x FROM trips) t)",
+        "\"cards\" can't be asked about: rows of a protected table can't be read by a subquery",
+    ),
+)
+
+
+def checked(directory: Path, *views: str) -> None:
+    """Check a configuration with views of these texts."""
+    path = write_files(directory)
+    for number, view in enumerate(views):
+        name = "cards" if not number else f"cards{number}"
+        (directory / "schemas" / f"{name}.yaml").write_text(f"table: {name}\n{view}\n", encoding="utf-8")
+    with_checked_views(load(path))
+
+
+@pytest.mark.parametrize(("query", "reason"), WRONG)
+def test_what_can_not_be_asked_about_is_told(tmp_path: Path, query: str, reason: str) -> None:
+    """One line has the file, the line, the view and the reason."""
+    with pytest.raises(ConfigError) as failed:
+        checked(tmp_path, f"view: {query}")
+    assert failed.value.message.startswith(f"{FILE}:2: view: {reason}")
+
+
+def test_a_circle_of_views_is_told(tmp_path: Path) -> None:
+    """The way round is shown; whoever reads one of them is told too."""
+    with pytest.raises(ConfigError) as failed:
+        checked(
+            tmp_path, "view: SELECT fare FROM cards1", "view: SELECT fare FROM cards2", "view: SELECT fare FROM cards1"
+        )
+    assert '"cards1" reads itself: cards1 → cards2 → cards1' in failed.value.message
+    assert f'{FILE}:2: view: reads the view "cards1", which can\'t be read' in failed.value.message
+
+
+def test_a_column_that_the_query_has_not_is_told(tmp_path: Path) -> None:
+    """What is said of columns is said of those that there are."""
+    with pytest.raises(ConfigError, match='"cards" has no column "far"; its columns: fare'):
+        checked(tmp_path, "view: SELECT fare FROM trips\ncolumns: {far: {type: bigint}}")
+
+
+RIGHT = (
+    "view: SELECT fare FROM trips WHERE day > '2019-03-05'",
+    "view: SELECT passenger_id, count(*) AS n FROM trips GROUP BY 1",
+    "view: SELECT payment, avg(fare) FROM trips GROUP BY payment",
+    "view: SELECT borough FROM zones ORDER BY 1 LIMIT 3",
+    "view: SELECT t.fare, z.borough FROM trips t JOIN zones z ON z.zone_id = t.zone;",
+    "view: SELECT fare FROM trips UNION ALL SELECT fare FROM trips",
+    'view: WITH "trips" AS (SELECT * FROM "public".trips) SELECT * FROM trips',
+    "view: SELECT fare FROM trips\ncolumns: {fare: {type: bigint, description: whole dollars}}",
+)
+
+
+@pytest.mark.parametrize("view", RIGHT)
+def test_what_can_be_asked_about_is_not(tmp_path: Path, view: str) -> None:
+    """Rows, rows of single units, answers and public rows may have names."""
+    checked(tmp_path, view)
