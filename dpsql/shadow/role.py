@@ -149,18 +149,18 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config TO {}", Identifier(CLIENTS)),
     ):
         connection.execute(SQL(statement).format(to))
-    for table in (*policy.tables.values(), *policy.views.values()):
-        if table.public:
-            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table.name), both))
+    for table in (*policy.tables, *policy.views):
+        if not policy.protects(table):
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table), both))
     _grant(connection, policy, users)
 
 
 def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
     """Grant each user the protected tables and views of their role."""
-    for table in (*policy.tables.values(), *policy.views.values()):
+    for table in policy.protected:
         for user, role in users.items():
-            if not table.public and _may_use(policy.roles[role], table.name):
-                name = Identifier("public", table.name)
+            if _may_use(policy.roles[role], table):
+                name = Identifier("public", table)
                 connection.execute(SQL("GRANT SELECT ON {} TO {}").format(name, Identifier(user)))
 
 

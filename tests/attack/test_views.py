@@ -98,7 +98,7 @@ def test_a_role_reaches_no_further_than_its_views(sql: str, user: NewUser) -> No
     before = client.charges
     with pytest.raises((DpsqlError, psycopg.Error)) as refused:
         client.ask(sql)
-    assert refused.value.sqlstate in {"42501", "42703", "42P01"}
+    assert getattr(refused.value, "sqlstate", None) in {"42501", "42703", "42P01"}
     assert client.charges == before
 
 

@@ -40,7 +40,7 @@ def test_a_role_may_be_granted_a_view(tmp_path: Path) -> None:
     """Alone, without the tables that it reads."""
     path = loaded(tmp_path)
     path.write_text(path.read_text().replace("tables: [trips]", "tables: [cards]"))
-    assert load(path).policy.roles["owner"].tables == {"cards"}
+    assert load(path).policy.roles["owner"].tables == frozenset({"cards"})
 
 
 WRONG = (

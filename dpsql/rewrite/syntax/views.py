@@ -57,13 +57,16 @@ def tables_in(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator[ex
             yield from tables_in(cte.this, known)
             known |= {name}
         ctes = known
-    named_here = isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier)
-    if named_here and (tree.args.get("db") or fold(tree.this) not in ctes):
+    if isinstance(tree, exp.Table) and _is_named(tree, ctes):
         yield tree
     for key, value in tree.args.items():
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, exp.Expr) and key != "with_":
                 yield from tables_in(child, ctes)
+
+
+def _is_named(table: exp.Table, ctes: frozenset[str]) -> bool:
+    return isinstance(table.this, exp.Identifier) and bool(table.args.get("db") or fold(table.this) not in ctes)
 
 
 def _read(view: View, table: exp.Table) -> ViewRead:
