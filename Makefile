@@ -20,7 +20,8 @@ DRIVERS = $(VENV)/drivers
 $(DRIVERS)/ok: $(VENV)/ok tests/clients/requirements.txt
 	$(PIP) uv
 	test -x $(DRIVERS)/bin/python || $(PYTHON) -m venv $(DRIVERS)
-	$(VENV)/bin/uv pip install --quiet --only-binary :all: --python $(DRIVERS)/bin/python -r tests/clients/requirements.txt
+	$(VENV)/bin/uv pip install --quiet --compile-bytecode --only-binary :all: \
+	  --python $(DRIVERS)/bin/python -r tests/clients/requirements.txt
 	touch $@
 
 demo: $(VENV)/run

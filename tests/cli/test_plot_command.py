@@ -13,9 +13,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import dpsql
 from dpsql.cli.commands.plot import plot
 from dpsql.cli.support.plotted import Plotted
+from tests.support.connected import connections
 
 APP = typer.Typer()
 APP.command()(plot)
@@ -67,8 +67,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(home: Path) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
     """Serve it."""
-    with dpsql.connect(home / "config.yaml", role="analyst") as connection:
-        yield connection
+    with connections(home / "config.yaml") as connect:
+        yield connect("analyst")
 
 
 @pytest.fixture(autouse=True)

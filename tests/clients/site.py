@@ -105,19 +105,20 @@ def serving(
     uid: int | None = None,
     at_once: signal.Signals | None = None,
     before: str = "",
+    executed: bool = False,
     log: IO[str] | None = None,
 ) -> Iterator[Site]:
     """Run `dpsql serve` in a process of its own; as user `uid` of this machine, if that is given.
 
-    `at_once` is sent when the shadow's directory is there, before anybody is served; `before` is run before dpsql is; what
-    it says on standard error goes to `log`, if that is given.
+    `at_once` is sent when the shadow's directory is there, before anybody is served; `before` is run before dpsql is,
+    in a Python that has not imported it where it is to be `executed`; what it says on standard error goes to `log`, if that
+    is given.
     """
     if uid is None and at_once is None:
-        clusters.prepare(config.parent / "shadow")
+        clusters.prepare(config.parent / "shadow", _served)
     arguments = ["serve", "--config", str(config)]
-    served: Running
-    if python == sys.executable and uid is None and at_once is None and not before:
-        served = Forked(arguments, log)
+    if python == sys.executable and uid is None and at_once is None and not executed:
+        served: Running = Forked(arguments, log, before)
     else:
         served = _executed([python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", *arguments], uid, log)
     assert served.stdout is not None
@@ -148,17 +149,31 @@ def _executed(command: list[str], uid: int | None, log: IO[str] | None) -> subpr
     )
 
 
+def _served(place: Path) -> Path:
+    """Make the shadow of what `configure` writes; who serves something else changes what differs."""
+    clusters.prepare(place / "shadow")
+    with serving(configure(place)):
+        return place / "shadow"
+
+
 @contextmanager
 def plain_site(directory: Path) -> Iterator[Site]:
     """Run a PostgreSQL of the shadow's own version, on a port, with the tables as a DBA would create them."""
-    server = clusters.start(directory / "plain")
+    clusters.prepare(directory / "plain", _plain)
+    if not (directory / "plain").exists():  # outside of tests
+        _plain(directory)
+    with _on_port(directory / "plain") as port:
+        yield Site(port)
+
+
+def _plain(place: Path) -> Path:
+    server = clusters.start(place / "plain")
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
         connection.execute("CREATE DATABASE taxi")
     with psycopg.connect(server.dsn("taxi")) as connection:
         connection.execute(_TABLES)
     server.stop()
-    with _on_port(directory / "plain") as port:
-        yield Site(port)
+    return place / "plain"
 
 
 @contextmanager

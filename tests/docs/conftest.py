@@ -2,18 +2,15 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-import psycopg
 import pytest
 
-import dpsql
 from dpsql.demo.generate import generate
 from tests.docs.pages import ROOT
-
-Ask = Callable[[str], psycopg.Connection]
-"""Gives a connection of a role; the same one each time."""
+from tests.support.connected import Connect, connections
 
 TRIPS = 20_000
 
@@ -31,16 +28,7 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def ask(home: Path) -> Iterator[Ask]:
-    """Return what connects as a role of the demo."""
-    opened: dict[str, psycopg.Connection] = {}
-
-    def connection(role: str) -> psycopg.Connection:
-        if role not in opened:
-            opened[role] = dpsql.connect(home / "config.yaml", role=role)
-            opened[role].autocommit = True
-        return opened[role]
-
-    yield connection
-    for one in opened.values():
-        one.close()
+def ask(home: Path) -> Iterator[Connect]:
+    """Return what connects as a role of the demo; the same connection each time."""
+    with connections(home / "config.yaml") as connect:
+        yield cache(connect)

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.docs.conftest import Ask
 from tests.docs.pages import Block, blocks, statements
+from tests.support.connected import Connect
 
 ANSWERED = [*blocks("sql", "run"), *blocks("sql", "free")]
 REFUSED = blocks("sql", "refused")
@@ -29,7 +29,7 @@ def spent(connection: psycopg.Connection) -> Decimal:
 
 
 @pytest.mark.parametrize("block", ANSWERED, ids=str)
-def test_examples_are_answered(block: Block, ask: Ask) -> None:
+def test_examples_are_answered(block: Block, ask: Connect) -> None:
     """Every statement of a block is answered; a block that is called free costs nothing."""
     connection = ask(role_of(block))
     before = spent(connection)
@@ -41,7 +41,7 @@ def test_examples_are_answered(block: Block, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("block", REFUSED, ids=str)
-def test_refusals_have_their_code(block: Block, ask: Ask) -> None:
+def test_refusals_have_their_code(block: Block, ask: Connect) -> None:
     """Every statement of a block is refused with the SQLSTATE that the block names, and costs nothing."""
     connection = ask(role_of(block))
     before = spent(connection)

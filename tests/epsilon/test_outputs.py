@@ -10,11 +10,11 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-import dpsql
 from dpsql.epsilon.levels import TARGETS, level_epsilon
 from dpsql.epsilon.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
+from tests.support.connected import connections
 
 Floats = NDArray[np.float64]
 DRAWS = 400_000
@@ -124,8 +124,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def levelled(home: Path) -> "Iterator[psycopg.Connection[tuple[object, ...]]]":
     """Give a connection of a role with a noise level."""
-    with dpsql.connect(home / "config.yaml", role="levelled") as connection:
-        yield connection
+    with connections(home / "config.yaml") as connect:
+        yield connect("levelled")
 
 
 SELECT = {

@@ -7,8 +7,7 @@ import duckdb
 import psycopg
 import pytest
 
-import dpsql
-from dpsql.local import LocalConnection
+from tests.support.connected import connections
 
 NAMES = ['we"ird', "it's", "Order", "select", "a b;--", "ärzte", "$1", "per%cent", "back\\slash", "{}"]
 _CONFIG = """\
@@ -27,7 +26,7 @@ def _quoted(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalConnection]:
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Connection]:
     """Give a connection to a server of tables with such names, each with a column of the same name."""
     place = tmp_path_factory.mktemp("odd")
     (place / "schemas").mkdir()
@@ -44,14 +43,14 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalConnection]:
                 "columns": {"pid": {"type": "integer"}, name: {"type": "integer", "bounds": [0, 2]}},
             }
             (place / "schemas" / f"{number}.yaml").write_text(json.dumps(schema, ensure_ascii=False))
-    with dpsql.connect(place / "config.yaml", role="owner") as connection:
-        yield connection
+    with connections(place / "config.yaml") as connect:
+        yield connect("owner")
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("cursor", [psycopg.Cursor, psycopg.ClientCursor])
 def test_a_table_may_have_any_name(
-    odd: LocalConnection, name: str, cursor: type[psycopg.Cursor[tuple[object, ...]]]
+    odd: psycopg.Connection, name: str, cursor: type[psycopg.Cursor[tuple[object, ...]]]
 ) -> None:
     """In FROM, as an alias, as a key; what it is called changes no answer."""
     table, limit = _quoted(name), 0

@@ -23,7 +23,7 @@ LIMIT = "import resource; resource.setrlimit(resource.{name}, ({most}, {most}))"
 def test_too_little_is_told(config: Path, capfd: pytest.CaptureFixture[str], name: str, most: int, told: str) -> None:
     """Whoever starts dpsql hears which limit to raise."""
     before = LIMIT.format(name=name, most=most)
-    with pytest.raises(AssertionError, match="did not start"), serving(config, before=before):
+    with pytest.raises(AssertionError, match="did not start"), serving(config, before=before, executed=True):
         pass
     assert told in capfd.readouterr().err
     assert not (config.parent / "ledger.db").exists()
@@ -32,5 +32,6 @@ def test_too_little_is_told(config: Path, capfd: pytest.CaptureFixture[str], nam
 @pytest.mark.parametrize(("name", "most"), [("RLIMIT_NOFILE", 256), ("RLIMIT_AS", 2 << 30)])
 def test_the_least_suffices(config: Path, name: str, most: int) -> None:
     """With so much a private question is answered."""
-    with serving(config, before=LIMIT.format(name=name, most=most)) as site, psycopg.connect(site.dsn) as connection:
+    before = LIMIT.format(name=name, most=most)
+    with serving(config, before=before, executed=True) as site, psycopg.connect(site.dsn) as connection:
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT

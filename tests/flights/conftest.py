@@ -9,10 +9,10 @@ import duckdb
 import psycopg
 import pytest
 
-import dpsql
 from dpsql.shadow.postgres import Postgres
 from tests.engines.reader import READER, reading
 from tests.support import clusters
+from tests.support.connected import Connect, connections
 
 HERE = Path(__file__).parent
 TABLES = ("flights", "planes", "airlines", "airports")
@@ -79,19 +79,22 @@ def deployed(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def exact(deployed: Path) -> Iterator[psycopg.Connection]:
-    """Connect as a role whose ε is so large that the noise is far below one row."""
-    with dpsql.connect(deployed, role="exact") as connection:
-        connection.autocommit = True
-        yield connection
+def connect(deployed: Path) -> Iterator[Connect]:
+    """Serve the configuration."""
+    with connections(deployed) as given:
+        yield given
 
 
 @pytest.fixture(scope="session")
-def analyst(deployed: Path) -> Iterator[psycopg.Connection]:
+def exact(connect: Connect) -> psycopg.Connection:
+    """Connect as a role whose ε is so large that the noise is far below one row."""
+    return connect("exact")
+
+
+@pytest.fixture(scope="session")
+def analyst(connect: Connect) -> psycopg.Connection:
     """Connect as a role that pays ε = 2 a statement."""
-    with dpsql.connect(deployed, role="analyst") as connection:
-        connection.autocommit = True
-        yield connection
+    return connect("analyst")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""Servers for tests, from a copy of one cluster: `initdb` takes most of the time of a server's first start.
+"""Servers for tests, from copies of a few clusters: `initdb` takes most of the time of a server's first start.
 
-The cluster is made once in a run of the tests, by the product itself; what tests how it is made starts without a copy.
+Each is made once in a run of the tests, by the product itself; what tests how it is made starts without a copy.
 """
 
 import fcntl
@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from dpsql.shadow import place
@@ -15,45 +16,56 @@ from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.postgres import Postgres
 
 _RUN = "DPSQL_TESTS_CLUSTER"
-"""The variable of the environment that names the directory of the run's cluster."""
+"""The variable of the environment that names the directory of the run's clusters."""
 _PARTS = ("data", "cluster")
+
+Make = Callable[[Path], Path]
+"""Makes a server's files somewhere in an empty directory, leaves no server running, and returns where they are."""
 
 
 def begin() -> None:
-    """Let the processes of this run share a cluster; the one that begins has to `end`."""
+    """Let the processes of this run share clusters; the one that begins has to `end`."""
     os.environ[_RUN] = tempfile.mkdtemp(prefix="dpsql-cluster-")
     Path(os.environ[_RUN]).chmod(0o711)
 
 
 def end() -> None:
-    """Remove the cluster."""
+    """Remove them."""
     shutil.rmtree(os.environ.pop(_RUN), ignore_errors=True)
 
 
-def start(directory: Path) -> Postgres:
+def empty(place: Path) -> Path:
+    """Make a cluster with no database of ours."""
+    Postgres.start(place / "shadow").stop()
+    return place / "shadow"
+
+
+def start(directory: Path, make: Make = empty) -> Postgres:
     """Start a server whose files are (or will be) in `directory`, as `Postgres.start` does, but sooner."""
-    prepare(directory)
+    prepare(directory, make)
     return Postgres.start(directory)
 
 
-def prepare(directory: Path) -> None:
-    """Put a cluster into the directory of a shadow that is yet to be started, unless one is there."""
+def prepare(directory: Path, make: Make = empty) -> None:
+    """Put a copy of what `make` makes into the directory of a server that is yet to be started, unless one is there."""
     if _RUN not in os.environ:
         return
     home = place.home_of(directory, SystemAccount.for_server(None))
     if not (home / "cluster").exists():
-        _copy(_made(Path(os.environ[_RUN])), home)
+        _copy(_made(Path(os.environ[_RUN]), make), home)
 
 
-def _made(run: Path) -> Path:
-    """Return the directory with the run's cluster, which the first who asks makes."""
-    done = run / "done"
-    with (run / "lock").open("w") as lock:
+def _made(run: Path, make: Make) -> Path:
+    """Return the directory with one of the run's clusters, which the first who asks makes."""
+    name = f"{make.__module__}.{make.__qualname__}"
+    done = run / name
+    with (run / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            Postgres.start(run / "made").stop()
-            done.mkdir()
-            _copy(run / "made", done)
+            work = run / f"{name}.work"
+            work.mkdir()
+            work.chmod(0o711)
+            make(work).rename(done)
     return done
 
 

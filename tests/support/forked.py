@@ -5,6 +5,7 @@ the code that each has ended with.
 """
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -44,11 +45,12 @@ class Running(Protocol):
 class Forked:
     """A process that runs `dpsql` with some arguments; what it writes can be read, or goes to `log` where it is an error."""
 
-    def __init__(self, arguments: list[str], log: IO[str] | None) -> None:
-        """Start it, as if it were executed here and now."""
+    def __init__(self, arguments: list[str], log: IO[str] | None = None, before: str = "") -> None:
+        """Start it, as if it were executed here and now; `before` is run first."""
         self._mother = _mother()
         read, write = os.pipe()
-        asked = json.dumps([arguments, str(Path.cwd()), {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        asked = json.dumps([arguments, before, str(Path.cwd()), environment])
         errors = 2 if log is None else log.fileno()
         socket.send_fds(self._mother.talk, [asked.encode()], [write, errors])
         os.close(write)
@@ -134,6 +136,7 @@ def main(number: int) -> None:
     """Import `dpsql`, then run it in a child whenever somebody asks for one."""
     from dpsql.cli.main import app  # noqa: PLC0415  (nobody else needs it)
 
+    gc.freeze()  # so that no child copies what it only looks through
     arguments = _children(socket.socket(fileno=number))
     if arguments is not None:
         sys.argv = ["dpsql", *arguments]
@@ -167,13 +170,14 @@ def _children(talk: socket.socket) -> list[str] | None:
             talk.send(json.dumps(["pid", pid, 0]).encode())
 
 
-def _begin(asked: tuple[list[str], str, dict[str, str]], files: list[int]) -> list[str]:
+def _begin(asked: tuple[list[str], str, str, dict[str, str]], files: list[int]) -> list[str]:
     """Become what was asked for; return its arguments."""
-    arguments, directory, environment = asked
+    arguments, before, directory, environment = asked
     for file, place in zip(files, (1, 2), strict=True):
         os.dup2(file, place)
         os.close(file)
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(environment)
+    exec(before, {})  # noqa: S102  (the tests' own)
     return arguments

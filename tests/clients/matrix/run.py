@@ -119,7 +119,6 @@ def _environment(driver: Driver, site: Site) -> dict[str, str]:
         **environment(driver.mark),
         "CLIENTS": str(CLIENTS),
         "PYTHONPATH": str(_ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUTF8": "1",
         "ASK_HOST": site.host,
         "ASK_PORT": str(site.port),
