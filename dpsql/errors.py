@@ -14,6 +14,8 @@
     ├── InvalidText       22021  bytes or an encoding that can't be read
     ├── LimitExceeded     54000  too many bytes are kept for a session, its user or everybody
     ├── TooManyRows       21000  an inner query was to have one row, and its answer has several
+    ├── InvalidSetting    22023  a setting of dpsql's own can't have this value
+    ├── UnknownSetting    42704  dpsql has no setting of this name
     ├── UndefinedParameter 42P02 a parameter in a statement that takes none
     ├── UnknownDatabase   3D000  the client asks for another data set
     ├── TooManyClients    53300  a limit of connections is reached
@@ -29,8 +31,9 @@
     ├── EngineFailed      58000  after data was read: fixed text
     └── InternalError     XX000  an invariant of our own broke: fixed text
 
-dpsql's own refusals (Unsupported, AccessDenied, MissingBounds, BudgetExhausted, AccountClosed) have the short code of a rule,
-`because`: docs/errors.md lists the codes, and each stands in exactly one file, that of its rule.
+dpsql's own refusals (Unsupported, AccessDenied, MissingBounds, BudgetExhausted, AccountClosed, InvalidSetting,
+UnknownSetting) have the short code of a rule, `because`: docs/errors.md lists the codes, and each stands in exactly one
+file, that of its rule.
 
 What is raised after data was read (the last four) takes no message, so that no fact about the data can be put into it.
 """
@@ -98,6 +101,14 @@ class BudgetExhausted(_RefusedByRule, sqlstate="53400"):
 
 class AccountClosed(_RefusedByRule, sqlstate="55000"):
     """Measurements of the role have failed, and it is charged for no more until the owner has looked."""
+
+
+class InvalidSetting(_RefusedByRule, sqlstate="22023"):
+    """A setting of dpsql's own can't have the value that it was given."""
+
+
+class UnknownSetting(_RefusedByRule, sqlstate="42704"):
+    """A setting with dpsql's prefix that dpsql does not have."""
 
 
 class EncryptionRequired(DpsqlError, sqlstate="28000"):

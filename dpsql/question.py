@@ -1,8 +1,20 @@
 """Who asks, and how: what an answer depends on beside its statement; values only."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+PREFIX = "dpsql."
+"""What the names of dpsql's own settings begin with."""
+OWN_SETTINGS: Mapping[str, str] = {
+    "dpsql.epsilon": r"(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,2})?",
+    "dpsql.error": r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})\s*%?",
+    "dpsql.empty_groups": "[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
+}
+"""dpsql's own settings, and how their values are written: by regular expressions that PostgreSQL reads as Python does.
+
+No number is so large or small that calculating with it takes long.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from dpsql.gateway.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Work
-from dpsql.gateway.session_settings import hides_empty_groups
+from dpsql.gateway.session_settings import check_setting, hides_empty_groups
 from dpsql.gateway.virtual_tables import AccountsStatement, accounts_statement, with_accounts
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.planner import PlanningContext
@@ -87,6 +87,10 @@ class Gateway:
             known = (None if analyzed is None else Question(text, analyzed, rehearsal(text, analyzed)),)
             self._known.questions.keep(text, known)
         return known[0]
+
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """See that a session may have a setting of dpsql's own; see `Answers`."""
+        check_setting(name, value, self._deps.policy.roles[asker.role])
 
     def answer(self, request: Request) -> Reply | Work[Reply]:
         """Return the statement over released rows, or the work that measures them; see `Answers`.

@@ -62,6 +62,13 @@ class Answers(Protocol):
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
 
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """See that a session may have a setting of dpsql's own; an empty value is none. Pure and quick.
+
+        Raises:
+            DpsqlError: it may not, or there is no such setting.
+        """
+
     def answer(self, request: Request) -> Reply | Work[Reply]:
         """Return what answers the question.
 

@@ -5,28 +5,48 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.accounting.privacy_loss import show_down, show_up
-from dpsql.errors import Unsupported
+from dpsql.errors import InvalidSetting, UnknownSetting
 from dpsql.policy.model import EmptyGroups, Role
-from dpsql.question import Settings
+from dpsql.question import OWN_SETTINGS, PREFIX, Settings
 
-_SHARE = re.compile(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(%?)\s*", re.ASCII)
-_AMOUNT = re.compile(r"\s*(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,2})?\s*", re.ASCII)
-"""How ε may be written: not so large or small that calculating with it takes long."""
+_WRITTEN = {name: re.compile(rf"\s*(?:{form})\s*", re.ASCII) for name, form in OWN_SETTINGS.items()}
 
 
 def session_epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction:
     """Return the statement's ε: what the session has set, within what a measurement and a statement may cost the role."""
     if not settings.epsilon:
         return usual
-    asked = Fraction(settings.epsilon) if _AMOUNT.fullmatch(settings.epsilon) else Fraction(0)
+    asked = Fraction(settings.epsilon) if _WRITTEN["dpsql.epsilon"].fullmatch(settings.epsilon) else Fraction(0)
     least, most = role.least_epsilon, role.per_query.epsilon
     if not least <= asked <= most:
-        raise Unsupported(
+        raise InvalidSetting(
             f'dpsql.epsilon is "{settings.epsilon}", it must be a number from {show_up(least)} to {show_down(most)}',
             because="epsilon-out-of-range",
             hint=f"SET dpsql.epsilon = '{show_down(most)}'",
         )
     return asked
+
+
+def check_setting(name: str, value: str, role: Role) -> None:
+    """See that a session of a role may have a setting of dpsql's own, as it is about to; an empty value is none.
+
+    Raises:
+        InvalidSetting: it can't have this value.
+        UnknownSetting: there is no such setting.
+    """
+    match name.lower().removeprefix(PREFIX):
+        case "epsilon":
+            session_epsilon(Settings(epsilon=value), role, role.per_query.epsilon)
+        case "error":
+            session_aim(Settings(error=value), role)
+        case "empty_groups":
+            hides_empty_groups(Settings(empty_groups=value), role)
+        case _:
+            raise UnknownSetting(
+                f'unrecognized configuration parameter "{name}"',
+                because="setting-unknown",
+                hint=f"dpsql's own settings are {', '.join(OWN_SETTINGS)}.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +64,14 @@ def session_aim(settings: Settings, role: Role) -> Aim | None:
     """Return the error that is aimed at: what the session has set, or the role's level unless the session has set an ε.
 
     Raises:
-        Unsupported: the setting is no share from above 0 to 1.
+        InvalidSetting: the setting is no share from above 0 to 1.
     """
     if not settings.error and (settings.epsilon or role.noise is None):
         return None
     cap = session_epsilon(settings, role, role.per_query.epsilon)
     error = _share(settings.error) if settings.error else role.noise.error if role.noise else None
     if error is None or not 0 < error <= 1:
-        raise Unsupported(
+        raise InvalidSetting(
             f'dpsql.error is "{settings.error}", it must be a share such as 5 % or 0.05, above 0 and at most 1',
             because="error-out-of-range",
             hint="SET dpsql.error = '5 %'",
@@ -60,8 +80,10 @@ def session_aim(settings: Settings, role: Role) -> Aim | None:
 
 
 def _share(text: str) -> Fraction | None:
-    found = _SHARE.fullmatch(text)
-    return None if found is None else Fraction(found[1]) / (100 if found[2] else 1)
+    if _WRITTEN["dpsql.error"].fullmatch(text) is None:
+        return None
+    number = text.strip().removesuffix("%")
+    return Fraction(number.strip()) / (1 if number == text.strip() else 100)
 
 
 def hides_empty_groups(settings: Settings, role: Role) -> bool:
@@ -72,8 +94,9 @@ def hides_empty_groups(settings: Settings, role: Role) -> bool:
     try:
         return EmptyGroups(asked.strip().lower()) is EmptyGroups.HIDE
     except ValueError:
-        raise Unsupported(
+        raise InvalidSetting(
             f'dpsql.empty_groups is "{asked}", it must be show or hide',
             because="empty-groups-setting",
-            hint="SET dpsql.empty_groups = 'hide' leaves out groups whose count is within the noise of nothing.",
+            hint="Available values: show, hide. SET dpsql.empty_groups = 'hide' leaves out groups whose count is within the "
+            "noise of nothing.",
         ) from None

@@ -11,12 +11,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow import creation, guard, hidden, role, schema, signals, total, views
+from dpsql.shadow import creation, guard, hidden, own_settings, role, schema, signals, text_order, total, views
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 13
+_EDITION = 14
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -46,8 +46,13 @@ class _Stamps:
 
 
 def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch: str = "") -> Change:
-    """Return what `ensure_shadow` would have to do."""
+    """Return what `ensure_shadow` would have to do.
+
+    Raises:
+        ConfigError: the server orders texts otherwise than engines do.
+    """
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        text_order.check_order(connection, str(server.home))
         found = _stamped(server, connection, policy.dataset)
     wanted = _stamps(policy, users, epoch)
     if found is None or found.structure != wanted.structure:
@@ -61,7 +66,7 @@ def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], ro
     `users` maps each user to their role; `rows` is asked for the rows of each public table, if `epoch` is a new one.
 
     Raises:
-        ConfigError: for a user's name that can't be a role.
+        ConfigError: for a user's name that can't be a role, and likewise.
     """
     needed = change(server, policy, users, epoch=epoch)
     match needed:
@@ -95,6 +100,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         views.described_views(connection, policy)
         hidden.create_hidden(connection)
         signals.create_signals(connection)
+        own_settings.create_check(connection)
         creation.create_triggers(connection, policy)
         role.lock_down(connection, policy, users)
         connection.execute("CREATE TABLE dpsql.stamp (structure text, users text, words text, rows text)")

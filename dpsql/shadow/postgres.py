@@ -86,6 +86,11 @@ class Postgres:
         return self._child.pid
 
     @property
+    def home(self) -> Path:
+        """Return the directory that all its files are in."""
+        return self._place.home
+
+    @property
     def alive(self) -> bool:
         """Return whether the server still runs."""
         return self._child.poll() is None

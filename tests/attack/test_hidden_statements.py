@@ -55,6 +55,10 @@ class Nobody:
         _ = text, asker
         return None
 
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """Take any."""
+        _ = name, value, asker
+
     def answer(self, request: Request) -> Reply:
         """Never be asked."""
         raise NotImplementedError(request)

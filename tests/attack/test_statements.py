@@ -7,7 +7,7 @@ from time import thread_time
 import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import InvalidSetting, MissingBounds, Unsupported
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Cancellation, Settings
@@ -36,7 +36,7 @@ def test_a_literal_is_not_taken_for_the_place_of_an_answer(new_client: NewClient
 def test_epsilon_is_a_plain_number(epsilon: str, new_client: NewClient, policy: Policy) -> None:
     """No spelling of ε takes long to read, and none is read as something else."""
     client, start = new_client(Memory(policy)), thread_time()
-    with pytest.raises(Unsupported, match="it must be a number"):
+    with pytest.raises(InvalidSetting, match="it must be a number"):
         client.ask("SELECT count(*) FROM rides", Settings(epsilon))
     assert thread_time() - start < 5
     assert client.charges == 0

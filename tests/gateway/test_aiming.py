@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.errors import BudgetExhausted, Unsupported
+from dpsql.errors import BudgetExhausted, InvalidSetting
 from dpsql.policy.model import NoiseLevel, Policy, Privacy
 from dpsql.question import Settings
 from tests.support.fix_policy import with_epsilon
@@ -209,7 +209,7 @@ def test_an_explanation_has_the_target_the_cap_and_what_is_expected(aimed: Clien
 @pytest.mark.parametrize("error", ["0", "101 %", "-5 %", "five", "5 % of it", "1e-3", "nan"])
 def test_an_error_that_is_none_is_refused(error: str, aimed: Client) -> None:
     """It costs nothing, and the hint works."""
-    with pytest.raises(Unsupported) as refused:
+    with pytest.raises(InvalidSetting) as refused:
         aimed.ask("SELECT count(*) FROM rides", Settings(error=error))
     assert refused.value.hint == "SET dpsql.error = '5 %'"
     assert aimed.charges == 0

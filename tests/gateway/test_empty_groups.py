@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.errors import Unsupported
+from dpsql.errors import InvalidSetting
 from dpsql.policy.model import EmptyGroups, Policy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched
@@ -120,7 +120,7 @@ def test_an_explanation_says_what_is_left_out_and_what_is_measured_for_it(rides:
 def test_another_word_is_refused(rides: Memory, new_client: NewClient) -> None:
     """It costs nothing, and the hint has a statement that works."""
     client = new_client(rides)
-    with pytest.raises(Unsupported) as refused:
+    with pytest.raises(InvalidSetting) as refused:
         client.ask(AGES, Settings(empty_groups="no"))
     assert refused.value.hint is not None
     assert "'hide'" in refused.value.hint

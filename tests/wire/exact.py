@@ -9,9 +9,11 @@ from psycopg import RawCursor
 
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
 from dpsql.gateway.request import Question, Reply, Request, Work
+from dpsql.gateway.session_settings import check_setting
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.found import Kind
+from tests.support.fix_shadow import ANALYST
 
 _PREFIX = re.compile(
     r"""\s*(?:DECLARE\s+\S+\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+|COPY\s*\(
@@ -44,6 +46,11 @@ class Exact:
         if not inner.lstrip().lower().startswith(("select", "with", "table")):
             return None
         return Question(text, AnalyzedStatement(None, Kind.ANSWER, (inner.rstrip().removesuffix(";"),)))
+
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """Check it as the gateway does, for a role that pays at most 1."""
+        assert asker.role == "analyst"
+        check_setting(name, value, ANALYST)
 
     def answer(self, request: Request) -> Reply | Work[Reply]:
         """Run the select where the rows are, and spell its result."""

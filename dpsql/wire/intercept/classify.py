@@ -11,6 +11,7 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.wire.intercept.allowed import refusal
+from dpsql.wire.intercept.settings import own_setting
 
 _RESTORING = frozenset({"SET", "RESET", "DISCARD", "SHOW", "BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"})
 
@@ -80,6 +81,15 @@ def _begun(text: str) -> Reader:
     while reader.skip(";"):
         pass
     return reader
+
+
+def set_by(text: str) -> tuple[str, str] | None:
+    """Return the setting of dpsql's own that a statement sets, and its value; None if it sets none.
+
+    Raises:
+        DpsqlError: where it can't be read.
+    """
+    return own_setting(_begun(text))
 
 
 def _prepare(text: str, reader: Reader) -> Prepare | None:

@@ -17,6 +17,7 @@ from dpsql.wire.intercept.classify import (
     RefusedStatement,
     is_restoring,
     read,
+    set_by,
 )
 from dpsql.wire.intercept.execution import Runner
 from dpsql.wire.intercept.interceptor import Interceptor
@@ -105,6 +106,9 @@ class SessionContext:
         if found is not None:
             return found
         try:
+            own = set_by(text)
+            if own is not None:
+                self._answers.check_setting(*own, self._asker)
             question = self._answers.examine(text, self._asker)
         except DpsqlError as failed:
             return RefusedStatement(Refusal.of(failed))

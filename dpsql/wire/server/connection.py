@@ -13,6 +13,7 @@ from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
 from dpsql.wire.intercept.session import Session
+from dpsql.wire.intercept.settings import started_with
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
 from dpsql.wire.protocol.startup import Cancel
@@ -146,6 +147,8 @@ class Connection:
         self._registry.pending.remove(self._transport)
         with self._registry.register(user, self) as registered:
             options = session_options(opened, user, self._registry.database)
+            for name, value in started_with(options):
+                self._registry.answers.check_setting(name, value, self._registry.asker(user))
             await self._confirm_login(registered, options)
             if await self._incoming.first() == b"X":
                 return

@@ -15,6 +15,10 @@ class GatewayHandle:
         """Find the question in a statement; see `Answers`."""
         return self.now.examine(text, asker)
 
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """Check a setting of dpsql's own; see `Answers`."""
+        self.now.check_setting(name, value, asker)
+
     def answer(self, request: Request) -> Reply | Work[Reply]:
         """Answer a request, whose question an earlier gateway may have found; see `Answers`."""
         return self.now.answer(request)
