@@ -10,7 +10,7 @@ from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, quoted_name
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import Constants, evaluated
-from dpsql.rewrite.translate.public_queries import spelled_public, with_ctes_in_place
+from dpsql.rewrite.translate.public_queries import spelled_public
 
 
 def released(name: str) -> str:
@@ -18,13 +18,13 @@ def released(name: str) -> str:
     return f'"public".{quoted_name(name)}'
 
 
-def asked(tree: exp.Query, constants: Constants) -> Spelled:
-    """Return a query over released rows as the shadow is asked it.
+def asked(tree: exp.Expr, constants: Constants) -> Spelled:
+    """Return a query over released rows, its CTEs in their places, as the shadow is asked it.
 
     Raises:
         Unsupported: it has something that this shadow is not asked.
     """
-    spelled = spelled_public(with_ctes_in_place(tree, {}), constants)
+    spelled = spelled_public(tree, constants)
     if spelled is None or spelled.volatile:  # what moves would be another question each time
         raise Unsupported(
             "an answer that decides which private rows count can't be computed like this",
@@ -35,8 +35,8 @@ def asked(tree: exp.Query, constants: Constants) -> Spelled:
     return spelled
 
 
-def awaited(place: int, text: str, fields: PublicAnswer) -> AwaitedTable:
-    """Return the table that the answer to an inner query will be.
+def awaited(place: int, text: str, fields: PublicAnswer, *, several: bool) -> AwaitedTable:
+    """Return the table that the answer to an inner query will be, of which it is known whether it may have `several` rows.
 
     Raises:
         Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
@@ -44,4 +44,4 @@ def awaited(place: int, text: str, fields: PublicAnswer) -> AwaitedTable:
     for type_ in fields.types:
         evaluated(None, type_)
     token = hashlib.sha256(text.encode()).hexdigest()
-    return awaited_table(place, token, fields.names, tuple(TYPES[type_] for type_ in fields.types))
+    return awaited_table(place, token, fields.names, tuple(TYPES[type_] for type_ in fields.types), several=several)

@@ -29,6 +29,7 @@ from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import find
+from dpsql.rewrite.syntax.single_row import several_rows, values_of_several_rows
 from dpsql.rewrite.syntax.splice import Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.syntax.trees import copied
 from dpsql.rewrite.syntax.undefined import without_failing
@@ -36,7 +37,9 @@ from dpsql.rewrite.syntax.views import in_words
 from dpsql.rewrite.translate.aggregates import Aggregate, aggregate
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.granted import require_views
+from dpsql.rewrite.translate.inner_answers import value_of_several_rows
 from dpsql.rewrite.translate.matching import matcher
+from dpsql.rewrite.translate.public_queries import with_ctes_in_place
 from dpsql.rewrite.translate.relations import Tracker
 from dpsql.shadow.splice import table
 
@@ -149,10 +152,13 @@ class Planner:
         statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
         tracked = self.track(statement, constants.arguments)
         found, _ = self._answered(tracked)
-        plan = in_pieces([(released(name), scope) for name, scope in found], asked(tree, constants).text, tracked.inner)
+        flat, rows = with_ctes_in_place(tree, {}), {name: scope.rows for name, scope in found}
+        plan = in_pieces([(released(name), scope) for name, scope in found], asked(flat, constants).text, tracked.inner)
+        if values_of_several_rows(flat, rows):
+            raise value_of_several_rows(answer.node)
         empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
         fields = self.evaluator.rows(Spelled(plan.text(empty)))
-        return plan, awaited(place, text, fields)
+        return plan, awaited(place, text, fields, several=several_rows(flat, rows))
 
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
         """Return what has to be measured for the statement, and its text without the private rows."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.rewrite.syntax.single_row import ReleasedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,15 @@ class ScopePlan:
     plan: MeasurementPlan
     columns: tuple[str, ...]
     types: tuple[str, ...]
+
+    @property
+    def rows(self) -> ReleasedRows:
+        """Return what is known of its answer's rows."""
+        groups = self.plan.groups
+        if self.plan.sets is not None:
+            return ReleasedRows(None, None)
+        declared = all(key.shown is not None for key in groups.keys)
+        return ReleasedRows(len(groups.shown) if declared else None, frozenset(self.columns[: len(groups.keys)]))
 
 
 @dataclass(frozen=True, slots=True)

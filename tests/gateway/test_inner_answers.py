@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import BudgetExhausted, TooManyRows
+from dpsql.errors import BudgetExhausted, TooManyRows, Unsupported
+from dpsql.gateway import planning
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
@@ -51,6 +52,11 @@ def unpaid(patch: pytest.MonkeyPatch) -> None:
         return tuple({p.identity: p for scope in self.scopes for p in scope.parts}.values())
 
     patch.setattr(PricedPlan, "measurements", property(own))
+
+
+def taken_for_one(patch: pytest.MonkeyPatch) -> None:
+    """Believe of every query that it has one row at most."""
+    patch.setattr(planning, "several_rows", lambda *_: False)
 
 
 def first_row(patch: pytest.MonkeyPatch) -> None:
@@ -105,8 +111,45 @@ def test_what_leads_to_an_answer_can_not_be_left_unpaid(
     assert engine.runs == 0
 
 
-def test_who_fails_between_stages_has_paid_for_both(engine: Watched, new_client: NewClient) -> None:
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "SELECT avg(fare) FROM trips GROUP BY payment_type",
+        "SELECT n FROM (SELECT payment_type AS p, count(*) AS n FROM trips GROUP BY 1) AS t WHERE n > 3",
+        "SELECT 2 * (SELECT avg(fare) FROM trips GROUP BY payment_type)",
+        "SELECT max(fare) FROM trips UNION ALL SELECT min(fare) FROM trips",
+    ],
+)
+def test_a_value_that_may_have_several_rows_is_refused_before_it_is_paid(
+    inner: str, engine: Watched, new_client: NewClient
+) -> None:
+    """PostgreSQL would fail with it when it is too late, unless the one row is told by the statement itself."""
+    client = new_client(engine)
+    with pytest.raises(Unsupported, match="several rows") as refused:
+        client.ask(f"SELECT count(*) FROM trips WHERE fare > ({inner})")
+    assert refused.value.hint is not None
+    assert (client.charges, engine.runs) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "SELECT avg(fare) FROM trips WHERE payment_type = 'cash' GROUP BY payment_type",
+        "SELECT n FROM (SELECT payment_type AS p, avg(fare) AS n FROM trips GROUP BY 1) AS t WHERE p = 'cash'",
+        "SELECT avg(fare) FROM trips GROUP BY payment_type ORDER BY 1 LIMIT 1",
+        "SELECT max(n) FROM (SELECT avg(fare) AS n FROM trips GROUP BY payment_type) AS t",
+    ],
+)
+def test_a_value_whose_one_row_is_told_is_answered(inner: str, engine: Watched, new_client: NewClient) -> None:
+    """By its key, its limit, or because it is a total."""
+    assert len(new_client(engine).ask(f"SELECT count(*) FROM trips WHERE fare > ({inner})").rows) == 1
+
+
+def test_who_fails_between_stages_has_paid_for_both(
+    engine: Watched, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """That an answer has several rows is told by what was released; the retry pays for what was not, and no more."""
+    taken_for_one(monkeypatch)
     client = new_client(engine)
     with pytest.raises(TooManyRows):
         client.ask(SEVERAL)
@@ -117,6 +160,7 @@ def test_who_fails_between_stages_has_paid_for_both(engine: Watched, new_client:
 
 def test_several_rows_are_no_value(engine: Watched, new_client: NewClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above sees a gateway that takes the first of them."""
+    taken_for_one(monkeypatch)
     first_row(monkeypatch)
     assert new_client(engine).ask(SEVERAL).rows
 

@@ -37,6 +37,8 @@ class AwaitedTable(Table):
     token: str = ""
     """What tells it from every other inner query: two measurements that wait for different answers are two."""
     form: AnswerForm = AnswerForm.ROWS
+    several: bool = True
+    """Whether it may have more than one row."""
 
     @property
     def is_single(self) -> bool:
@@ -86,15 +88,17 @@ class AwaitedTable(Table):
 _FACTS = {name: Column(name, SqlType.BOOLEAN, "boolean") for name in ("some", "nulls")}
 
 
-def awaited_table(place: int, token: str, names: tuple[str, ...], types: tuple[SqlType, ...]) -> AwaitedTable:
-    """Return the answer to an inner query with these columns."""
+def awaited_table(
+    place: int, token: str, names: tuple[str, ...], types: tuple[SqlType, ...], *, several: bool
+) -> AwaitedTable:
+    """Return the answer to an inner query with these columns, which may have `several` rows."""
     if len(names) != len(types):
         raise InternalError
     columns = {
         name: Column(name, type_, _DECLARED.get(type_, type_.value), nullable=True)
         for name, type_ in zip(names, types, strict=True)
     }
-    return AwaitedTable(_NAME, columns, {}, public=True, place=place, token=token)
+    return AwaitedTable(_NAME, columns, {}, public=True, place=place, token=token, several=several)
 
 
 _DECLARED = {SqlType.NUMERIC: "numeric(38,18)"}

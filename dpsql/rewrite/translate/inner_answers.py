@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.awaited_table import AnswerForm, AwaitedTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 from dpsql.rewrite.syntax.existence import conjuncts_of
+from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import compare
 from dpsql.rewrite.translate.context import Translator
 
@@ -38,8 +40,20 @@ def with_inner_answers(
             found[id(node)] = waiting.among(table, node, certain=id(node) in certain)
         elif id(node) in tables and not isinstance(node.parent, (exp.From, exp.Join, exp.In)):
             table = tables[id(node)].as_form(AnswerForm.SCALAR)
+            if table.several:
+                raise value_of_several_rows(node)
             found[id(node)] = waiting.joined(table, Join.INNER, TRUE, table.column().name)
     return waiting.relation, replace(t, inner=found)
+
+
+def value_of_several_rows(node: exp.Expr) -> Unsupported:
+    """Return the refusal of a query that stands for one value and may have several rows, for all that anybody knows."""
+    return Unsupported(
+        "a subquery that stands for one value may have several rows",
+        because="value-of-several-rows",
+        hint="Add ORDER BY and LIMIT 1, aggregate it, name its one group in its WHERE, or write IN.",
+        position=position(node),
+    )
 
 
 def _own(select: exp.Select) -> Iterator[exp.Expr]:
