@@ -29,7 +29,9 @@ ANSWERED = [
     ("SHOW dpsql.epsilon", [("",)]),
 ]
 REFUSED = [
-    ("SELECT string_agg(DISTINCT payment_type, ',') FROM trips", "0A000", r"string_agg\(…\) is not supported"),
+    ("SELECT string_agg(DISTINCT payment_type, ',') FROM trips", "0A000", "shows values of single rows"),
+    ("SET dpsql.empty_groups = 'nonsense'", "22023", "must be show or hide"),
+    ("SET dpsql.noise = 'low'", "42704", "unrecognized configuration parameter"),
     ("SELECT sum(NULL::int) FROM trips", "0A000", "NULL has no values"),
     ("SELECT DISTINCT ON (payment_type) payment_type, fare FROM trips", "42501", "DISTINCT ON shows rows"),
     ("SELECT fare, count(*) FROM trips GROUP BY fare", "55000", "there are too many values"),

@@ -39,15 +39,15 @@ SELECT * FROM (SELECT count(*) FROM trips) AS t WHERE 1 = 1.0;
 TABLE trips;
 
 -- values in order
---> refused 0A000
+--> refused 0A000: array_agg() shows values of single rows
 SELECT array_agg(fare) FROM trips;
 
 -- values as text
---> refused 0A000
+--> refused 0A000: string_agg() shows values
 SELECT payment_type, string_agg(fare::text, ',') FROM trips GROUP BY 1;
 
 -- some value
---> refused 0A000: any_value(…)
+--> refused 0A000: any_value() shows values
 SELECT any_value(fare) FROM trips;
 
 -- a sample

@@ -22,11 +22,19 @@ OF_TWO = frozenset(
 """Those of two arguments."""
 QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "max"})
 LOGICAL = frozenset({"bool_and", "bool_or", "every"})
-REFUSED = frozenset(
-    """array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg xmlagg bit_and bit_or bit_xor range_agg
-    any_value""".split()
-)
-NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICAL | REFUSED
+_LISTS = """array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg xmlagg range_agg
+range_intersect_agg""".split()
+_LISTED = "List an answer, such as the values that there are: SELECT {}(x{}) FROM (SELECT DISTINCT x FROM …) AS v"
+_SECOND = {"string_agg": ", ','", "json_object_agg": ", n", "jsonb_object_agg": ", n"}
+OF_SINGLE_ROWS: Mapping[str, str] = {
+    **{name: _LISTED.format(name, _SECOND.get(name, "")) for name in _LISTS},
+    **dict.fromkeys(
+        ("bit_and", "bit_or", "bit_xor"), "Count the rows that have a bit: count(*) FILTER (WHERE floor(x / 4) % 2 = 1)"
+    ),
+    "any_value": "The value that most rows have: mode() WITHIN GROUP (ORDER BY x)",
+}
+"""Aggregates that show values of single rows, or hang on one, and what is near to them."""
+NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICAL | OF_SINGLE_ROWS.keys()
 
 
 def function_name(node: exp.Expr) -> str:

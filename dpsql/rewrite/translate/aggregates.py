@@ -13,7 +13,14 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, both
-from dpsql.rewrite.syntax.aggregate_names import LOGICAL, OF_TWO, REFUSED, STATISTICS, StatisticName, function_name
+from dpsql.rewrite.syntax.aggregate_names import (
+    LOGICAL,
+    OF_SINGLE_ROWS,
+    OF_TWO,
+    STATISTICS,
+    StatisticName,
+    function_name,
+)
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
@@ -21,6 +28,8 @@ from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
 from dpsql.rewrite.translate.durations import micros_of
 
 _QUANTILE_LIMIT = 1000
+_PLACES = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+"""Where a value would stand among the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +127,8 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
 
 def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     args = node.expressions
-    if name in REFUSED:
-        raise _refused(node)
+    if name in OF_SINGLE_ROWS:
+        raise _of_single_rows(name, node)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
         return _distinct(t, name, args[0], node)
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
@@ -164,13 +173,14 @@ def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
 
 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
-    if name in {"min", "max"} and len(node.expressions) == 1:
-        return _extreme(name, _argument(t, node.expressions[0]), call)
+    if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
+        return _of_values(name, (_argument(t, node.expressions[0]),), call)  # as of all rows
     if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1:
         raise Unsupported(
-            f"{name}(DISTINCT …) is not supported over private rows",
+            f"{name}(DISTINCT …) would count what many rows have once, which is done for one value by count, sum, avg and "
+            "variances alone",
             because="distinct-aggregate",
-            hint="count, sum, avg and variances of one DISTINCT x are.",
+            hint="Leave DISTINCT out, or aggregate an answer: SELECT … FROM (SELECT DISTINCT x, y FROM …) AS v",
             position=position(call),
         )
     arg = _argument(t, node.expressions[0])
@@ -205,6 +215,10 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     args = node.this.expressions
     if name == "mode" and not args and len(order.expressions) == 1:
         return Vote("mode", t.expression(order.expressions[0].this))
+    if name in _PLACES:
+        raise _refused(
+            node, hint="Count the rows before a value and all of them: count(*) FILTER (WHERE x < 10), count(*)"
+        )
     if name not in {"percentile_cont", "percentile_disc"} or len(args) != 1 or len(order.expressions) != 1:
         raise _refused(node)
     key = order.expressions[0]
@@ -234,12 +248,22 @@ def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
     return 1 - q if descending else q
 
 
-def _refused(node: exp.Expr) -> Unsupported:
+def _of_single_rows(name: str, node: exp.Expr) -> Unsupported:
+    """Return the refusal of an aggregate that has single rows' values in it."""
+    return Unsupported(
+        f"{name}() shows values of single rows, which no noise can hide",
+        because="aggregate-of-single-rows",
+        hint=OF_SINGLE_ROWS[name],
+        position=position(node),
+    )
+
+
+def _refused(node: exp.Expr, hint: str = "docs/sql.md lists the aggregates that are.") -> Unsupported:
     name = function_name(node.this if isinstance(node, exp.WithinGroup) else node)
     return Unsupported(
         f"{f'{name}(…)' if name else render(node)[:80]} is not supported over private rows",
         because="aggregate-not-known",
-        hint="docs/sql.md lists the aggregates that are.",
+        hint=hint,
         position=position(node),
     )
 
