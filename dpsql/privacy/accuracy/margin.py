@@ -12,6 +12,7 @@ from dpsql.privacy.features.gradient import Number, Weights
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.lattice import on_lattice
 from dpsql.privacy.features.readout import Estimates, Readout
+from dpsql.privacy.features.statistic import Reach
 from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.measurement.sums import Sums
@@ -56,6 +57,13 @@ class Margins:
 
         It covers the clamped, bounded relation, not the bias of clamping.
         """
+        return statistic(readout.moment.name).half_width(readout, found, self._reached(found, level))
+
+    def spread(self, readout: Readout, found: Estimates, level: float) -> float | None:
+        """Return how far noise moves the statistic with `level`, also where part of that is outside of what is possible."""
+        return statistic(readout.moment.name).spread(readout, found, self._reached(found, level))
+
+    def _reached(self, found: Estimates, level: float) -> Reach:
         rows = max(found.get(ONE, 0.0), 0.0) if ONE in found else self.rows
 
         def reached(weighted: Weights) -> float:
@@ -63,7 +71,7 @@ class Margins:
             rounding = rows * sum(abs(float(w)) * self.rounded[f] for f, w in weighted.items() if f in self.rounded)
             return noise + rounding if rounding > noise * _SEEN else noise
 
-        return statistic(readout.moment.name).half_width(readout, found, reached)
+        return reached
 
     def shown(self, readout: Readout, found: Estimates) -> float | None:
         """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded."""

@@ -41,6 +41,13 @@ class Mean(Statistic):
 
         return inverted_width(unclamped_mean(readout, found, n, self.of), reached, (-1.0, 1.0)) * by.half
 
+    def spread(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return how far noise moves the mean, about one that is possible."""
+        n, by, width = row_count(readout, found), scale(readout, self.of), self.half_width(readout, found, reach)
+        if n < 1:
+            return width
+        return max(width, reach(mean_weights(readout, mean(readout, found, n, self.of))) / n * by.half)
+
     def typical(self, readout: Readout, rows: float) -> float:
         """Return a value in the middle of the interval."""
         _ = rows

@@ -57,6 +57,16 @@ class Variance(Statistic):
         at, root = unclamped_variance(readout, found, n), math.sqrt if self.root else None
         return inverted_width(at, reached, (0.0, 1.0), root) * whole * (math.sqrt(factor) if self.root else factor)
 
+    def spread(self, readout: Readout, found: Estimates, reach: Reach) -> float:
+        """Return how far noise moves it, about a variance that is possible."""
+        n, width = row_count(readout, found), self.half_width(readout, found, reach)
+        if n < 1:
+            return width
+        whole, shown = scale(readout).half ** (1 if self.root else 2), math.sqrt if self.root else float
+        mu, s = mean(readout, found, n), variance(readout, found, n)
+        further = s + reach(variance_weights(readout, MeanAndVariance(mu, s))) / n
+        return max(width, (shown(further) - shown(s)) * whole)
+
 
 def least_rows(*, sample: bool) -> float:
     """Return from how many noisy rows on there is a variance or covariance."""

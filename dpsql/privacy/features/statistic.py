@@ -46,6 +46,14 @@ class Statistic(ABC):
         It covers the clamped, bounded relation, not the bias of clamping.
         """
 
+    def spread(self, readout: Readout, found: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it, as the half-width says unless that is cut off by what is possible.
+
+        A mean that noise has made less than its bound is known to be near the bound, and its margin is short; how far it
+        would be off with other noise is not.
+        """
+        return self.half_width(readout, found, reach)
+
     def rounding(self, readout: Readout) -> float:
         """Return how far it is off at most by the type that it is shown in; 0 for all but whole numbers."""
         _ = readout

@@ -1,0 +1,77 @@
+"""When an answer errs little enough, by what was released of it; that it then does is tried in tests/gateway."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpsql.policy.model import Policy
+from dpsql.privacy.accuracy.margin import Margins
+from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.release import Release, estimates
+from dpsql.privacy.release.target import further, is_met
+from tests.support.exactness import plans
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+
+LADDER = tuple(Fraction(n, 100) for n in (1, 2, 3, 5, 10, 20, 30, 50, 100))
+ROWS = 8_000
+
+
+def _planned(sql: str, policy: Policy, world: World) -> tuple[MeasurementPlan, Sums, Readout]:
+    """Return a plan of one statistic whose first look has paid ε = 1/20."""
+    (plan,) = plans(sql, policy, world, Memory(policy))
+    (sums,), output = plan.parts, plan.outputs[0]
+    assert isinstance(sums, Sums)
+    assert isinstance(output, StatisticOutput)
+    return plan, replace(sums, epsilon=Fraction(1, 20)), output.readout
+
+
+def _released(sums: Sums, *rows: float) -> Draws:
+    """Return a release whose coordinates are so many rows."""
+    return Draws(((sums, Release([[round(one * sums.steps_per_row) for one in rows]])),))
+
+
+def _spread(sums: Sums, readout: Readout, draws: Draws) -> float:
+    """Return how far noise typically moves the statistic."""
+    found = Margins.of(sums).spread(readout, estimates(sums)(draws.best[1].numbers[0]), 1 - 0.3679)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("times", "met"), [(0.85, False), (1.1, False), (1.2, True), (1e6, True)])
+def test_a_value_is_judged_without_its_own_noise(times: float, met: bool, policy: Policy, world: World) -> None:
+    """Noise that makes a value large makes its relative error small: those that stop there would be the ones that err."""
+    plan, sums, readout = _planned("SELECT count(*) FROM rides", policy, world)
+    width, error = _spread(sums, readout, _released(sums, 1e5)), Fraction(1, 4)
+    draws = _released(sums, times * width / float(error))
+    assert is_met(plan, 0, draws, error, LADDER) is met
+    assert (further(plan, 0, draws, error, LADDER) is None) is met
+
+
+@pytest.mark.parametrize("below", [0.0, 0.5, 1.0, 3.0])
+def test_a_mean_that_noise_has_made_less_than_its_bound_is_not_thought_exact(
+    below: float, policy: Policy, world: World
+) -> None:
+    """Its margin is short, for what it could be is near; but so much noise would move any mean by more than is wanted."""
+    plan, sums, readout = _planned("SELECT avg(fare) FROM rides WHERE fare > 20", policy, world)
+    at_bound = _released(sums, ROWS, -ROWS)
+    width = _spread(sums, readout, at_bound)
+    error = Fraction(width / 20) * Fraction(4, 5)  # of the bound, which is 20
+    rows = width * ROWS / 65  # the noise's own size: from the bound to the middle there are 65
+    draws = _released(sums, ROWS, -ROWS - below * rows)
+    assert not is_met(plan, 0, draws, error, LADDER)
+
+
+def test_what_is_paid_next_is_what_the_value_asks_for(policy: Policy, world: World) -> None:
+    """A step of the ladder that is no less than what was paid, and no more than what is left."""
+    plan, sums, readout = _planned("SELECT count(*) FROM rides", policy, world)
+    width = _spread(sums, readout, _released(sums, 1e5))
+    for times in (0.1, 0.5, 1.5, 5.0):
+        draws = _released(sums, times * width)
+        step = further(plan, 0, draws, Fraction(1, 10), LADDER)
+        assert step in LADDER
+        assert Fraction(1, 20) <= step <= 1 - Fraction(1, 20)
