@@ -61,7 +61,7 @@ def exact_sums(measurement: Sums, rows: Sequence[EngineRow]) -> ExactSums:
         coordinates = read([whole_number(cell) for cell in row[width:]])
         # Two rows of one group add up, as records do: one that hid the other would depend on their order.
         found[key] = tuple(map(add, found.get(key, [0] * len(coordinates)), coordinates))
-    if measurement.delta or any(key.shown is None for key in measurement.groups.keys):
+    if not measurement.groups.grouped:  # they are selected, though all keys may be declared
         return _candidates(measurement.groups, found, len(measurement.features))
     nothing, width = (0,) * len(measurement.features), len(measurement.features)
     return ExactSums(None, [found.get(grouped, nothing) for grouped in measurement.groups.grouped], width)
