@@ -1,0 +1,114 @@
+"""The tables of TPC-H and of ClickBench in DuckDB and in a PostgreSQL, which also says what their statements mean."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.gateway.public_tables import read_public
+from dpsql.policy.load import load
+from dpsql.policy.model import Policy
+from dpsql.question import Asker
+from tests.docs.pages import ROOT
+from tests.lists.hits import hits
+from tests.support.fix_world import Client, World, noon, running
+from tests.support.memory import Memory
+from tests.support.served import Filled, Served
+
+_CONFIG = """\
+dataset: lists
+engine: {kind: duckdb, database: unused.duckdb}
+schemas: schemas
+listen: {host: 127.0.0.1, port: 5439}
+ledger: sqlite:///unused.db
+budget:
+  customer: {epsilon: 1e30, delta: 0.5}
+  visitor: {epsilon: 1e30, delta: 0.5}
+roles:
+  tpch: {protects: customer, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+  clickbench: {protects: visitor, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+users: {}
+"""
+USERS = {"tom": "tpch", "kim": "clickbench"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Clients by their engine and their role, and the tables as PostgreSQL has them."""
+
+    clients: Mapping[tuple[str, str], Client]
+    plain: Served
+
+
+def read_policy(directory: Path) -> Policy:
+    """Return the policy of both benchmarks; its files are put together in `directory`."""
+    shutil.copytree(ROOT / "tests" / "schemas" / "lists", directory / "schemas")
+    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+    return load(directory / "config.yaml").policy
+
+
+def generate(directory: Path, scale: str) -> Mapping[str, Path]:
+    """Return the files of TPC-H's tables at a scale."""
+    program = Path(sys.executable).parent / "tpchgen-cli"
+    subprocess.run([program, "csv", "-s", scale, "--output-dir", directory], check=True, capture_output=True)  # noqa: S603
+    return {file.stem: file for file in directory.glob("*.csv")}
+
+
+def _types(policy: Policy) -> Mapping[str, str]:
+    columns = [column for table in policy.tables.values() for column in table.columns.values()]
+    return {c.name: c.declared for c in columns if c.declared.startswith("numeric(")}
+
+
+def _filled(policy: Policy, files: Mapping[str, Path]) -> Memory:
+    memory = Memory(policy, public={}, types=_types(policy))
+    for table, file in files.items():
+        memory.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_csv('{file}')")
+    memory.fill("hits", hits())
+    return memory
+
+
+def _served(world: World, files: Mapping[str, Path]) -> Served:
+    served = Served(world, "lists_records", {"hits": hits()})
+    for table, file in files.items():
+        with served._owner.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv, HEADER)".encode()) as copy:
+            copy.write(file.read_bytes())
+    served.execute("ANALYZE")
+    return served
+
+
+def lists(directory: Path, scale: str) -> Iterator[Lists]:
+    """Yield clients of both engines, for whom nothing is noisy."""
+    policy, files = read_policy(directory), generate(directory / "tpch", scale)
+    memory = _filled(policy, files)
+    with running(policy, USERS, memory) as world, SqliteLedger(directory / "ledger.db", noon) as ledger:
+        served = _served(world, files)
+        clients: dict[tuple[str, str], Client] = {}
+        engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}
+        for name, engine in engines.items():
+            gateway = replace(world, public=read_public(policy, engine)).gateway(engine, ledger)
+            for user, role in USERS.items():
+                connections = (world.connect(user, "lists"), world.connect("dpsql_owner", "lists"))
+                clients[name, role] = Client(gateway, ledger, *connections, Asker(user, role))
+        yield Lists(clients, served)
+        for client in clients.values():
+            client.connection.close()
+            client.owner.close()
+        served.close()
+        memory.close()
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
+    """The tables at a thousandth of TPC-H's size."""
+    yield from lists(tmp_path_factory.mktemp("lists"), "0.001")
+
+
+@pytest.fixture(scope="session")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
+    """The tables at a hundredth of TPC-H's size."""
+    yield from lists(tmp_path_factory.mktemp("lists"), "0.01")
