@@ -1,6 +1,8 @@
 """A PostgreSQL server for tests of commands that talk to one."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -9,8 +11,10 @@ from tests.support import clusters
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """An empty server."""
-    server = clusters.start(tmp_path_factory.mktemp("postgres") / "server")
-    yield server
-    server.stop()
+def postgres() -> Iterator[Postgres]:
+    """An empty server, in a directory that its account can enter."""
+    with TemporaryDirectory(prefix="dpsql-cli-") as place:
+        Path(place).chmod(0o711)
+        server = clusters.start(Path(place) / "server")
+        yield server
+        server.stop()

@@ -115,7 +115,7 @@ def serving(
     is given.
     """
     if uid is None and at_once is None:
-        clusters.prepare(config.parent / "shadow", _served)
+        with_shadow(config)
     arguments = ["serve", "--config", str(config)]
     if python == sys.executable and uid is None and at_once is None and not executed:
         served: Running = Forked(arguments, log, before)
@@ -147,6 +147,12 @@ def _executed(command: list[str], uid: int | None, log: IO[str] | None) -> subpr
         group=uid,
         extra_groups=None if uid is None else [],
     )
+
+
+def with_shadow(config: Path) -> Path:
+    """Give a configuration the shadow that `configure` needs, made already; return it."""
+    clusters.prepare(config.parent / "shadow", _served)
+    return config
 
 
 def _served(place: Path) -> Path:

@@ -17,19 +17,25 @@ FILE = "engine: {kind: duckdb, database: taxi.duckdb}"
 @contextmanager
 def engine_server(directory: Path) -> Iterator[Postgres]:
     """Run a server with the tables in a schema of their own, and a role that reads them."""
-    server = clusters.start(directory / "source")
-    write(directory / "copied.duckdb")
-    with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
-        owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{server.address.secret}'".encode())
-        owner.execute("CREATE SCHEMA rides; GRANT USAGE ON SCHEMA rides TO reader")
-        owner.execute("ALTER ROLE reader SET search_path = rides; SET search_path = rides")
-        with duckdb.connect(directory / "copied.duckdb") as duck:
-            for table in ("zones", "trips"):
-                _copy(duck, owner, table)
+    server = clusters.start(directory / "source", _source)
     try:
         yield server
     finally:
         server.stop()
+
+
+def _source(place: Path) -> Path:
+    server = clusters.start(place / "source")
+    write(place / "copied.duckdb")
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE reader LOGIN PASSWORD '{server.address.secret}'".encode())
+        owner.execute("CREATE SCHEMA rides; GRANT USAGE ON SCHEMA rides TO reader")
+        owner.execute("ALTER ROLE reader SET search_path = rides; SET search_path = rides")
+        with duckdb.connect(place / "copied.duckdb") as duck:
+            for table in ("zones", "trips"):
+                _copy(duck, owner, table)
+    server.stop()
+    return place / "source"
 
 
 def of(server: Postgres) -> str:

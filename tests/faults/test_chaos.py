@@ -16,11 +16,16 @@ SEED = os.environ.get("CHAOS_SEED", "1")
 
 
 @pytest.mark.parametrize(
-    ("warm", "seconds"), [(5, 45), pytest.param(30, 600, marks=pytest.mark.slow)], ids=["a-minute", "ten-minutes"]
+    ("warm", "seconds", "pause"),
+    [(5, 45, 1.8), pytest.param(30, 600, 0.6, marks=pytest.mark.slow)],
+    ids=["a-minute", "ten-minutes"],
 )
-def test_chaos_is_survived(directory: Path, warm: float, seconds: float) -> None:
-    """Kills of the shadow, the engine and clients, hang-ups, a locked ledger and moved files, beside 32 clients."""
-    with scene(directory) as staged:
+def test_chaos_is_survived(directory: Path, warm: float, seconds: float, pause: float) -> None:
+    """Kills of the shadow, the engine and clients, hang-ups, a locked ledger and moved files, beside 32 clients.
+
+    In the minute they rest longer between two statements, so that other tests have processors as well.
+    """
+    with scene(directory, pause) as staged:
         for driver, count in FLEETS.items():
             staged.launch(driver, count, f"{SEED} warm {driver}")
         time.sleep(warm)

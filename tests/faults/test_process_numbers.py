@@ -18,6 +18,10 @@ from tests.faults.controls import kill_shadow
 LONG = "SELECT date_trunc('minute', pickup_ts), corr(fare, tip) FROM trips GROUP BY 1"
 """With little ε, minutes of noise."""
 ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000)"
+ASLEEP = "SELECT pg_sleep(600)"
+"""What takes as long on a plain server, and no processor."""
+BEGUN = 0.5
+"""Seconds after which a statement runs."""
 SOON = 60.0
 
 
@@ -70,11 +74,11 @@ def test_an_idle_session_is_ended_by_its_number(site: Site) -> None:
 @pytest.mark.parametrize("way", ["text", "parameter", "row"])
 def test_a_statement_is_cancelled_by_its_number(site: Site, way: str) -> None:
     """Whoever is told, and however the number gets to the function; the session goes on."""
-    statement = LONG if site.process is not None else ENDLESS
+    statement = LONG if site.process is not None else ASLEEP
     with _connect(site) as asking, _connect(site) as other, ThreadPoolExecutor() as pool:
         number = asking.info.backend_pid
         asked = pool.submit(_outcome, asking, statement)
-        assert not threading.Event().wait(1.0)
+        assert not threading.Event().wait(BEGUN)
         assert not asked.done()
         match way:
             case "text":
@@ -91,10 +95,10 @@ def test_a_statement_is_cancelled_by_its_number(site: Site, way: str) -> None:
 
 def test_a_working_session_is_ended_by_its_number(site: Site) -> None:
     """As dbt does it: the statement ends, and with it the session."""
-    statement = LONG if site.process is not None else ENDLESS
+    statement = LONG if site.process is not None else ASLEEP
     with _connect(site) as asking, _connect(site) as other, ThreadPoolExecutor() as pool:
         asked = pool.submit(_outcome, asking, statement)
-        assert not threading.Event().wait(1.0)
+        assert not threading.Event().wait(BEGUN)
         other.execute(f"SELECT pg_terminate_backend({asking.info.backend_pid})".encode())
         assert asked.result(SOON) == "57P01"
         assert asking.closed
@@ -121,7 +125,7 @@ def test_the_number_stays_good_when_the_shadow_was_restarted() -> None:
         assert idle.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
         with _connect(site) as other, ThreadPoolExecutor() as pool:
             asked = pool.submit(_outcome, idle, ENDLESS)
-            assert not threading.Event().wait(1.0)
+            assert not threading.Event().wait(BEGUN)
             other.execute("SELECT pg_cancel_backend(%s)", (idle.info.backend_pid,))
             assert asked.result(SOON) == "57014"
     shutil.rmtree(directory, ignore_errors=True)

@@ -1,7 +1,5 @@
 """A real process is killed between charge and answer: the charge stays, and the ledger answers the next process."""
 
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -9,8 +7,8 @@ import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from tests.support.fix_world import noon
+from tests.support.forked import Forked
 
-ROOT = Path(__file__).parent.parent.parent
 CHILD = """
 from pathlib import Path
 from dpsql.accounting.sqlite.ledger import SqliteLedger
@@ -21,15 +19,15 @@ with SqliteLedger(Path({ledger!r}), noon) as ledger:
 """
 
 
-def start(tmp_path: Path, name: str, stop: str) -> "subprocess.Popen[str]":
+def start(tmp_path: Path, name: str, stop: str) -> Forked:
     """Start a process that asks questions, and stops where `stop` says."""
     directory = tmp_path / name
     directory.mkdir()
     source = CHILD.format(ledger=str(tmp_path / "ledger.db"), directory=str(directory), stop=stop)
-    return subprocess.Popen([sys.executable, "-c", source], cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return Forked([], before=source, modules=["tests.gateway.child"])
 
 
-def killed(child: "subprocess.Popen[str]", lines: int) -> list[str]:
+def killed(child: Forked, lines: int) -> list[str]:
     """Kill the process after it has written so many lines; return all that it wrote."""
     assert child.stdout
     heard = [child.stdout.readline().strip() for _ in range(lines)]

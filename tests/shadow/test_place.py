@@ -19,6 +19,7 @@ from dpsql.errors import ConfigError
 from dpsql.shadow.account import ACCOUNT_NAME, SystemAccount
 from dpsql.shadow.place import home_of, last_words
 from dpsql.shadow.postgres import OWNER, Postgres
+from tests.support import clusters
 from tests.support.ordinary import NOBODY, ordinary_python
 
 SECRET = "a record of a person"  # noqa: S105
@@ -151,7 +152,7 @@ def _refusal(directory: Path) -> str:
 @as_root
 def test_planted_links_are_not_followed(home: Path, account: SystemAccount, caplog: pytest.LogCaptureFixture) -> None:
     """The account puts links to root's file where root used to read and write; the file stays as it was, and unread."""
-    Postgres.start(home / "shadow").stop()
+    clusters.start(home / "shadow").stop()
     victim = home / "victim"
     victim.write_text(SECRET)
     victim.chmod(0o600)
@@ -170,7 +171,7 @@ def test_planted_links_are_not_followed(home: Path, account: SystemAccount, capl
 @as_root
 def test_what_root_writes_can_not_be_replaced(home: Path, account: SystemAccount) -> None:
     """The directory itself is root's: the account can put nothing in the place of another file."""
-    Postgres.start(home / "shadow").stop()
+    clusters.start(home / "shadow").stop()
     for name in ("log", "lock", "cluster", "pg_hba.conf", "pg_ident.conf", "data", "sockets", "password"):
         assert "PermissionError" in _as_account(account, _PLANT, home / "shadow" / name, "/etc/passwd")
 
@@ -178,7 +179,7 @@ def test_what_root_writes_can_not_be_replaced(home: Path, account: SystemAccount
 @as_root
 def test_process_that_the_account_names_lives_on(home: Path, account: SystemAccount) -> None:
     """A process id in the server's own file is not believed, whatever the process is called."""
-    Postgres.start(home / "shadow").stop()
+    clusters.start(home / "shadow").stop()
     data = home / "shadow" / "data"
     command = ["/bin/sh", "-c", "read line", "postgres", "-D", str(data)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, cwd="/") as roots:  # noqa: S603
@@ -260,7 +261,7 @@ def test_log_in_needs_the_secret(shadow: Postgres) -> None:
 @pytest.mark.parametrize("server_too", [True, False])
 def test_sessions_that_hang_are_ended(home: Path, *, server_too: bool) -> None:
     """A session that heeds nothing outlives its server and keeps the next from starting; it is ended first."""
-    first = Postgres.start(home / "shadow")
+    first = clusters.start(home / "shadow")
     with psycopg.connect(first.dsn("postgres")) as connection:
         session = connection.info.backend_pid
         os.kill(session, signal.SIGSTOP)

@@ -20,6 +20,7 @@ from dpsql.shadow import binaries
 from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.build import Change, change, ensure_shadow
 from dpsql.shadow.postgres import Postgres
+from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
 START = """
@@ -50,6 +51,7 @@ def kill(parent: subprocess.Popen[str]) -> None:
 @linux
 def test_server_stops_when_its_parent_is_killed(shadow_directory: Path) -> None:
     """After kill -9 of dpsql no PostgreSQL is left."""
+    clusters.prepare(shadow_directory / "killed")
     parent, server = started_elsewhere(shadow_directory / "killed")
     watched = os.pidfd_open(server)
     kill(parent)
@@ -59,6 +61,7 @@ def test_server_stops_when_its_parent_is_killed(shadow_directory: Path) -> None:
 
 def test_server_starts_again_after_a_kill(shadow_directory: Path) -> None:
     """What a killed dpsql left behind does not stop the next one, even when the server is killed as well."""
+    clusters.prepare(shadow_directory / "again")
     parent, server = started_elsewhere(shadow_directory / "again")
     os.kill(server, signal.SIGKILL)
     kill(parent)
@@ -90,7 +93,7 @@ def test_root_does_not_run_the_server(shadow: Postgres) -> None:
 
 def test_long_path_gets_a_short_socket(shadow_directory: Path) -> None:
     """A socket's path has about a hundred bytes; the directory may have more."""
-    server = Postgres.start(shadow_directory / ("long" * 30) / "shadow")
+    server = clusters.start(shadow_directory / ("long" * 30) / "shadow")
     with psycopg.connect(server.dsn("postgres")) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     server.stop()

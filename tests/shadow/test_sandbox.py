@@ -20,7 +20,8 @@ from dpsql.policy.load import load
 from dpsql.server import Server
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.sandbox import Sandbox
-from tests.clients.site import configure
+from tests.clients.site import configure, with_shadow
+from tests.support import clusters
 
 pytestmark = pytest.mark.skipif(not Sandbox.of_kernel().is_whole, reason="the kernel has no sandbox")
 
@@ -53,6 +54,7 @@ def prison(request: pytest.FixtureRequest) -> Iterator[Prison]:
     """Give a superuser's session, once in the sandbox and once without."""
     home = Path(tempfile.mkdtemp(prefix="dpsql-prison-"))
     home.chmod(0o711)
+    clusters.prepare(home / "shadow")
     server = Postgres.start(home / "shadow", sandbox=Sandbox.of_kernel() if request.param else Sandbox.none())
     owner = Path(f"/proc/{server.pid}").stat()
     outside = home / "outside"
@@ -211,18 +213,26 @@ def test_required_sandbox_is_a_condition(bare_kernel: None, tmp_path: Path) -> N
         asyncio.run(_sandbox_of(replace(config, shadow=shadow)))
 
 
-def test_missing_sandbox_is_told(bare_kernel: None, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # noqa: ARG001
+@pytest.fixture
+def config() -> Iterator[Config]:
+    """Give a configuration in a directory that the shadow's account can enter."""
+    with tempfile.TemporaryDirectory(prefix="dpsql-sandbox-") as place:
+        Path(place).chmod(0o711)
+        yield load(with_shadow(configure(Path(place))))
+
+
+def test_missing_sandbox_is_told(bare_kernel: None, config: Config, caplog: pytest.LogCaptureFixture) -> None:  # noqa: ARG001
     """Else it starts, and says in one line what is missing and what that means."""
-    sandbox = asyncio.run(_sandbox_of(load(configure(tmp_path))))
+    sandbox = asyncio.run(_sandbox_of(config))
     assert sandbox == Sandbox(0, filtered=True)
     told = [record.getMessage() for record in caplog.records if record.name == "dpsql.server"]
     assert told == [f"the sandbox is not whole: {sandbox}"]
     assert "because this kernel has no Landlock: whoever becomes its superuser" in told[0]
 
 
-def test_whole_sandbox_is_the_default(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_whole_sandbox_is_the_default(config: Config, caplog: pytest.LogCaptureFixture) -> None:
     """A server without a word about it in its configuration shuts the shadow in, and has nothing to say."""
-    sandbox = asyncio.run(_sandbox_of(load(configure(tmp_path))))
+    sandbox = asyncio.run(_sandbox_of(config))
     assert sandbox == Sandbox.of_kernel()
     assert caplog.records == []
 

@@ -6,6 +6,7 @@ the code that each has ended with.
 
 import atexit
 import gc
+import importlib
 import json
 import os
 import select
@@ -13,11 +14,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Sequence
 from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, NoReturn, Protocol
 
 _MAIN = "import sys; from tests.support.forked import main; main(int(sys.argv[1]))"
 _MESSAGE = 2**20
@@ -45,12 +48,14 @@ class Running(Protocol):
 class Forked:
     """A process that runs `dpsql` with some arguments; what it writes can be read, or goes to `log` where it is an error."""
 
-    def __init__(self, arguments: list[str], log: IO[str] | None = None, before: str = "") -> None:
-        """Start it, as if it were executed here and now; `before` is run first."""
+    def __init__(
+        self, arguments: list[str], log: IO[str] | None = None, before: str = "", modules: Sequence[str] = ()
+    ) -> None:
+        """Start it, as if it were executed here and now; `before` is run first, for which `modules` are imported once."""
         self._mother = _mother()
         read, write = os.pipe()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        asked = json.dumps([arguments, before, str(Path.cwd()), environment])
+        asked = json.dumps([arguments, before, list(modules), str(Path.cwd()), environment])
         errors = 2 if log is None else log.fileno()
         socket.send_fds(self._mother.talk, [asked.encode()], [write, errors])
         os.close(write)
@@ -137,14 +142,30 @@ def main(number: int) -> None:
     from dpsql.cli.main import app  # noqa: PLC0415  (nobody else needs it)
 
     gc.freeze()  # so that no child copies what it only looks through
-    arguments = _children(socket.socket(fileno=number))
-    if arguments is not None:
+    child = _children(socket.socket(fileno=number))
+    if child is not None:
+        arguments, before = child
         sys.argv = ["dpsql", *arguments]
-        app()
+        _leave(before, app)
 
 
-def _children(talk: socket.socket) -> list[str] | None:
-    """Fork until nobody asks any more; return in each child with its arguments, and at last here with None."""
+def _leave(before: str, run: Callable[[], object]) -> NoReturn:
+    """Run both, and leave as Python does, but for taking apart what was imported: that takes longer than to stop a server."""
+    code: object = None
+    try:
+        exec(before, {})  # noqa: S102  (the tests' own)
+        run()
+    except SystemExit as ended:
+        code = ended.code
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as every end of Python
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def _children(talk: socket.socket) -> tuple[list[str], str] | None:
+    """Fork until nobody asks any more; return in each child with what it is to run, and at last here with None."""
     running: dict[int, int] = {}
     while True:
         for ready in select.select([talk.fileno(), *running], [], [])[0]:
@@ -154,30 +175,32 @@ def _children(talk: socket.socket) -> list[str] | None:
                 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
                 talk.send(json.dumps(["code", pid, code]).encode())
                 continue
-            asked, files, _, _ = socket.recv_fds(talk, _MESSAGE, 2)
-            if not asked:
+            said, files, _, _ = socket.recv_fds(talk, _MESSAGE, 2)
+            if not said:
                 for pid in running.values():
                     os.kill(pid, signal.SIGKILL)
                 return None
+            asked = json.loads(said)
+            for module in asked[2]:
+                importlib.import_module(module)
             pid = os.fork()
             if not pid:
                 for inherited in (talk.detach(), *running):
                     os.close(inherited)
-                return _begin(json.loads(asked), files)
+                return _begin(asked, files)
             for file in files:
                 os.close(file)
             running[os.pidfd_open(pid)] = pid
             talk.send(json.dumps(["pid", pid, 0]).encode())
 
 
-def _begin(asked: tuple[list[str], str, str, dict[str, str]], files: list[int]) -> list[str]:
-    """Become what was asked for; return its arguments."""
-    arguments, before, directory, environment = asked
+def _begin(asked: tuple[list[str], str, list[str], str, dict[str, str]], files: list[int]) -> tuple[list[str], str]:
+    """Become what was asked for; return its arguments, and what it runs before."""
+    arguments, before, _, directory, environment = asked
     for file, place in zip(files, (1, 2), strict=True):
         os.dup2(file, place)
         os.close(file)
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(environment)
-    exec(before, {})  # noqa: S102  (the tests' own)
-    return arguments
+    return arguments, before

@@ -1,7 +1,7 @@
-"""A process full of clients of one driver: `python -m tests.faults.chaos.fleet DRIVER DSN FIRST COUNT SEED FILE`.
+"""A process full of clients of one driver: `python -m tests.faults.chaos.fleet DRIVER DSN FIRST COUNT PAUSE SEED FILE`.
 
-The clients are numbered from FIRST on. Each asks, is cancelled, dies and comes back until standard input ends; every
-operation is a line of JSON in the file.
+The clients are numbered from FIRST on. Each asks, is cancelled, dies and comes back until standard input ends, with up to
+PAUSE seconds between; every operation is a line of JSON in the file.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ PIPELINE = "pipeline"
 """What is called an operation of which psycopg does not tell which statement an error belongs to."""
 SLOW = "SELECT count(*) FROM generate_series(1, 1000000000)"
 REFUSED = "SELECT trip_id FROM trips"
-_PAUSE = (0.05, 0.6)
+_LEAST_PAUSE = 0.05
 _RETRY = 0.2
 
 
@@ -51,8 +51,9 @@ class Done:
 class Client:
     """One of the fleet."""
 
-    def __init__(self, number: int, driver: Driver, seed: str, log: IO[str]) -> None:
+    def __init__(self, number: int, driver: Driver, seed: str, pause: float, log: IO[str]) -> None:
         self._number = number
+        self._pause = pause
         self._driver = driver
         self._random = random.Random(seed)  # noqa: S311 # what is drawn has to be drawn again
         self._log = log
@@ -65,7 +66,7 @@ class Client:
             if self._driver.alive:
                 (act,) = self._random.choices(list(acts), list(acts.values()))
                 await act()
-                await asyncio.sleep(self._random.uniform(*_PAUSE))
+                await asyncio.sleep(self._random.uniform(_LEAST_PAUSE, self._pause))
             else:
                 await self._connect()
         self._driver.die()
@@ -162,9 +163,9 @@ def expected(statement: str) -> str | None:
     return "5" if "FROM zones" in statement else str(LONG_TRIPS)
 
 
-async def _live(driver: str, dsn: str, first: int, count: int, seed: str, log: IO[str]) -> None:
+async def _live(driver: str, dsn: str, numbers: range, pause: float, seed: str, log: IO[str]) -> None:
     over = asyncio.Event()
-    clients = [Client(n, DRIVERS[driver](dsn), f"{seed} {n}", log) for n in range(first, first + count)]
+    clients = [Client(n, DRIVERS[driver](dsn), f"{seed} {n}", pause, log) for n in numbers]
     living = [asyncio.ensure_future(client.live(over)) for client in clients]
     await asyncio.to_thread(sys.stdin.read)
     over.set()
@@ -172,6 +173,7 @@ async def _live(driver: str, dsn: str, first: int, count: int, seed: str, log: I
 
 
 if __name__ == "__main__":
-    _driver, _dsn, _first, _count, _seed, _file = sys.argv[1:]
+    _driver, _dsn, _first, _count, _pause, _seed, _file = sys.argv[1:]
+    _numbers = range(int(_first), int(_first) + int(_count))
     with Path(_file).open("w", buffering=1, encoding="utf-8") as _log:
-        asyncio.run(_live(_driver, _dsn, int(_first), int(_count), _seed, _log))
+        asyncio.run(_live(_driver, _dsn, _numbers, float(_pause), _seed, _log))

@@ -53,6 +53,8 @@ class Scene:
     directory: Path
     site: Site
     engine: Postgres
+    pause: float
+    """The most seconds between two operations of a client."""
     fleets: dict[str, Fleet] = field(default_factory=dict)
     logs: list[Path] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -92,9 +94,9 @@ class Scene:
         log = self.directory / f"{driver}-{len(self.logs)}.json"
         # No two clients have the same number: by it they ask what nobody else does.
         first = 100 * (len(self.logs) + 1)
-        module, arguments = "tests.faults.chaos.fleet", (driver, self.site.dsn, str(first), str(count), seed, str(log))
+        module, words = "tests.faults.chaos.fleet", (driver, self.site.dsn, first, count, self.pause, seed, log)
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, "-m", module, *map(str, words)],
             stdin=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -138,7 +140,7 @@ class Scene:
 
 
 @contextmanager
-def scene(directory: Path) -> Iterator[Scene]:
+def scene(directory: Path, pause: float) -> Iterator[Scene]:
     """Start everything but the clients."""
     config = configure(directory)
     shutil.copytree(_SCHEMAS, directory / "schemas")
@@ -147,7 +149,7 @@ def scene(directory: Path) -> Iterator[Scene]:
     with engine_server(directory) as engine, (directory / "log").open("w") as log:
         use(config, of(engine))
         with serving(config, log=log) as site:
-            staged = Scene(directory, site, engine)
+            staged = Scene(directory, site, engine, pause)
             threading.Thread(target=_listen, args=(staged,), daemon=True).start()
             try:
                 yield staged
