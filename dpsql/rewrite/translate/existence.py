@@ -32,15 +32,21 @@ def nothing_in_from() -> Unsupported:
 def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside, behind: int = 0) -> Relation:
     """Return the rows that satisfy a WHERE; `behind` so many other sources stands the relation itself."""
     plain, tests = existences(where)
-    found = [(test, _followed(t, test, inside, behind + len(relation.sources))) for test in tests]
-    if all(one is None for _, one in found):
+    found: list[tuple[Existence, Relation, Expr]] = []
+    at = behind + len(relation.sources)
+    for test in tests:  # each once: one in another, followed twice, would be followed four times, and so on
+        rows = _followed(t, test, inside, at)
+        if rows is None:
+            plain.append(test.node)
+        else:
+            found.append((test, *rows))
+            at += len(rows[0].sources)
+    if not found:
         return filtered(relation, _shared_first(relation, t, checked(t, where)))
-    for node in [*plain, *(test.node for test, one in found if one is None)]:
+    for node in plain:
         relation = filtered(relation, checked(t, node))
-    for test in (test for test, one in found if one is not None):
-        other = _followed(t, test, inside, behind + len(relation.sources))
-        if other is not None:
-            relation = _tested(relation, test, *other)
+    for one in found:
+        relation = _tested(relation, *one)
     return relation
 
 
