@@ -17,6 +17,10 @@ _MOST_PRICES = 16
 """Prices of one plan."""
 _PER_CHARACTER = 200
 """Bytes that a question takes for each character of its statement."""
+_PER_WRITTEN_CHARACTER = 12
+"""Bytes that a plan takes, roughly, for each character that is written of it."""
+_PER_PRICE = 20_000
+"""Bytes of what a plan has in any case, and of what it pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class KnownPlans:
         """Remember what a plan pays that is the same whenever it is made; `known` is what was remembered of it."""
         key, before = _key(request), () if known is None else known.prices.items()
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
-        self.plans.keep(key, KnownPlan(priced.plan, prices, weight((key, prices))))
+        self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
 
 
 def _key(request: Request) -> Hashable:
@@ -61,6 +65,24 @@ def _key(request: Request) -> Hashable:
 def _price(request: Request) -> Hashable:
     """Return what a price depends on beside the plan and the role."""
     return request.settings.epsilon, request.settings.error
+
+
+def _size(request: Request, priced: PricedPlan, prices: int) -> int:
+    """Return the bytes of a plan with so many prices, and of the request that it answers: not much less than it takes.
+
+    Every new plan waits for that. Its expressions and constants stand in the engine's statements, whose length is known;
+    what is not written there, the groups and the rules by which they are selected, is weighed.
+    """
+    stages = list(priced.stages())
+    parts = [part for stage in stages for scope in stage.scopes for part in scope.parts]
+    engines = sum(len(part.sql) for part in parts)
+    texts = (request.question.text, *request.question.probes, *(piece for one in stages for piece in one.plan.pieces))
+    groups = [scope.plan.groups for stage in stages for scope in stage.scopes]
+    return (
+        weight((groups, [part.rule for part in parts]))
+        + _PER_WRITTEN_CHARACTER * (sum(map(len, texts)) + engines)
+        + prices * (_PER_PRICE + engines)
+    )
 
 
 def _weighed(value: object) -> int:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.gateway import known_plans
-from dpsql.gateway.weight import weight
 from dpsql.policy.model import Policy
 from dpsql.remembered import Remembered
-from tests.support.fix_world import NewClient
+from tests.support.fix_world import NewClient, answered
 from tests.support.memory import Memory
 
 MINUTES = "EXPLAIN SELECT date_trunc('minute', pickup_ts), corr(fare, tip) FROM trips WHERE fare > {} GROUP BY 1"
@@ -51,22 +50,31 @@ def test_what_has_no_room_forgets_nothing() -> None:
     assert (remembered.get("a"), remembered.get("b")) == (b"small", None)
 
 
-@pytest.mark.parametrize("statement", [MINUTES.format(1), "EXPLAIN SELECT count(*), sum(fare) FROM trips"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        MINUTES.format(1),
+        "EXPLAIN SELECT count(*), sum(fare) FROM trips",
+        "EXPLAIN SELECT count(*) FROM trips JOIN generate_series(1, 2000) AS s (n) ON passenger_count = n",
+        f"EXPLAIN SELECT count(*) FROM trips WHERE pickup_zone IN ({', '.join(map(str, range(1_000)))})",
+    ],
+    ids=["groups", "little", "rows of constants", "list"],
+)
 @pytest.mark.usefixtures("traced")
 def test_a_plan_weighs_what_it_takes(new_client: NewClient, policy: Policy, statement: str) -> None:
-    """Whether of many groups or of none, to a half."""
+    """Of many groups or constants, or of none: not much less, and at most four times as much."""
     client = new_client(Memory(policy))
     client.ask("EXPLAIN SELECT count(*) FROM trips WHERE tip > 1")
     question = client.gateway.examine(statement, client.asker)
     assert question is not None
-    client.text(question)  # what is made once for all is there
-    plans, before = client.gateway._known.plans, _taken()
-    plan = next(reversed(plans._entries.values()))[0]
+    request = client.request(question)
+    plans = client.gateway._known.plans
+    answered(client.gateway, request)  # what is made once for all is there
     plans._entries.clear()
-    size = weight(plan)
-    del plan
-    freed = before - _taken()
-    assert freed / 2 < size < 2 * max(freed, 10_000)
+    before, plans.size = _taken(), 0
+    answered(client.gateway, request)
+    taken = _taken() - before
+    assert taken * 3 / 4 < plans.size < 4 * max(taken, 12_000)
 
 
 def test_many_large_plans_take_no_more_than_they_may(
