@@ -60,5 +60,6 @@ pytest_plugins = (
     "tests.support.fix_engines",
     "tests.support.fix_wide",
     "tests.support.fix_shop",
+    "tests.support.fix_types",
     "tests.support.fix_ledger",
 )

@@ -5,11 +5,13 @@ and changes no value: else an error, or two units that look alike, would be a fa
 """
 
 import re
+from collections.abc import Callable, Mapping
 
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import SqlType, Table
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import representable
 
+_CHARACTERS = re.compile(r"character\((\d+)\)")
 LOOSE = " (nondeterministic collation)"
 """Stands behind the type of a column of PostgreSQL's whose collation takes different texts for one."""
 
@@ -37,9 +39,29 @@ def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
     "ann", one unit would be two, with twice the rows that it may have.
     """
     kind = found.lower()
-    if declared is SqlType.TEXT:
+    if declared.is_text:
         return kind != "citext" and not kind.endswith(LOOSE)
     return declared.is_integer or kind not in dialect.stored_types.floats
+
+
+def unique_as_declared(
+    table: Table, found: frozenset[str], kinds_of: Callable[[str], Mapping[str, str]]
+) -> frozenset[str]:
+    """Return which of the columns that the engine keeps unique are so as statements read them.
+
+    Texts that differ in the blanks at their ends, or beyond its length, are one in a char(n). `kinds_of` returns the
+    engine's types of a table's columns.
+    """
+    cut = {name: column.characters for name, column in table.columns.items() if column.type is SqlType.CHARACTER}
+    if found.isdisjoint(cut):
+        return found
+    kinds = kinds_of(table.name)
+    return frozenset(name for name in found if name not in cut or _is_as_short(kinds[name].lower(), cut[name]))
+
+
+def _is_as_short(kind: str, length: int | None) -> bool:
+    stored = _CHARACTERS.fullmatch(kind)
+    return stored is not None and length is not None and int(stored[1]) <= length
 
 
 def _integers(widest: SqlType, dialect: Dialect) -> frozenset[str]:

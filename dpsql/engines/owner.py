@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import sqrt
 
 from dpsql.engines.base import OwnerEngine
+from dpsql.engines.kinds import unique_as_declared
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, Table
 from dpsql.privacy.release.exact import whole_number
@@ -128,7 +129,12 @@ def _ends(bounds: Interval, asked: Ref, emitter: Emitter) -> Sequence[str]:
 
 def _units(table: Table, kind: str, rows: int, engine: OwnerEngine, policy: Policy) -> UnitReport:
     bound = table.units[kind]
-    found = owners(scan(table), kind, policy.tables, engine.unique_columns)
+    found = owners(
+        scan(table),
+        kind,
+        policy.tables,
+        lambda name: unique_as_declared(policy.tables[name], engine.unique_columns(name), engine.columns),
+    )
     emitter = Emitter(engine.dialect, Declared({}), engine.named)
     rows_of_units = from_where(found.relation, TRUE, (), found.unit, emitter)
     counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(found.unit)}"

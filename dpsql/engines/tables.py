@@ -1,9 +1,9 @@
 """The declared tables beside the engine's: what is missing there, and what has a type that can't be read safely."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpsql.engines.base import Engine, NoEngine
-from dpsql.engines.kinds import fits, identifies
+from dpsql.engines.kinds import fits, identifies, unique_as_declared
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.question import Cancellation
@@ -18,7 +18,7 @@ def check_tables(policy: Policy, engine: Engine) -> None:
     Raises:
         ConfigError: with a line for each mistake: file, table, column, and both types.
     """
-    found = [line for table in policy.tables.values() for line in _mistakes(table, engine)]
+    found = [line for table in policy.tables.values() for line in _mistakes(table, policy.tables, engine)]
     if found:
         raise ConfigError("\n".join(found), hint="Correct the schema files, or the tables.")
     for table in policy.tables.values():
@@ -40,7 +40,7 @@ def _see_that_it_is_readable(table: Table, engine: Engine) -> None:
         raise NoEngine("the engine can't be asked", hint="Its reason stands above.") from None
 
 
-def _mistakes(table: Table, engine: Engine) -> Iterator[str]:
+def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iterator[str]:
     types = engine.columns(table.name)
     if not types:
         yield f'{table.file}: the engine has no table "{table.name}"'
@@ -54,21 +54,25 @@ def _mistakes(table: Table, engine: Engine) -> Iterator[str]:
         elif not fits(column.type, column.declared, kind, engine.dialect):
             yield f"{named} is declared {column.declared}, the engine has {kind}{_advice(column.type, kind)}"
         elif column.name in units and not identifies(column.type, kind, engine.dialect):
-            why = "which takes different texts for one" if column.type is SqlType.TEXT else "which rounds"
+            why = "which takes different texts for one" if column.type.is_text else "which rounds"
             yield f"{named} identifies a privacy unit, but the engine has {kind}, {why}"
-    yield from _not_enforced(table, engine)
+    yield from _not_enforced(table, tables, engine)
 
 
-def _not_enforced(table: Table, engine: Engine) -> Iterator[str]:
+def _not_enforced(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iterator[str]:
     """Yield a line for each unit through a reference to what may be several rows: a row would be several units'."""
     for kind, bound in table.units.items():
         target = bound.through
-        if target is not None and target.column not in engine.unique_columns(target.table):
+        if target is not None and target.column not in _unique(tables[target.table], engine):
             key = f"{target.table}.{target.column}"
             yield (
                 f'{table.file}: the unit "{kind}" of table "{table.name}" goes through {key}, which no constraint of the '
                 f"engine keeps unique; declare PRIMARY KEY or UNIQUE there"
             )
+
+
+def _unique(table: Table, engine: Engine) -> frozenset[str]:
+    return unique_as_declared(table, engine.unique_columns(table.name), engine.columns)
 
 
 def _advice(declared: SqlType, kind: str) -> str:

@@ -10,10 +10,11 @@ a `Release` is put into the text.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.engines.kinds import unique_as_declared
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.explain import explain
@@ -71,6 +72,11 @@ class Gateway:
         # Most statements name no protected table, which this tells faster than their tokens do.
         self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)
         self._known = KnownPlans()
+        self._unique = cache(self._unique_now)
+
+    def _unique_now(self, table: str) -> frozenset[str]:
+        engine = self._deps.engine
+        return unique_as_declared(self._deps.policy.tables[table], engine.unique_columns(table), engine.columns)
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
@@ -166,9 +172,7 @@ class Gateway:
     def _planner(self, role: Role, settings: Settings) -> Planner:
         deps = self._deps
         hides_empty = hides_empty_groups(settings, role)
-        context = PlanningContext(
-            role, deps.declared, deps.rows, deps.engine.unique_columns, deps.policy.tables, hides_empty
-        )
+        context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, hides_empty)
         return Planner(deps.policy, context, deps.evaluator(settings))
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Policy, Table, Value
+from dpsql.policy.model import Column, Policy, SqlType, Table, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.ir.facts import Facts
@@ -44,7 +44,14 @@ def _columns(table: Table, engine: Engine) -> Mapping[str, Sequence[Value | None
     rows = engine.public_rows(table.name, names, _MOST_ROWS)
     if len(rows) > _MOST_ROWS:
         raise ConfigError(f'public table "{table.name}" has more than {_MOST_ROWS:,} rows, which is the limit')
-    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return {name: [_as_declared(row[i], table.columns[name]) for row in rows] for i, name in enumerate(names)}
+
+
+def _as_declared(value: Value | None, column: Column) -> Value | None:
+    """Return a value as statements read it: of a char(n) without what is beyond its length, and the blanks at its end."""
+    if column.type is SqlType.CHARACTER and isinstance(value, str):
+        return value[: column.characters].rstrip(" ")
+    return value
 
 
 def _check_key(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> None:

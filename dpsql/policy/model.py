@@ -4,6 +4,7 @@ Exact throughout: numbers are `Fraction`, dates are days and timestamps microsec
 intervals, `int` in domains).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +12,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 
+_CHARACTERS = re.compile(r"character\((\d+)\)")
 _LEAST = 1_000
 """The share of `per_query` that a measurement pays at least, unless the policy says otherwise."""
 
@@ -29,8 +31,12 @@ class SqlType(StrEnum):
     REAL = "real"
     DOUBLE = "double precision"
     TEXT = "text"
+    CHARACTER = "bpchar"
+    """char(n): PostgreSQL's own name of it has no length."""
+    UUID = "uuid"
     DATE = "date"
     TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
 
     @property
     def is_integer(self) -> bool:
@@ -48,9 +54,19 @@ class SqlType(StrEnum):
         return self.is_integer or self.is_float or self is SqlType.NUMERIC
 
     @property
+    def is_text(self) -> bool:
+        """Return whether engines read the values as texts."""
+        return self in (SqlType.TEXT, SqlType.CHARACTER, SqlType.UUID)
+
+    @property
+    def is_moment(self) -> bool:
+        """Return whether the values are microseconds: of a clock, or of UTC's where the type has a time zone."""
+        return self in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
+
+    @property
     def is_temporal(self) -> bool:
         """Return whether the values are days or microseconds."""
-        return self in (SqlType.DATE, SqlType.TIMESTAMP)
+        return self is SqlType.DATE or self.is_moment
 
 
 TYPE_NAMES: Mapping[str, SqlType] = {
@@ -65,9 +81,12 @@ TYPE_NAMES: Mapping[str, SqlType] = {
     "float8": SqlType.DOUBLE,
     "varchar": SqlType.TEXT,
     "character varying": SqlType.TEXT,
+    "char": SqlType.CHARACTER,
+    "character": SqlType.CHARACTER,
     "timestamp without time zone": SqlType.TIMESTAMP,
+    "timestamp with time zone": SqlType.TIMESTAMPTZ,
 }
-"""Every name that PostgreSQL has for them, but for types of a fixed length and times with a zone."""
+"""Every name that PostgreSQL has for them."""
 
 
 class Period(StrEnum):
@@ -104,6 +123,12 @@ class Column:
     references: Reference | None = None
     nullable: bool = False
     description: str | None = None
+
+    @property
+    def characters(self) -> int | None:
+        """Return n of a char(n)."""
+        found = _CHARACTERS.fullmatch(self.declared)
+        return None if found is None else int(found[1])
 
 
 @dataclass(frozen=True, slots=True)

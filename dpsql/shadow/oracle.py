@@ -143,6 +143,11 @@ class ShadowOracle:
         self._session, self._settings = session, settings
         self.volatile = False
 
+    @property
+    def time_zone(self) -> str:
+        """Return the session's TimeZone."""
+        return self._settings.time_zone
+
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
         self.volatile = self.volatile or expression.volatile

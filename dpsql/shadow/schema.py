@@ -27,8 +27,11 @@ _DUMMY: dict[SqlType, str] = {
     SqlType.REAL: "0",
     SqlType.DOUBLE: "0",
     SqlType.TEXT: "",
+    SqlType.CHARACTER: "",
+    SqlType.UUID: "00000000-0000-0000-0000-000000000000",
     SqlType.DATE: "epoch",
     SqlType.TIMESTAMP: "epoch",
+    SqlType.TIMESTAMPTZ: "epoch",
 }
 
 

@@ -33,7 +33,9 @@ def _element(type_: str) -> str:
     """Return the type to use inside an array: arrays do not nest there, and a length is cast to afterwards."""
     if type_.endswith("[]"):
         return "text"
-    return type_.split("(", maxsplit=1)[0] if type_.startswith(("numeric(", "character")) else type_
+    if type_.startswith("character("):
+        return "bpchar"  # `character` would be that of one character
+    return type_.split("(", maxsplit=1)[0] if type_.startswith(("numeric(", "character varying")) else type_
 
 
 def _array(values: Sequence[Text], type_: str) -> str:

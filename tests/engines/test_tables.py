@@ -53,6 +53,12 @@ def test_every_mistake_is_told(duck: Callable[[str], DuckDb]) -> None:
         (SqlType.NUMERIC, "numeric(10,2)", "numeric(12,4)", POSTGRES),
         (SqlType.TEXT, "text", "character varying(20)", POSTGRES),
         (SqlType.TIMESTAMP, "timestamp", "timestamp(3) with time zone", POSTGRES),
+        (SqlType.TIMESTAMPTZ, "timestamptz", "timestamp with time zone", POSTGRES),
+        (SqlType.TIMESTAMPTZ, "timestamptz", "TIMESTAMP WITH TIME ZONE", DUCKDB),
+        (SqlType.CHARACTER, "character(4)", "character(4)", POSTGRES),
+        (SqlType.CHARACTER, "character(4)", "VARCHAR", DUCKDB),
+        (SqlType.UUID, "uuid", "uuid", POSTGRES),
+        (SqlType.UUID, "uuid", "UUID", DUCKDB),
     ],
 )
 def test_types_that_fit(declared: SqlType, written: str, found: str, dialect: Dialect) -> None:
@@ -77,6 +83,9 @@ def test_types_that_fit(declared: SqlType, written: str, found: str, dialect: Di
         (SqlType.NUMERIC, "numeric(10,2)", "numeric(900,2)", POSTGRES),
         (SqlType.NUMERIC, "numeric", "money", POSTGRES),
         (SqlType.TEXT, "text", "jsonb", POSTGRES),
+        (SqlType.UUID, "uuid", "text", POSTGRES),
+        (SqlType.UUID, "uuid", "VARCHAR", DUCKDB),
+        (SqlType.CHARACTER, "character(4)", "UUID", DUCKDB),
         (SqlType.BOOLEAN, "boolean", "integer", POSTGRES),
     ],
 )

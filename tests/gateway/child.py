@@ -67,6 +67,7 @@ class _NoShadow:
     """An oracle that is never asked: literals need none."""
 
     volatile: bool = False
+    time_zone: str = "UTC"
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Refuse."""

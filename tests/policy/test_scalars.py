@@ -60,6 +60,10 @@ def test_other_notations_of_time_are_refused(text: str) -> None:
         ("varchar", SqlType.TEXT, "character varying"),
         ("character varying(7)", SqlType.TEXT, "character varying(7)"),
         ("timestamp without time zone", SqlType.TIMESTAMP, "timestamp"),
+        ("timestamp with time zone", SqlType.TIMESTAMPTZ, "timestamptz"),
+        ("CHAR(3)", SqlType.CHARACTER, "character(3)"),
+        ("character", SqlType.CHARACTER, "character(1)"),
+        ("uuid", SqlType.UUID, "uuid"),
     ],
 )
 def test_types(text: str, kind: SqlType, declared: str) -> None:
@@ -71,19 +75,20 @@ def test_types(text: str, kind: SqlType, declared: str) -> None:
     "text",
     [
         "json",
-        "timestamptz",
         "text(5)",
         "numeric(0)",
         "numeric(3,4)",
         "varchar(0)",
         "integer); DROP TABLE x",
-        "char(3)",
+        "char(0)",
+        "char(3, 1)",
+        "bpchar",
         "",
     ],
 )
 def test_types_that_are_refused(text: str) -> None:
     """What the analysis has no rules for, and what would break out of a declaration."""
-    with pytest.raises(ValueError, match=r"must be one of|takes no such length"):
+    with pytest.raises(ValueError, match=r"must be one of|takes no such length|must be char"):
         scalars.column_type(text)
 
 

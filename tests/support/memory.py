@@ -28,10 +28,18 @@ _ARROW = {
     SqlType.REAL: pa.float64(),
     SqlType.DOUBLE: pa.float64(),
     SqlType.TEXT: pa.string(),
+    SqlType.CHARACTER: pa.string(),
+    SqlType.UUID: pa.string(),
     SqlType.DATE: pa.date32(),
     SqlType.TIMESTAMP: pa.timestamp("us"),
+    SqlType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
 }
-_TYPES = {SqlType.NUMERIC: "DECIMAL(18, 4)", SqlType.DOUBLE: "DOUBLE", SqlType.TEXT: "VARCHAR"}
+_TYPES = {
+    SqlType.NUMERIC: "DECIMAL(18, 4)",
+    SqlType.DOUBLE: "DOUBLE",
+    SqlType.TEXT: "VARCHAR",
+    SqlType.CHARACTER: "VARCHAR",
+}
 
 
 class Memory(DuckDb):

@@ -34,7 +34,12 @@ def bounds_of(
 
 
 def declared_values(
-    kind: SqlType, texts: Sequence[str] | None, path: Path, document: Positioned, mistakes: Mistakes
+    kind: SqlType,
+    declared: str,
+    texts: Sequence[str] | None,
+    path: Path,
+    document: Positioned,
+    mistakes: Mistakes,
 ) -> tuple[Value, ...] | None:
     """Read `values`; note what is wrong and return None."""
     if texts is None:
@@ -42,7 +47,7 @@ def declared_values(
     found: dict[Value, str] = {}
     for at, text in enumerate(texts):
         try:
-            value = scalars.domain_value(kind, text)
+            value = scalars.domain_value(kind, declared, text)
         except ValueError as failure:
             mistakes.add(document, (*path, at), f'is "{text}"; it {failure}')
             continue

@@ -14,7 +14,7 @@ from dpsql.policy.model import TYPE_NAMES, Period, SqlType, Value
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", re.ASCII)
 
 REFRESHES = {"daily": Period.DAY, "weekly": Period.WEEK, "monthly": Period.MONTH, "never": Period.NEVER}
@@ -28,6 +28,7 @@ _LARGEST = {
     SqlType.DOUBLE: Fraction(10) ** 308,
     SqlType.NUMERIC: Fraction(10) ** 1000,
 }
+_NAMED = [kind for kind in SqlType if kind is not SqlType.CHARACTER]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -140,15 +141,24 @@ def column_type(text: str) -> tuple[SqlType, str]:
     name = found[1] if found else ""
     kind = TYPE_NAMES.get(name)
     if found is None or kind is None:
-        raise ValueError(f"must be one of {', '.join(SqlType)}, varchar(n), numeric(p, s)")
+        raise ValueError(f"must be one of {', '.join(_NAMED)}, varchar(n), char(n), numeric(p, s)")
     precision, scale = found[2], found[3]
+    if kind is SqlType.CHARACTER:
+        return kind, _of_characters(name, precision, scale)
     if precision is None:
         return kind, "character varying" if kind is SqlType.TEXT and name != "text" else str(kind)
     if kind is SqlType.NUMERIC and 1 <= int(precision) <= 1000 and int(scale or 0) <= int(precision):
         return kind, f"numeric({int(precision)},{int(scale or 0)})"
     if kind is SqlType.TEXT and name != "text" and scale is None and int(precision) > 0:
         return kind, f"character varying({int(precision)})"
-    raise ValueError(f'"{name}" takes no such length; lengths are for numeric(p, s) and varchar(n)')
+    raise ValueError(f'"{name}" takes no such length; lengths are for numeric(p, s), varchar(n) and char(n)')
+
+
+def _of_characters(name: str, length: str | None, scale: str | None) -> str:
+    """Return the type of texts that are padded to one length: PostgreSQL takes 1 for it where none is written."""
+    if scale is not None or (length is not None and int(length) == 0) or (length is None and name == "bpchar"):
+        raise ValueError("must be char(n) with a length from 1")
+    return f"character({1 if length is None else int(length)})"
 
 
 def bound(kind: SqlType, text: str) -> Fraction:
@@ -164,15 +174,17 @@ def bound(kind: SqlType, text: str) -> Fraction:
 
 
 def moment(kind: SqlType, text: str) -> int:
-    """Read a date as days, a timestamp as microseconds since 1970-01-01."""
+    """Read a date as days, a timestamp as microseconds since 1970-01-01; with a time zone, UTC's unless it says else."""
     pattern = "2019-03-31" if kind is SqlType.DATE else "2019-03-31 or 2019-03-31 12:00:00"
     refusal = f"must be a {kind} such as {pattern}"
-    if not _MOMENT.fullmatch(text):
+    found = _MOMENT.fullmatch(text)
+    if found is None or (found["zone"] is not None and kind is not SqlType.TIMESTAMPTZ):
         raise ValueError(refusal)
     try:
         if kind is SqlType.DATE:
             return (date.fromisoformat(text) - _EPOCH.date()).days
-        return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+        at = datetime.fromisoformat(text)
+        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
     except ValueError:
         raise ValueError(refusal) from None
 
@@ -188,11 +200,30 @@ def interval(kind: SqlType, low: Fraction, high: Fraction) -> Interval:
     return Interval(low, high)
 
 
-def domain_value(kind: SqlType, text: str) -> Value:
+def domain_value(kind: SqlType, declared: str, text: str) -> Value:
     """Read one value of a domain of this type."""
+    if kind is SqlType.UUID:
+        return _uuid(text)
+    if kind is SqlType.CHARACTER:
+        return _characters(declared, text)
     if kind is SqlType.TEXT:
         return text
     if kind is SqlType.BOOLEAN:
         return flag(text)
     value = bound(kind, text)
     return int(value) if kind.is_integer or kind.is_temporal else value
+
+
+def _uuid(text: str) -> str:
+    """Read a UUID as PostgreSQL writes it."""
+    if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text.lower(), re.ASCII):
+        raise ValueError("must be a uuid such as 123e4567-e89b-12d3-a456-426614174000")
+    return text.lower()
+
+
+def _characters(declared: str, text: str) -> str:
+    """Read a text of a fixed length without the blanks at its end, which mean nothing."""
+    length = int(declared.removeprefix("character(").removesuffix(")"))
+    if len(text.rstrip(" ")) > length:
+        raise ValueError(f"must have at most {length} characters, since the column's type is {declared}")
+    return text.rstrip(" ")

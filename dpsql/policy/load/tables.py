@@ -86,7 +86,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         return None
     kind, declared = shape.type
     bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
-    values = declared_values(kind, shape.values, (*path, "values"), file.document, file.mistakes)
+    values = declared_values(kind, declared, shape.values, (*path, "values"), file.document, file.mistakes)
     if shape.step is not None:
         wrong = misfit(shape.step, kind, declared, bounds)
         if wrong and not file.mistakes.touch(file.document, (*path, "bounds")):

@@ -36,7 +36,7 @@ def _identifies(kind: str, name: str, path: tuple[str, ...], file: SchemaFile) -
         return False
     through = path[-1] == "through"
     type_ = column.type[0]
-    if not (type_.is_integer or type_ is SqlType.TEXT or (type_ is SqlType.NUMERIC and not through)):
+    if not (type_.is_integer or type_.is_text or (type_ is SqlType.NUMERIC and not through)):
         what = "a reference is an integer or a text" if through else "a unit is an integer, a numeric or a text"
         file.wrong(path, f'is "{name}" of type {column.type[1]}; {what}')
     # A clamped unit would be another unit: bounds and domains belong to columns that are measured.

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from dpsql.policy.model import SqlType
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.extreme import BEYOND
 
@@ -24,4 +23,4 @@ def point_half_width(measurement: Histogram, chosen: Sequence[int]) -> float | N
         width = max(inside, measurement.half_width(min(BEYOND, measurement.number - 1)))
     else:
         width = measurement.half_width(chosen[1])
-    return float(width / (_SECOND if measurement.x.expr.type is SqlType.TIMESTAMP else 1))
+    return float(width / (_SECOND if measurement.x.expr.type.is_moment else 1))

@@ -173,13 +173,13 @@ class Builder:
         """Measure points of an expression, and how far off one is if that is asked anywhere."""
         match aggregate:
             case asked.Extreme(name=name, arg=arg, where=where):
-                return self._extreme(arg, where, Fraction(int(name == "max")))
+                return replace(self._extreme(arg, where, Fraction(int(name == "max"))), ordered=aggregate.ordered)
             case asked.Quantile(arg=arg, where=where, points=(point,), array=False) if point in {0, 1}:
-                return self._extreme(arg, where, point)
+                return replace(self._extreme(arg, where, point), ordered=aggregate.ordered)
             case asked.Quantile(arg=arg, where=where, points=points, array=array):
                 buckets = self._buckets(arg, where, points, extremes=False)
                 part = self._add(replace(buckets, margin=_place(aggregate) in self._margins))
-                return QuantileOutput(part, tuple(range(len(points))), array)
+                return QuantileOutput(part, tuple(range(len(points))), array, aggregate.ordered)
 
     def _extreme(self, arg: Expr, where: Expr, point: Fraction) -> QuantileOutput:
         """Measure MIN or MAX, for which a unit is its own least or largest value in each group: one row, not C of them."""

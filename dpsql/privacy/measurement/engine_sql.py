@@ -214,7 +214,7 @@ def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
 def _code(name: str, key: Key, emitter: Emitter) -> str:
     """Return a key as an integer or a text."""
     type_ = key.grouped.type
-    if type_ is SqlType.TEXT or (key.shown is None and type_.is_temporal):
+    if type_.is_text or (key.shown is None and type_.is_temporal):
         return name
     if key.fractional:
         return emitter.dialect.as_text(emitter.cast(name, SqlType.DOUBLE))

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.policy.model import SqlType
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
@@ -135,4 +134,4 @@ def bucket_count(x: Scaled, groups: int, *, pairs: bool = False) -> int:
 
 
 def _whole(x: Scaled) -> bool:
-    return integral(x.expr) or x.expr.type in {SqlType.DATE, SqlType.TIMESTAMP}
+    return integral(x.expr) or x.expr.type.is_temporal

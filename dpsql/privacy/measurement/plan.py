@@ -31,6 +31,8 @@ class QuantileOutput:
     part: int | None
     places: tuple[int, ...]
     array: bool
+    ordered: tuple[Value, ...] | None = None
+    """The texts whose places were measured."""
 
 
 @dataclass(frozen=True, slots=True)

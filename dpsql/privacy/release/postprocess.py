@@ -1,12 +1,13 @@
 """From releases to the values a client sees: rounding and clamping, all of it post-processing."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import TYPE_NAMES, SqlType, Value
 from dpsql.privacy.accuracy.emptiness import emptiness
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width
 from dpsql.privacy.accuracy.point_margin import point_half_width
@@ -156,8 +157,9 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
         case QuantileOutput(part=part, places=places, array=array):
             if part is None or not plan.parts:
                 return None
-            chosen = [_point(_buckets(plan, part), line.chosen[part][place], type_) for place in places]
-            return "{" + ",".join(point or "NULL" for point in chosen) + "}" if array else chosen[0]
+            buckets, ordered = _buckets(plan, part), output.ordered
+            chosen = [_point(buckets, line.chosen[part][place], type_, ordered) for place in places]
+            return "{" + ",".join(map(_element, chosen)) + "}" if array else chosen[0]
 
 
 def _margin(
@@ -214,11 +216,20 @@ def _buckets(plan: MeasurementPlan, part: int) -> Histogram:
     return buckets
 
 
-def _point(part: Histogram, bucket: int, type_: str) -> CellText:
+def _element(point: CellText) -> str:
+    """Return a value as an array's text has it."""
+    if point is None:
+        return "NULL"
+    return '"' + point.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _point(part: Histogram, bucket: int, type_: str, ordered: Sequence[Value] | None) -> CellText:
     """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
     if bucket >= part.number:
         return None
     value = part.value(bucket)
+    if ordered is not None:
+        return str(ordered[int(value)])
     if part.x.expr.type.is_temporal:
         return format_value(int(value), part.x.expr.type)
     return format_number(float(value), type_.removesuffix("[]"))
@@ -258,8 +269,13 @@ def _span(micros: float) -> str:
 def _key(cell: Cell, type_: str) -> CellText:
     if cell is None:
         return None
-    kinds = {"boolean": SqlType.BOOLEAN, "date": SqlType.DATE}
-    kind = kinds.get(type_, SqlType.TIMESTAMP if type_.startswith("timestamp") else SqlType.TEXT)
     if isinstance(cell, Fraction):
         return format_number(float(cell), type_)
-    return format_value(cell, kind if not isinstance(cell, str) else SqlType.TEXT)
+    return format_value(cell, SqlType.TEXT if isinstance(cell, str) else _counted_as(type_))
+
+
+def _counted_as(type_: str) -> SqlType:
+    """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
+    name = re.sub(r"\(\d+\)", "", type_)
+    found = TYPE_NAMES.get(name, SqlType.TEXT)
+    return found if found.is_temporal or found is SqlType.BOOLEAN else SqlType.TEXT

@@ -15,7 +15,7 @@ from dpsql.rewrite.ir.calendar import DATES, MOMENTS
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Env, Facts
 
-_CALENDAR = {SqlType.DATE: Interval.of(*DATES), SqlType.TIMESTAMP: Interval.of(*MOMENTS)}
+_DATES, _MOMENTS = Interval.of(*DATES), Interval.of(*MOMENTS)
 """Times that every engine can compute with: an error of one that can't would say something about a row."""
 
 _MOST_BITS = 8192
@@ -106,11 +106,9 @@ def _branches(expr: Apply, env: Env) -> list[Facts]:
 
 def _computable(interval: Interval, type_: SqlType) -> bool:
     """Return whether every engine can hold all values of an interval."""
-    match type_:
-        case SqlType.DATE | SqlType.TIMESTAMP:
-            return interval.meet(_CALENDAR[type_]) == interval
-        case _:
-            return interval.is_below(2**62 if type_.is_integer else LARGEST)
+    if type_.is_temporal:
+        return interval.meet(_MOMENTS if type_.is_moment else _DATES) == interval
+    return interval.is_below(2**62 if type_.is_integer else LARGEST)
 
 
 def _is_short(interval: Interval) -> bool:

@@ -97,7 +97,7 @@ def _points(variable: Expr, constants: set[Value], known: Facts) -> list[Value |
     null: list[Value | None] = [None] if known.nullable else []
     if known.values is not None:
         return [*known.values, *null]
-    if any(isinstance(constant, str) for constant in constants) or variable.type is SqlType.TEXT:
+    if any(isinstance(constant, str) for constant in constants) or variable.type.is_text:
         return [*sorted(map(str, constants)), _OTHER_TEXT, *null]
     numbers = sorted({Fraction(constant) for constant in constants if not isinstance(constant, str)})
     whole = variable.type.is_integer or variable.type.is_temporal

@@ -81,13 +81,11 @@ def _is_whole_double(expr: Expr) -> bool:
 def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, Cell]]:
     """Return a column with a few texts as their numbers, which engines group by faster; any other as it is."""
     texts = [value for value in shown if value is not None]
-    if not (
-        isinstance(grouped, Ref) and grouped.type is SqlType.TEXT and not grouped.public and 0 < len(texts) <= _FEW
-    ):
+    if not (isinstance(grouped, Ref) and grouped.type.is_text and not grouped.public and 0 < len(texts) <= _FEW):
         return grouped, shown
     numbers = Apply(
         "map",
-        (grouped, *(Const(t, SqlType.TEXT) for t in texts)),
+        (grouped, *(Const(t, grouped.type) for t in texts)),
         SqlType.BIGINT,
         Results(tuple(range(1, len(texts) + 1))),
     )

@@ -210,7 +210,7 @@ def _equal(condition: Expr) -> Iterator[tuple[Ref, Ref]]:
         one, other = equation(part) or (part, part)
         if not (isinstance(one, Ref) and isinstance(other, Ref)):
             continue
-        if (one.type.is_integer and other.type.is_integer) or one.type is other.type is SqlType.TEXT:
+        if (one.type.is_integer and other.type.is_integer) or (one.type.is_text and one.type is other.type):
             yield from ((one, other), (other, one))
 
 

@@ -238,8 +238,10 @@ class Dialect(ABC):
             return str(value) if int(value) >= 0 else f"({value})"
         if type_.is_number:
             return self.double(Fraction(value))
-        text = self.text(format_value(value, type_))
-        return text if type_ is SqlType.TEXT else f"{type_.value.upper()} {text}"
+        if type_.is_text:
+            return self.text(str(value))
+        read_as = SqlType.TIMESTAMP if type_.is_moment else type_
+        return f"{read_as.value.upper()} {self.text(format_value(value, read_as))}"
 
     @final
     def flush_tiny(self, text: str) -> str:

@@ -14,7 +14,11 @@ from dpsql.rewrite.ir.calendar import ERAS
 _FEW_TEXTS = 16
 """Up to so many texts are compared one by one."""
 _NARROW = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
-_TYPES: Mapping[SqlType, str] = {SqlType.DOUBLE: "DOUBLE"}
+_TYPES: Mapping[SqlType, str] = {
+    SqlType.DOUBLE: "DOUBLE", SqlType.CHARACTER: "VARCHAR", SqlType.UUID: "VARCHAR", SqlType.TIMESTAMPTZ: "TIMESTAMP",
+}  # fmt: skip
+"""The types in which values are computed, where they have other names."""
+_MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"})
 
 
 class DuckDbDialect(Dialect):
@@ -31,7 +35,10 @@ class DuckDbDialect(Dialect):
             SqlType.BOOLEAN: frozenset({"boolean"}),
             SqlType.TEXT: frozenset({"varchar", "uuid", "enum"}),
             SqlType.DATE: frozenset({"date"}),
-            SqlType.TIMESTAMP: frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"}),
+            SqlType.CHARACTER: frozenset({"varchar", "enum"}),
+            SqlType.UUID: frozenset({"uuid"}),
+            SqlType.TIMESTAMP: _MOMENTS,
+            SqlType.TIMESTAMPTZ: _MOMENTS,
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset({"hugeint", "uhugeint", "ubigint"}),

@@ -4,12 +4,18 @@ It reports numbers that are too small for double precision as errors, and compar
 multiplied is kept away from both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect, Forms, StoredTypes
 from dpsql.rewrite.ir.calendar import to_datetime
+
+_TYPES: Mapping[SqlType, str] = {
+    SqlType.DOUBLE: "float8", SqlType.CHARACTER: "text", SqlType.UUID: "text", SqlType.TIMESTAMPTZ: "timestamp",
+}  # fmt: skip
+"""The types in which values are computed, where they have other names."""
+_MOMENTS = frozenset({"timestamp without time zone", "timestamp with time zone"})
 
 
 class PostgresDialect(Dialect):
@@ -26,7 +32,10 @@ class PostgresDialect(Dialect):
             SqlType.BOOLEAN: frozenset({"boolean"}),
             SqlType.TEXT: frozenset({"text", "character varying", "character", "uuid", "enum", "citext"}),
             SqlType.DATE: frozenset({"date"}),
-            SqlType.TIMESTAMP: frozenset({"timestamp without time zone", "timestamp with time zone"}),
+            SqlType.CHARACTER: frozenset({"text", "character varying", "character", "enum", "citext"}),
+            SqlType.UUID: frozenset({"uuid"}),
+            SqlType.TIMESTAMP: _MOMENTS,
+            SqlType.TIMESTAMPTZ: _MOMENTS,
         },
         floats=frozenset({"real", "double precision"}),
         wide=frozenset(),
@@ -46,7 +55,7 @@ class PostgresDialect(Dialect):
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `(x)::float8`."""
-        return f"({text})::{'float8' if type_ is SqlType.DOUBLE else type_.value}"
+        return f"({text})::{_TYPES.get(type_, type_.value)}"
 
     def double(self, value: Fraction) -> str:
         """Return `'1.5'::float8`: without quotes it would be a numeric."""

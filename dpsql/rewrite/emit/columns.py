@@ -9,7 +9,7 @@ paid  →  (CAST(s0."paid" AS VARCHAR) COLLATE "C")
 
 import re
 
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
 
@@ -30,10 +30,12 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return dialect.stored_number(column, representable=representable(ref.column.declared))
         case SqlType.REAL | SqlType.DOUBLE:
             return dialect.stored_number(column, representable=True)
-        case SqlType.TEXT:
-            return _bytewise(column)
-        case SqlType.DATE | SqlType.TIMESTAMP:
-            return f"CAST({column} AS {ref.type.value.upper()})"
+        case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID:
+            return _text(column, ref.column)
+        case SqlType.DATE:
+            return f"CAST({column} AS DATE)"
+        case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
+            return f"CAST({column} AS TIMESTAMP)"  # UTC's clock, which is the session's
         case _:
             return column
 
@@ -41,7 +43,7 @@ def stored(ref: Ref, dialect: Dialect) -> str:
 def identity(ref: Ref) -> str:
     """Return the text that reads a privacy unit: exactly, for two units taken for one would not be kept apart."""
     column = f"s{ref.source}.{quoted(ref.name)}"
-    return _bytewise(column) if ref.type is SqlType.TEXT else column
+    return _text(column, ref.column) if ref.type.is_text else column
 
 
 def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
@@ -58,6 +60,15 @@ def representable(numeric: str) -> bool:
     return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
 
 
-def _bytewise(column: str) -> str:
+def text_of(column: str, declared: Column) -> str:
+    """Return a column as a text: one of a fixed length as such, without the blanks at its end, which mean nothing."""
+    text = f"CAST({column} AS VARCHAR)"
+    if declared.type is not SqlType.CHARACTER:
+        return text
+    length = declared.characters
+    return f"rtrim({text if length is None else f'left({text}, {length})'}, ' ')"
+
+
+def _text(column: str, declared: Column) -> str:
     # A collation that finds "a" equal to "A" would make one group of two, named after either.
-    return f'(CAST({column} AS VARCHAR) COLLATE "C")'
+    return f'({text_of(column, declared)} COLLATE "C")'

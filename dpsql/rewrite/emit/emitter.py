@@ -79,7 +79,7 @@ class Emitter:
         """Return dates as days and timestamps as microseconds since 1970, NULL beyond the years 1 to 9999."""
         if type_ is SqlType.DATE:
             return self.dialect.days(text)
-        return self.dialect.micros(text) if type_ is SqlType.TIMESTAMP else text
+        return self.dialect.micros(text) if type_.is_moment else text
 
     def one_text(self, text: str, type_: SqlType) -> str:
         """Return a value such that those which the engine takes for one have one text: both zeros, and every NaN."""
@@ -117,7 +117,7 @@ class Emitter:
         read; then only what could make a calculation fail is kept away from it.
         """
         if not ref.public and known.nullable and known.values is not None:
-            if ref.type is SqlType.TEXT and known.values:
+            if ref.type.is_text and known.values:
                 return self.dialect.if_one_of(raw, [self.literal(value, ref.type) for value in known.values])
             return f"(CASE WHEN {self._member(raw, known.values, ref.type)} THEN {raw} END)"
         float_ = ref.type.is_number and not ref.type.is_integer
@@ -130,7 +130,7 @@ class Emitter:
         if type_.is_integer and len(values) > 2 and int(values[-1]) - int(values[0]) == len(values) - 1:
             return f"{raw} BETWEEN {self.literal(values[0], type_)} AND {self.literal(values[-1], type_)}"
         texts = [self.literal(v, type_) for v in values]
-        if type_ is SqlType.TEXT and texts:
+        if type_.is_text and texts:
             return self.dialect.is_one_of(raw, texts)
         return f"{raw} IN ({', '.join(texts)})" if values else "FALSE"
 

@@ -177,6 +177,14 @@ def _units(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
     return values
 
 
+def _moved_starts(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
+    """Return every start moved, where they are the beginnings of units of time."""
+    if not isinstance(apply.args[0], Apply):
+        return None
+    span = option(apply, IntervalValue)
+    return sorted({shift(int(value), span) for value in domains.of(apply.args[0]) if value is not None})
+
+
 def _moved(apply: Apply, domains: Domains) -> Sequence[Cell]:
     """Return every start moved by every number of steps."""
     starts, steps = (domains.of(arg) for arg in apply.args)
@@ -214,6 +222,7 @@ TIMES: tuple[Function, ...] = (
         "t + interval '…', t - interval '…'",
         _emit_shift,
         _shifted,
+        domain=_moved_starts,
         inverse=Inverse(
             lambda apply: apply.args[0], lambda apply, value: shift(int(value), option(apply, IntervalValue))
         ),
@@ -227,6 +236,18 @@ TIMES: tuple[Function, ...] = (
         domain=_moved,
         describe=_moved_by,
         note="n a whole number; no months",
+    ),
+    Function(
+        "in_utc",
+        "t AT TIME ZONE 'UTC'",
+        template("{0}"),
+        needs_bounds=False,
+        evaluate=lambda args, _: args[0],
+        facts=lambda known, _: known,
+        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
+        preimage=lambda interval: interval,
+        describe=first_argument,
+        note="other constant zones need bounds of at most 24 years",
     ),
     Function(
         "date_to_timestamp",

@@ -9,9 +9,9 @@ import string
 from collections.abc import Sequence
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, template
+from dpsql.rewrite.functions.function import EmitRule, Function, Inverse, first_argument, template
 from dpsql.rewrite.functions.steps import of_map
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Results, option
 from dpsql.rewrite.ir.facts import Facts
@@ -27,7 +27,7 @@ def _looked_up(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     texts = [dialect.literal(value, apply.type) for value in option(apply, Results).values]
     if not texts:
         return dialect.literal(None, apply.type)
-    if apply.args[0].type is SqlType.TEXT:
+    if apply.args[0].type.is_text:
         return dialect.looked_up(args[0], args[1:], texts)
     first = _first_of_consecutive(apply)
     if first is not None:
@@ -118,6 +118,16 @@ ANY_TEXTS: tuple[Function, ...] = (
     ),
 )
 CUTS: tuple[Function, ...] = (
+    Function(
+        "as_text",
+        "a::text of char(n) and uuid",
+        template("{0}"),
+        needs_bounds=False,
+        evaluate=lambda args, _: args[0],
+        facts=lambda known, _: known,
+        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
+        describe=first_argument,
+    ),
     Function(
         "cut",
         "a::varchar(n), left(a, n), substring(a, 1, n)",

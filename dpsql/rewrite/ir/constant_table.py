@@ -43,7 +43,7 @@ def constant_table(
     keys = [
         name
         for place, (name, column) in enumerate(columns.items())
-        if (column.type.is_integer or column.type is SqlType.TEXT)
+        if (column.type.is_integer or column.type.is_text)
         and not column.nullable
         and len({row[place] for row in rows}) == len(rows)
     ]

@@ -27,6 +27,10 @@ class ConstantEvaluator(Protocol):
     volatile: bool
     """Whether anything that was asked changes by itself, as `now()` does: then the plan serves once."""
 
+    @property
+    def time_zone(self) -> str:
+        """Return the session's TimeZone."""
+
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value (as text) and the type's name of an expression without columns."""
 
@@ -48,7 +52,6 @@ class ConstantEvaluator(Protocol):
 
 TYPES: Mapping[str, SqlType] = {
     **TYPE_NAMES,
-    **dict.fromkeys(("character", "bpchar", "name", "unknown"), SqlType.TEXT),
-    **dict.fromkeys(("timestamptz", "timestamp with time zone"), SqlType.TIMESTAMP),
+    **dict.fromkeys(("name", "unknown"), SqlType.TEXT),
 }
-"""The names of the types that row-level expressions may have; a time with a zone is what the session's clock shows."""
+"""The names of the types that row-level expressions may have; a time with a zone is what UTC's clock shows."""

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from dpsql.policy.model import SqlType, Value
@@ -14,6 +15,7 @@ _ENDLESS = {"infinity": ENDLESS, "-infinity": -ENDLESS, "nan": ENDLESS}
 _DAY_ZERO = dt.date(1970, 1, 1)
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "on", "1"}), frozenset({"f", "false", "n", "no", "off", "0"})
 _ZONE = re.compile(r"[+-]\d\d(:?\d\d)?(:?\d\d)?$|Z$")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)$")
 _FARTHEST = 400
 """Double precision ends near 10^308."""
@@ -28,24 +30,51 @@ def parse_value(text: str, type_: SqlType) -> Value:
     Raises:
         ValueError: it is none, is not finite, or is written in a form that only PostgreSQL knows.
     """
-    match type_:
-        case SqlType.TEXT:
-            return text
-        case SqlType.BOOLEAN:
-            word = text.strip().lower()
-            if word not in _TRUE | _FALSE:
-                raise ValueError(text)
-            return word in _TRUE
-        case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
-            return int(text)
-        case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
-            return exact_number(text.strip())
-        case SqlType.DATE:
-            return (dt.date.fromisoformat(text.strip()) - _DAY_ZERO).days
-        case SqlType.TIMESTAMP:
-            return from_datetime(
-                dt.datetime.fromisoformat(_ZONE.sub("", text.strip()) if ":" in text else text.strip())
-            )
+    return _READ[type_](text)
+
+
+def _boolean(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE | _FALSE:
+        raise ValueError(text)
+    return word in _TRUE
+
+
+def _date(text: str) -> int:
+    return (dt.date.fromisoformat(text.strip()) - _DAY_ZERO).days
+
+
+def _moment(text: str) -> int:
+    """Return what a clock shows; a zone that is written says nothing."""
+    return from_datetime(dt.datetime.fromisoformat(_ZONE.sub("", text.strip()) if ":" in text else text.strip()))
+
+
+def _uuid(text: str) -> str:
+    if _UUID.fullmatch(text.lower()) is None:
+        raise ValueError(text)
+    return text.lower()
+
+
+def _instant(text: str) -> int:
+    """Return when it is that a clock shows, whose zone has to be written."""
+    at = dt.datetime.fromisoformat(text.strip())
+    if at.tzinfo is None:
+        raise ValueError(text)
+    return from_datetime(at.astimezone(dt.UTC).replace(tzinfo=None))
+
+
+_READ: Mapping[SqlType, Callable[[str], Value]] = {
+    SqlType.BOOLEAN: _boolean,
+    **dict.fromkeys((SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT), int),
+    **dict.fromkeys((SqlType.NUMERIC, SqlType.REAL, SqlType.DOUBLE), lambda text: exact_number(text.strip())),
+    SqlType.TEXT: str,
+    SqlType.CHARACTER: lambda text: text.rstrip(" "),
+    SqlType.UUID: _uuid,
+    SqlType.DATE: _date,
+    SqlType.TIMESTAMP: _moment,
+    SqlType.TIMESTAMPTZ: _instant,
+}
+"""How each type's values are read."""
 
 
 def parse_any(text: str, type_: SqlType) -> Value:
@@ -95,6 +124,8 @@ def format_value(value: Value, type_: SqlType) -> str:
             return (_DAY_ZERO + dt.timedelta(days=int(value))).isoformat()
         case SqlType.TIMESTAMP:
             return to_datetime(int(value)).isoformat(" ")
+        case SqlType.TIMESTAMPTZ:
+            return f"{to_datetime(int(value)).isoformat(' ')}+00"
         case _:
             return repr(float(value)) if isinstance(value, Fraction) else str(value)
 

@@ -11,8 +11,8 @@ from typing import Literal
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, both
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, Results, both
 from dpsql.rewrite.syntax.aggregate_names import (
     LOGICAL,
     OF_SINGLE_ROWS,
@@ -26,6 +26,7 @@ from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
 from dpsql.rewrite.translate.durations import micros_of
+from dpsql.rewrite.translate.value_map import MAX_VALUES
 
 _QUANTILE_LIMIT = 1000
 _PLACES = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
@@ -50,6 +51,8 @@ class Quantile:
     discrete: bool
     where: Expr = TRUE
     array: bool = False
+    ordered: tuple[Value, ...] | None = None
+    """Of texts: the values that there can be, in their order; `arg` is then the place of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Extreme:
     name: Literal["min", "max"]
     arg: Expr
     where: Expr = TRUE
+    ordered: tuple[Value, ...] | None = None
+    """Of texts: the values that there can be, in their order; `arg` is then the place of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
         return GroupingCall(exprs)
     if len(exprs) != (2 if name in OF_TWO else 1):
         raise _refused(node)
-    return _of_values(name, exprs, node)
+    return _of_values(t, name, exprs, node)
 
 
 def _argument(t: Translator, node: exp.Expr) -> Expr:
@@ -147,11 +152,11 @@ def _argument(t: Translator, node: exp.Expr) -> Expr:
     return micros_of(value) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value, node)
 
 
-def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
+def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     if name == "count" and isinstance(exprs[0], Const):
         return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
     if name in {"min", "max"}:
-        return _extreme(name, exprs[0], node)
+        return _extreme(t, name, exprs[0], node)
     if name in LOGICAL:
         return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
     if name != "count" and not all(e.type.is_number for e in exprs):
@@ -161,20 +166,36 @@ def _of_values(name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
     return Moment(STATISTICS[name], exprs)
 
 
-def _extreme(name: str, arg: Expr, node: exp.Expr) -> Extreme:
-    if not (arg.type.is_number or arg.type.is_temporal):
+def _extreme(t: Translator, name: str, arg: Expr, node: exp.Expr) -> Extreme:
+    place, ordered = _placed(t, name, arg, node)
+    return Extreme("min" if name == "min" else "max", place, ordered=ordered)
+
+
+def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, tuple[Value, ...] | None]:
+    """Return what is ordered: a number or a time, or of a text its place among the values that there can be.
+
+    Texts are ordered by their bytes, as the shadow orders them.
+    """
+    if arg.type.is_number or arg.type.is_temporal:
+        return arg, None
+    values = t.known(arg).values if arg.type.is_text else None
+    if not values or len(values) > MAX_VALUES:
         raise Unsupported(
-            f"{name}() takes numbers, dates and timestamps here",
+            f"{name} takes numbers, times, and texts with few declared values here",
             because="extreme-of-ordered",
-            hint="GROUP BY the column, or mode() WITHIN GROUP (ORDER BY it), if its `values` are declared.",
+            hint="The owner of the data can declare `values` for the column in the table's schema file.",
             position=position(node),
         )
-    return Extreme("min" if name == "min" else "max", arg)
+    ordered = tuple(sorted(map(str, values)))
+    keys = (Const(value, arg.type) for value in ordered)
+    length = (arg.column.characters or 0) if isinstance(arg, Ref) else 0
+    shown = tuple(value.ljust(length) for value in ordered)
+    return Apply("map", (arg, *keys), SqlType.INTEGER, Results(tuple(range(len(ordered))))), shown
 
 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
-        return _of_values(name, (_argument(t, node.expressions[0]),), call)  # as of all rows
+        return _of_values(t, name, (_argument(t, node.expressions[0]),), call)  # as of all rows
     if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1:
         raise Unsupported(
             f"{name}(DISTINCT …) would count what many rows have once, which is done for one value by count, sum, avg and "
@@ -200,9 +221,10 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
         raise _refused(node)
     inner = aggregate(t, node.expressions[0])
     several = isinstance(inner, Quantile) and inner.array
-    if several or not isinstance(inner, (Moment, Quantile, Extreme, Distinct, OfDistinct)):
+    of_text = isinstance(inner, (Quantile, Extreme)) and inner.ordered is not None
+    if several or of_text or not isinstance(inner, (Moment, Quantile, Extreme, Distinct, OfDistinct)):
         raise Unsupported(
-            "dpsql.margin() takes one number that an aggregate estimates: no array, mode or boolean",
+            "dpsql.margin() takes one number that an aggregate estimates: no array, text, mode or boolean",
             because="margin-of-number",
             hint="Ask for the margin of each percentile by itself." if several else None,
             position=position(node),
@@ -227,9 +249,11 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     array = t.constants.items(args[0]) if _is_array(args[0]) else None
     points = array if array is not None else (t.expression(args[0]),)
     quantiles = tuple(_point(p, node, descending=descending) for p in points)
-    if not (arg.type.is_number or (arg.type.is_temporal and name == "percentile_disc")):
+    discrete = name == "percentile_disc"
+    if not (arg.type.is_number or discrete):
         raise Unsupported(f"{name} takes numbers here", because="aggregate-of-numbers", position=position(node))
-    return Quantile(arg, quantiles, discrete=name == "percentile_disc", array=array is not None)
+    place, ordered = _placed(t, name, arg, node)
+    return Quantile(place, quantiles, discrete, array=array is not None, ordered=ordered)
 
 
 def _is_array(node: exp.Expr) -> bool:

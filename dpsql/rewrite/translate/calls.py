@@ -25,7 +25,8 @@ from dpsql.rewrite.translate.durations import age, date_bin, part
 from dpsql.rewrite.translate.texts import left, length, substring
 from dpsql.rewrite.translate.to_char import to_char
 from dpsql.rewrite.translate.value_map import through_shadow
-from dpsql.rewrite.translate.zones import at_time_zone, in_utc, is_zoned, truncated_in
+from dpsql.rewrite.translate.zoned_times import truncated_in
+from dpsql.rewrite.translate.zones import at_time_zone, in_utc, is_zoned, on_session_clock
 
 _FIELD_NAMES = {
     "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
@@ -137,8 +138,8 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 
 def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
-    if len(args) == 3:
-        return truncated_in(t, args)
+    if len(args) == 3 or (len(args) == 2 and is_zoned(t, args[1])):
+        return truncated_in(t, args, node)
     unit = t.expression(args[0])
     if len(args) != 2 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
         raise Unsupported(
@@ -154,7 +155,7 @@ def _timezone(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 
 def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
-    arg = as_timestamp(t.expression(node))
+    arg = as_timestamp(on_session_clock(t, t.expression(node), whole))
     if arg.type is not SqlType.TIMESTAMP:
         raise refused(whole, because="function-of-time")
     return arg

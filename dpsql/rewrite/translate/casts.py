@@ -19,10 +19,12 @@ from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.clock import TIME_TYPES, time_of_day
 from dpsql.rewrite.translate.context import Operand, Translator, refused
+from dpsql.rewrite.translate.texts import as_text
 from dpsql.rewrite.translate.value_map import through_shadow
-from dpsql.rewrite.translate.zones import at_time_zone, is_zoned
+from dpsql.rewrite.translate.zones import at_time_zone, is_zoned, on_session_clock
 
-_BLANK_PADDED = frozenset({"char", "character", "bpchar"})
+_ONE_CHARACTER = frozenset({"char", "character"})
+_CLOCK_TYPES = frozenset({"timestamp", "timestamp without time zone"})
 _SECOND_DIGITS = 6
 _Y2K = 946_684_800_000_000
 """The moment, in microseconds since 1970, from which PostgreSQL counts: halves are rounded away from it."""
@@ -35,32 +37,35 @@ def cast(t: Translator, node: exp.Expr) -> Operand:
     name = node.to.sql("postgres").lower()
     if name in TIME_TYPES:
         return time_of_day(t, node)
-    if is_zoned(t, node) and not is_zoned(t, node.this):
+    zoned = is_zoned(t, node)
+    if zoned is not is_zoned(t, node.this) and (zoned or name in _CLOCK_TYPES):
         return at_time_zone(t, node)
     arg, base = t.expression(node.this), name.split("(")[0]
-    target = SqlType.TEXT if base in _BLANK_PADDED else TYPES.get(base)
+    target = TYPES.get(base)
     if target is None or "[" in name:
         raise refused(node, because="cast-type")
     lengths = [int(size.name) for size in node.to.expressions if size.name.isdecimal()]
-    if base == "char" and not lengths:
+    if base in _ONE_CHARACTER and not lengths:
         lengths = [1]
     if lengths or "(" in name:
-        return _with_length(t, node, arg, base, target, lengths)
-    result = _cast(arg, target)
+        return _with_length(t, node, arg, target, lengths)
+    result = _cast(
+        on_session_clock(t, arg, node) if target.is_temporal and target is not SqlType.TIMESTAMPTZ else arg, target
+    )
     return result if result is not None else through_shadow(t, node)
 
 
-def _with_length(t: Translator, node: exp.Cast, arg: Expr, base: str, target: SqlType, lengths: Sequence[int]) -> Expr:
+def _with_length(t: Translator, node: exp.Cast, arg: Expr, target: SqlType, lengths: Sequence[int]) -> Expr:
     """Translate a cast to a type with a length or a precision."""
     match target, lengths:
-        case SqlType.TEXT, [length] if base in _BLANK_PADDED:
+        case SqlType.CHARACTER, [length]:
             return _padded(t, node, arg, length)
-        case SqlType.TEXT, [length] if arg.type is SqlType.TEXT and t.known(arg).values is None:
-            return _cut(arg, length)
+        case SqlType.TEXT, [length] if arg.type.is_text and t.known(arg).values is None:
+            return _cut(as_text(arg), length)
         case SqlType.NUMERIC, [digits, *scale] if arg.type.is_number and len(scale) < 2:
             return _rounded(t, node, arg, digits, scale[0] if scale else 0)
         case SqlType.TIMESTAMP, [digits] if arg.type.is_temporal:
-            return _to_fraction(t, node, as_timestamp(arg), digits)
+            return _to_fraction(t, node, as_timestamp(on_session_clock(t, arg, node)), digits)
     return through_shadow(t, node)
 
 
@@ -70,9 +75,9 @@ def _cut(arg: Expr, length: int) -> Expr:
 
 def _padded(t: Translator, node: exp.Cast, arg: Expr, length: int) -> Expr:
     """Translate a cast to character(n), whose blanks at the end mean nothing: without them."""
-    if arg.type is SqlType.TEXT and t.known(arg).values is None:
-        return Apply("unpadded", (_cut(arg, length),), SqlType.TEXT)
-    return through_shadow(t, exp.cast(node.copy(), "text", dialect="postgres"))
+    if arg.type.is_text and t.known(arg).values is None:
+        return Apply("unpadded", (_cut(as_text(arg), length),), SqlType.CHARACTER)
+    return through_shadow(t, node)
 
 
 def _rounded(t: Translator, node: exp.Cast, arg: Expr, digits: int, scale: int) -> Expr:
@@ -117,6 +122,8 @@ def _cast(arg: Expr, target: SqlType) -> Expr | None:
     source = arg.type
     if source is target:
         return arg
+    if target is SqlType.TEXT and source.is_text:
+        return as_text(arg)
     if target.is_integer and source.is_integer:
         return arg
     if target.is_integer and source.is_number:

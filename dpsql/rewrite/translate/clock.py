@@ -8,17 +8,16 @@ from sqlglot import exp
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, TimeField, Unit
 from dpsql.rewrite.translate.context import TimeOfDay, Translator, refused
+from dpsql.rewrite.translate.zones import on_session_clock
 
 TIME_TYPES = frozenset({"time", "time without time zone"})
-_ZONED = frozenset({"timestamptz", "timestamp with time zone"})
 _MICROS = 10**6
 
 
 def time_of_day(t: Translator, node: exp.Cast) -> TimeOfDay:
-    """Translate `t::time` of a timestamp without a zone."""
-    zoned = isinstance(node.this, exp.Cast) and str(node.this.to.sql("postgres")).lower() in _ZONED
-    arg = t.expression(node.this)
-    if arg.type is not SqlType.TIMESTAMP or zoned:
+    """Translate `t::time` of a timestamp, with a zone as the session's clock shows it."""
+    arg = on_session_clock(t, t.expression(node.this), node)
+    if arg.type is not SqlType.TIMESTAMP:
         raise refused(node, because="cast-to-time")
     return TimeOfDay(arg)
 

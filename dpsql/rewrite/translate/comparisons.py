@@ -20,9 +20,9 @@ from dpsql.rewrite.translate.clock import is_time, since_midnight
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import lengths
-from dpsql.rewrite.translate.texts import in_letters, is_open, without_case
+from dpsql.rewrite.translate.texts import as_text, in_letters, is_open, not_padded, without_case
 from dpsql.rewrite.translate.value_map import through_shadow
-from dpsql.rewrite.translate.zones import in_utc, is_zoned
+from dpsql.rewrite.translate.zones import in_utc, instant, is_zoned, relabelled, shows_utc
 
 BOOL = SqlType.BOOLEAN
 _ORDERS = frozenset({"lt", "le", "gt", "ge"})
@@ -32,15 +32,26 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
     a = coerce(a, b.type, t.constants, endless=True) if isinstance(a, Const) else a
     b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
+    a, b = _at_one_clock(t, a, b, node)
     a, b = _within_reach(t, a, b, node), _within_reach(t, b, a, node)
-    if SqlType.TIMESTAMP in (a.type, b.type):
-        a, b = as_timestamp(a), as_timestamp(b)
+    if SqlType.CHARACTER in (a.type, b.type) and a.type is not b.type:
+        a, b = as_text(a), as_text(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
     if not alike:
         raise refused(node, because="comparison-of-types")
     if a.type is SqlType.TEXT and op in _ORDERS and not (is_open(t, a) or is_open(t, b)):
         return through_shadow(t, node)
     return Apply(op, (a, b), BOOL)
+
+
+def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
+    """Return two times, of which one may be a date or have a zone, by the same clock."""
+    types = (a.type, b.type)
+    if SqlType.TIMESTAMPTZ in types and a.type is not b.type:
+        if shows_utc(t) and isinstance(a if a.type is SqlType.TIMESTAMPTZ else b, Const):
+            return relabelled(as_timestamp(a), SqlType.TIMESTAMP), relabelled(as_timestamp(b), SqlType.TIMESTAMP)
+        return instant(t, a, node), instant(t, b, node)
+    return (as_timestamp(a), as_timestamp(b)) if SqlType.TIMESTAMP in types else (a, b)
 
 
 def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Expr:
@@ -63,7 +74,6 @@ def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node:
     """Return `left op right`, both times, both intervals or both values."""
     if is_time(left) or is_time(right):
         return Apply(op, (since_midnight(t, left), since_midnight(t, right)), BOOL)
-    left, right = at_one_clock(t, left, right)
     a = in_letters(t, left, right) or t.operand(left, endless=True)
     b = t.operand(right, endless=True)
     if isinstance(a, (Elapsed, Age, IntervalTimes)) or isinstance(b, (Elapsed, Age, IntervalTimes)):
@@ -165,6 +175,7 @@ def like(t: Translator, node: exp.Expr) -> Expr:
         )
     if t.known(arg).values is not None:
         return through_shadow(t, node)
+    not_padded(arg, node)
     if pattern.value.endswith("\\"):
         raise Unsupported(
             "this LIKE needs a column whose `values` are declared",
@@ -199,6 +210,8 @@ def unified(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...
     target = types[0] if types else SqlType.TEXT
     if types and all(x.is_number for x in types):
         target = wide(*types)
+    elif SqlType.TIMESTAMPTZ in types:
+        target = SqlType.TIMESTAMPTZ
     elif SqlType.TIMESTAMP in types:
         target = SqlType.TIMESTAMP
     return tuple(_converted(t, e, target, node) for e in exprs)
@@ -211,6 +224,8 @@ def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
             return Const(None, target)
     if target is SqlType.TIMESTAMP:
         e = as_timestamp(e)
+    if target is SqlType.TIMESTAMPTZ:
+        e = instant(t, e, node)
     if e.type is not target and not (e.type.is_number and target.is_number):
         raise refused(node, because="branches-of-types")
     if e.type is not target and isinstance(e, Const):

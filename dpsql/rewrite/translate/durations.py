@@ -17,6 +17,7 @@ from dpsql.rewrite.ir.expr import Apply, Bins, Const, Expr, IntervalValue, TimeF
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.context import Age, Duration, Elapsed, IntervalTimes, Operand, Translator, refused
+from dpsql.rewrite.translate.zones import instant, on_session_clock
 
 _HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
 _PARTS: Mapping[str, tuple[int, int]] = {
@@ -28,7 +29,7 @@ _PARTS: Mapping[str, tuple[int, int]] = {
 def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Age:
     """Translate AGE(a, b), and AGE(b), which is counted from today."""
     nodes = args if len(args) == 2 else [exp.CurrentDate(), *args]
-    times = tuple(as_timestamp(as_moment(t, t.expression(arg))) for arg in nodes)
+    times = tuple(as_timestamp(as_moment(t, on_session_clock(t, t.expression(arg), node))) for arg in nodes)
     if len(times) != 2 or any(time.type is not SqlType.TIMESTAMP for time in times):
         raise refused(node, because="age-of-times")
     return Age(*times)
@@ -112,7 +113,9 @@ def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise refused(node, because="date-bin-arguments")
     stride = t.operand(exp.Cast(this=args[0].copy(), to=exp.DataType.build("interval", dialect="postgres")))
     x, origin = (as_timestamp(as_moment(t, t.expression(arg))) for arg in args[1:])
-    if x.type is not SqlType.TIMESTAMP or not isinstance(origin, Const) or not isinstance(origin.value, int):
+    if SqlType.TIMESTAMPTZ in (x.type, origin.type):
+        x, origin = instant(t, x, node), instant(t, origin, node)
+    if not x.type.is_moment or not isinstance(origin, Const) or not isinstance(origin.value, int):
         raise refused(node, because="date-bin-arguments")
     if not isinstance(stride, IntervalValue) or stride.months or not 0 < interval_micros(stride) <= LONGEST_BIN:
         raise Unsupported(
@@ -120,4 +123,4 @@ def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
             because="date-bin-arguments",
             position=position(node),
         )
-    return Apply("date_bin", (x,), SqlType.TIMESTAMP, Bins(interval_micros(stride), origin.value))
+    return Apply("date_bin", (x,), x.type, Bins(interval_micros(stride), origin.value))

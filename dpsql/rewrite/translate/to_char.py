@@ -13,6 +13,7 @@ from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.context import Translator, refused
 from dpsql.rewrite.translate.value_map import MAX_VALUES, mapped, through_shadow
+from dpsql.rewrite.translate.zones import on_session_clock
 
 _PATTERNS = (
     ("second", ("SSSS", "SS")),
@@ -28,7 +29,7 @@ _PATTERNS = (
 
 def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate the formatting of a time; of anything else, as a function of a column with few values."""
-    arg = as_timestamp(t.expression(args[0])) if len(args) == 2 else None
+    arg = as_timestamp(on_session_clock(t, t.expression(args[0]), node)) if len(args) == 2 else None
     if arg is None or arg.type is not SqlType.TIMESTAMP or t.known(arg).values is not None:
         return through_shadow(t, node)
     pattern = t.expression(args[1])
@@ -44,7 +45,7 @@ def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def _unit(pattern: str, node: exp.Expr) -> str:
     """Return the finest unit of time that a format shows."""
     upper = pattern.upper()
-    if "MS" in upper or "US" in upper or "FF" in upper:
+    if any(part in upper for part in ("MS", "US", "FF", "TZ", "OF")):
         raise refused(node, because="to-char-format")
     for unit, templates in _PATTERNS:
         if any(template in upper for template in templates):

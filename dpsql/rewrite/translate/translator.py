@@ -20,7 +20,8 @@ from dpsql.rewrite.translate.scope_names import Names
 from dpsql.rewrite.translate.subqueries import LOOKUPS
 from dpsql.rewrite.translate.texts import REGULAR
 from dpsql.rewrite.translate.value_map import MAPPED
-from dpsql.rewrite.translate.zones import at_time_zone, difference
+from dpsql.rewrite.translate.zoned_times import by_clock
+from dpsql.rewrite.translate.zones import at_time_zone
 
 
 def _column(t: Translator, node: exp.Expr) -> Expr:
@@ -35,7 +36,7 @@ def _inner(t: Translator, node: exp.Expr) -> Operand:
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Column: _column, exp.Paren: _inner, **ARITHMETIC_HANDLERS, **LOGIC_HANDLERS,
     **MEMBERSHIP_HANDLERS, **CALLS, **MAPPED, **LOOKUPS, **REGULAR,
-    exp.AtTimeZone: at_time_zone, exp.Sub: difference, exp.Overlaps: overlaps,
+    exp.AtTimeZone: at_time_zone, exp.Add: by_clock, exp.Sub: by_clock, exp.Overlaps: overlaps,
 }  # fmt: skip
 
 

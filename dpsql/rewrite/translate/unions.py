@@ -68,7 +68,7 @@ def united(relations: Sequence[Relation], widths: Sequence[int], node: exp.Expr,
     if {len(names)} != {*widths, *(len(part.exprs) for part in parts)}:
         raise _refused(node)
     units = {part.found.unit.type for part in parts}
-    if not (all(type_.is_integer for type_ in units) or units == {SqlType.TEXT}):
+    if not (all(type_.is_integer for type_ in units) or (len(units) == 1 and next(iter(units)).is_text)):
         raise _refused(node)
     fresh = fresh_names()
     unit = Column(fresh("unit"), _wide(units), _wide(units).value)
@@ -140,7 +140,7 @@ def _common(types: set[SqlType], node: exp.Expr) -> SqlType:
 
 
 def _wide(types: set[SqlType]) -> SqlType:
-    return SqlType.TEXT if types == {SqlType.TEXT} else SqlType.BIGINT
+    return next(iter(types)) if len(types) == 1 and next(iter(types)).is_text else SqlType.BIGINT
 
 
 def _refused(node: exp.Expr) -> Unsupported:

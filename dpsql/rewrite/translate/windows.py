@@ -122,7 +122,7 @@ class _Rows:
 
     def _ordered(self, t: Translator, node: exp.Expr) -> tuple[str, str]:
         key = t.expression(node.this if isinstance(node, exp.Ordered) else node)
-        if key.type is SqlType.TEXT:
+        if key.type.is_text:
             raise Unsupported(
                 "a window over private rows is ordered by numbers and times",
                 because="window-order",

@@ -1,10 +1,9 @@
 """Times in time zones: a time with bounds is moved as the shadow's PostgreSQL moves it, piece by piece.
 
-picked::timestamptz AT TIME ZONE 'UTC', where the session's TimeZone is Europe/Berlin
+picked::timestamptz, where the session's TimeZone is Europe/Berlin
     →  CASE WHEN picked < '2019-03-31 03:00' THEN picked - 1 hour ELSE picked - 2 hours END
 
-The value of an expression of the type `timestamptz` is what the session's own clock shows. That is exact where this clock is
-not changed within the bounds, and refused where it is. Comparisons and epochs are made in UTC, and are exact everywhere.
+The value of an expression of the type `timestamptz` is what UTC's clock shows, so that it says when it is.
 """
 
 from collections.abc import Sequence
@@ -13,15 +12,16 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from dpsql.errors import MissingBounds, Unsupported
+from dpsql.errors import DpsqlError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue
-from dpsql.rewrite.ir.literal import parse_value
+from dpsql.rewrite.ir.literal import is_endless, parse_value
 from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.translate.arithmetic import arithmetic, as_timestamp
-from dpsql.rewrite.translate.context import Operand, Translator
+from dpsql.rewrite.translate.arithmetic import as_timestamp
+from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.value_map import through_shadow
 
 _ZONED_TYPES = ("timestamptz", "timestamp with time zone")
@@ -31,29 +31,60 @@ _CLOCKS = ("now", "statement_timestamp", "transaction_timestamp", *_OF_NUMBERS)
 _MOST_DAYS = 9_000
 _STEP = 15 * 60 * 10**6
 """Clocks are changed at quarters of an hour."""
-_UTC = exp.Literal.string("UTC")
+_UTC = frozenset({"utc", "etc/utc", "etc/uct", "uct", "z", "zulu", "gmt", "etc/gmt"})
+"""Names of the zone whose clock is never changed, and shows when it is."""
 
 
 def is_zoned(t: Translator, node: exp.Expr) -> bool:
     """Return whether an expression has the type `timestamptz`."""
+    if id(node) in t.inner:
+        return t.inner[id(node)].type is SqlType.TIMESTAMPTZ
     match node:
-        case exp.Cast():
-            return _type(node) in _ZONED_TYPES
         case exp.Paren():
             return is_zoned(t, node.this)
         case exp.AtTimeZone():
             return not is_zoned(t, node.this)
-        case exp.CurrentTimestamp():
-            return True
-        case exp.Parameter():
-            return t.constants.argument(node).type in _ZONED_TYPES
-        case exp.Add() | exp.Sub():
-            spans = [side.find(exp.Interval) is not None for side in (node.this, node.expression)]
-            return any(spans) and any(is_zoned(t, side) for side in (node.this, node.expression))
+        case exp.Add():
+            return is_zoned(t, node.expression) is not is_zoned(t, node.this)
+        case exp.Sub():
+            return _is_span(t, node.expression) and is_zoned(t, node.this)
+        case exp.Case():
+            results = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+            return any(is_zoned(t, result) for result in results if result is not None)
         case exp.Anonymous():
             return _is_zoned_call(t, node)
         case _:
-            return False
+            return _is_zoned_value(t, node)
+
+
+def _is_zoned_value(t: Translator, node: exp.Expr) -> bool:
+    match node:
+        case exp.Cast():
+            return _type(node) in _ZONED_TYPES
+        case exp.Parameter():
+            return t.constants.argument(node).type in _ZONED_TYPES
+        case exp.Column():
+            return _is_zoned_column(t, node)
+        case _:
+            return isinstance(node, exp.CurrentTimestamp)
+
+
+def _is_span(t: Translator, node: exp.Expr) -> bool:
+    """Return whether what is subtracted is an interval, and no time."""
+    if isinstance(node, exp.Parameter):
+        return t.constants.argument(node).type == "interval"
+    return any(isinstance(one, exp.Interval) or _is_cast_to_interval(one) for one in node.walk())
+
+
+def _is_cast_to_interval(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and _type(node) == "interval"
+
+
+def _is_zoned_column(t: Translator, node: exp.Column) -> bool:
+    try:
+        return t.names.find(node).type is SqlType.TIMESTAMPTZ
+    except DpsqlError:
+        return False
 
 
 def _is_zoned_call(t: Translator, node: exp.Anonymous) -> bool:
@@ -72,7 +103,7 @@ def _is_zoned_call(t: Translator, node: exp.Anonymous) -> bool:
 def in_utc(t: Translator, node: exp.Expr) -> exp.Expr:
     """Return a time as UTC's clock shows it; one without a zone is the session's."""
     zoned = node.copy() if is_zoned(t, node) else exp.cast(node.copy(), "timestamptz", dialect="postgres")
-    return exp.AtTimeZone(this=exp.Paren(this=zoned), zone=_UTC.copy())
+    return exp.AtTimeZone(this=exp.Paren(this=zoned), zone=exp.Literal.string("UTC"))
 
 
 def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
@@ -80,38 +111,69 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
 
     Raises:
         MissingBounds: the time has none.
-        Unsupported: the session's clock is changed within them.
     """
     chain = [node]
     while (inner := _inner(chain[-1])) is not None:
         chain.append(inner)
     base = chain.pop()
     x = None if function_name(base) in _OF_NUMBERS else as_timestamp(t.expression(base))
-    if x is None or x.type is not SqlType.TIMESTAMP:
+    if x is None or not x.type.is_moment:
         return through_shadow(t, node)
+    if all(_is_still(t, outer) for outer in chain):
+        return relabelled(x, SqlType.TIMESTAMPTZ if is_zoned(t, node) else SqlType.TIMESTAMP)
     moved: exp.Expr = exp.column("x")
-    if is_zoned(t, base):
-        moved = exp.cast(moved, "timestamptz", dialect="postgres")
     for outer in reversed(chain):
         moved = _around(outer, moved)
-    return _Moving(t, x, moved, node).expression()
+    return Moving(t, x, moved, node).expression()
 
 
-def difference(t: Translator, node: exp.Expr) -> Operand:
-    """Translate `a - b`; a time with a zone is subtracted from another, or another from it, in UTC."""
-    sides = (node.this, node.expression)
-    if any(is_zoned(t, side) for side in sides) and node.find(exp.Interval) is None:
-        node = exp.Sub(this=in_utc(t, sides[0]), expression=in_utc(t, sides[1]))
-    return arithmetic(t, node)
+def on_session_clock(t: Translator, x: Expr, node: exp.Expr) -> Expr:
+    """Return what the session's clock shows at a time with a zone; any other value as it is."""
+    return _cast(t, x, SqlType.TIMESTAMP, node) if x.type is SqlType.TIMESTAMPTZ else x
 
 
-def truncated_in(t: Translator, args: Sequence[exp.Expr]) -> Expr:
-    """Translate `date_trunc('unit', t, 'zone')`: truncated as the zone's clock shows it."""
-    unit, moment, zone = args
-    zoned = moment.copy() if is_zoned(t, moment) else exp.cast(moment.copy(), "timestamptz", dialect="postgres")
-    shown = exp.AtTimeZone(this=exp.Paren(this=zoned), zone=zone.copy())
-    truncated = exp.Anonymous(this="date_trunc", expressions=[unit.copy(), shown])
-    return at_time_zone(t, exp.AtTimeZone(this=truncated, zone=zone.copy()))
+def instant(t: Translator, x: Expr, node: exp.Expr) -> Expr:
+    """Return when it is that the session's clock shows a time without a zone; any other value as it is."""
+    x = as_timestamp(x)
+    return _cast(t, x, SqlType.TIMESTAMPTZ, node) if x.type is SqlType.TIMESTAMP else x
+
+
+def _cast(t: Translator, x: Expr, target: SqlType, node: exp.Expr) -> Expr:
+    if shows_utc(t) or (isinstance(x, Const) and (x.value is None or is_endless(x.value))):
+        return relabelled(x, target)
+    moving = Moving(t, x, exp.cast(exp.column("x"), target.value, dialect="postgres"), node)
+    if isinstance(x, Const):
+        assert isinstance(x.value, int)
+        (at,) = moving.asked([x.value])
+        return Const(at, target)
+    return moving.expression()
+
+
+def relabelled(x: Expr, type_: SqlType) -> Expr:
+    """Return the same value as one of the other type of times: as UTC's clock shows it."""
+    if x.type is type_:
+        return x
+    return Const(x.value, type_) if isinstance(x, Const) else Apply("in_utc", (x,), type_)
+
+
+def shows_utc(t: Translator) -> bool:
+    """Return whether the session's clock is UTC's."""
+    return t.constants.evaluator.time_zone.lower() in _UTC
+
+
+def _is_still(t: Translator, outer: exp.Expr) -> bool:
+    """Return whether a step between times with and without a zone moves nothing."""
+    match outer:
+        case exp.Paren():
+            return True
+        case exp.Cast():
+            alike = is_zoned(t, outer) is is_zoned(t, outer.this)
+            return alike or shows_utc(t)
+        case exp.AtTimeZone():
+            zone = outer.args["zone"]
+        case _:
+            zone = outer.expressions[0]
+    return isinstance(zone, exp.Literal) and str(zone.this).lower() in _UTC
 
 
 def _type(node: exp.Cast) -> str:
@@ -139,7 +201,7 @@ def _around(outer: exp.Expr, inner: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moving:
+class Moving:
     """A time `x` with bounds, and what the shadow makes of it."""
 
     t: Translator
@@ -153,16 +215,16 @@ class _Moving:
 
         CASE WHEN x < change THEN x + shift … ELSE x + shift END
         """
-        pieces = self._pieces()
-        if is_zoned(self.t, self.node):
-            self._check_clock([start for start, _ in pieces])
+        pieces = self.pieces()
+        _, type_ = self._answer([pieces[0][0]])
         args: list[Expr] = []
         for (_, shift), (change, _) in pairwise(pieces):
-            args += [Apply("lt", (self.x, Const(change, SqlType.TIMESTAMP)), SqlType.BOOLEAN), _shifted(self.x, shift)]
-        last = _shifted(self.x, pieces[-1][1])
-        return Apply("case", (*args, last), SqlType.TIMESTAMP) if args else last
+            before = Apply("lt", (self.x, Const(change, self.x.type)), SqlType.BOOLEAN)
+            args += [before, _shifted(self.x, shift, type_)]
+        last = _shifted(self.x, pieces[-1][1], type_)
+        return Apply("case", (*args, last), type_) if args else last
 
-    def _pieces(self) -> list[tuple[int, int]]:
+    def pieces(self) -> list[tuple[int, int]]:
         """Return from which moments on `x` is moved by how many microseconds."""
         interval = self.t.known(self.x).interval
         if interval is None:
@@ -197,32 +259,22 @@ class _Moving:
             )
         return pieces
 
+    def asked(self, moments: Sequence[int]) -> list[int]:
+        """Return what the shadow makes of some moments."""
+        return self._answer(moments)[0]
+
     def _shifts(self, moments: Sequence[int]) -> list[int]:
-        return [to - at for at, to in zip(moments, self._asked(self.moved, moments), strict=True)]
+        return [to - at for at, to in zip(moments, self.asked(moments), strict=True)] if moments else []
 
-    def _check_clock(self, changes: Sequence[int]) -> None:
-        """Check that the session's clock always is as far from UTC's, so that what it shows says when it is."""
-        interval = self.t.known(self.x).interval
-        assert interval is not None
-        low, high = int(interval.low), int(interval.high)
-        moments = sorted({low, *range(low, high, DAY), *changes, *(at - 1 for at in changes[1:]), high})
-        shown, utc = (self._asked(asked, moments) for asked in (self.moved, in_utc(self.t, self.moved)))
-        if len({a - b for a, b in zip(shown, utc, strict=True)}) > 1:
-            raise Unsupported(
-                "a time with a time zone is not exact where the session's TimeZone changes its clock",
-                because="session-clock-changes",
-                hint="SET TimeZone = 'UTC', or write … AT TIME ZONE 'UTC' after it.",
-                position=position(self.node),
-            )
-
-    def _asked(self, node: exp.Expr, moments: Sequence[int]) -> list[int]:
-        texts, _ = self.t.constants.evaluator.over(self.t.constants.spelled(node), moments, SqlType.TIMESTAMP)
-        return [int(parse_value(text or "", SqlType.TIMESTAMP)) for text in texts]
+    def _answer(self, moments: Sequence[int]) -> tuple[list[int], SqlType]:
+        texts, name = self.t.constants.evaluator.over(self.t.constants.spelled(self.moved), moments, self.x.type)
+        type_ = TYPES[name]
+        return [int(parse_value(text or "", type_)) for text in texts], type_
 
 
 def _steps(after: int, until: int) -> list[int]:
     return [*range(after - after % _STEP + _STEP, until, _STEP), until]
 
 
-def _shifted(x: Expr, micros: int) -> Expr:
-    return Apply("shift", (x,), SqlType.TIMESTAMP, IntervalValue(0, 0, micros)) if micros else x
+def _shifted(x: Expr, micros: int, type_: SqlType) -> Expr:
+    return Apply("shift", (x,), type_, IntervalValue(0, 0, micros)) if micros else relabelled(x, type_)

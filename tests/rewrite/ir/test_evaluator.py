@@ -8,9 +8,9 @@ from dpsql.rewrite.ir.evaluator import TYPES
 from dpsql.shadow.role import ORACLE
 from tests.support.fix_world import World
 
-FOREIGN = {"character": SqlType.TEXT, "bpchar": SqlType.TEXT, "character varying": SqlType.TEXT, "name": SqlType.TEXT}
-FOREIGN |= {"timestamp with time zone": SqlType.TIMESTAMP, "timestamp without time zone": SqlType.TIMESTAMP}
-"""What PostgreSQL keeps apart, and expressions over private rows do not."""
+FOREIGN = {"character": SqlType.CHARACTER, "character varying": SqlType.TEXT, "name": SqlType.TEXT}
+FOREIGN |= {"timestamp with time zone": SqlType.TIMESTAMPTZ, "timestamp without time zone": SqlType.TIMESTAMP}
+"""What PostgreSQL calls otherwise, or keeps apart where expressions over private rows do not."""
 
 
 @pytest.mark.parametrize("name", sorted(TYPES.keys() - {"unknown"}))

@@ -9,10 +9,13 @@ from dpsql.rewrite.translate.clock import micros_of_day
 from dpsql.rewrite.translate.context import TimeOfDay, Translator
 from tests.rewrite.translate.shown import translated, tree
 
+_ZONED = "in_utc(in_utc(picked))"
+_SINCE_ZONED = f"lt(elapsed({_ZONED}, date_trunc[day]({_ZONED})), 43200000000)"
 _SINCE = "elapsed(picked, date_trunc[day](picked))"
 TRANSLATED = {
     "picked::time < '00:00:01'": f"lt({_SINCE}, 1000000)",
     "time '12:00' = cast(picked AS time)": f"eq(43200000000, {_SINCE})",
+    "picked::timestamptz::time < '12:00'": _SINCE_ZONED,
     "picked::time > NULL": f"gt({_SINCE}, NULL)",
     "extract(hour FROM picked::time)": "extract[hour](picked)",
     "extract(epoch FROM picked::time)": f"div(to_double({_SINCE}), 1000000)",
@@ -20,7 +23,6 @@ TRANSLATED = {
 REFUSED = {
     "picked::time": "time-as-value",
     "day::time": "cast-to-time",
-    "picked::timestamptz::time < '12:00'": "cast-to-time",
     "picked::time - dropped::time": "interval-arithmetic",
     "picked::time + interval '1 hour'": "interval-arithmetic",
     "interval '1 hour' + picked::time": "interval-arithmetic",
