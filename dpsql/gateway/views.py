@@ -33,6 +33,7 @@ class _NoShadow:
     """A `ConstantEvaluator` that evaluates nothing."""
 
     volatile = False
+    time_zone = "UTC"
 
     def constant(self, *_: object) -> NoReturn:
         """Give up."""

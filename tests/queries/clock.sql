@@ -20,5 +20,5 @@ SELECT count(*) FROM rides WHERE picked::time > 'noon';
 SELECT count(*) FROM rides WHERE picked::time + interval '1 hour' > '10:00';
 
 -- time of day with a zone
---> refused 0A000
+--> answered, 1 measurement
 SELECT count(*) FROM rides WHERE picked::timestamptz::time > '10:00';

@@ -54,8 +54,12 @@ SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY fare) FROM trips;
 SELECT median(trip_id) FROM trips;
 
 -- of texts
---> refused 0A000: takes numbers, dates and timestamps
-SELECT min(payment_type) FROM trips;
+--> refused 0A000: texts with few declared values
+SELECT min(note) FROM rides;
+
+-- of texts with declared values
+--> answered, 4 measurements
+SELECT min(paid), max(paid), max(upper(paid)), percentile_disc(0.5) WITHIN GROUP (ORDER BY paid) FROM rides;
 
 -- extremes of groups, of which one has no row
 --> answered, 3 measurements
