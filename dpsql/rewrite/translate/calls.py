@@ -138,14 +138,15 @@ def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 
 def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
-    if len(args) == 3 or (len(args) == 2 and is_zoned(t, args[1])):
-        return truncated_in(t, args, node)
     unit = t.expression(args[0])
-    if len(args) != 2 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
+    if not 2 <= len(args) <= 3 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
         raise Unsupported(
             f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
         )
-    return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, Unit(str(unit.value).lower()))
+    name = str(unit.value).lower()
+    if len(args) == 3 or is_zoned(t, args[1]):
+        return truncated_in(t, name, args[1], args[2] if len(args) == 3 else None, node)
+    return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, Unit(name))
 
 
 def _timezone(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:

@@ -4,14 +4,12 @@ date_trunc('day', made)     →  made moved to the session's clock, truncated, a
 made + interval '1 month'   →  the same day of the next month by that clock
 """
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.calendar import DAY, UNITS
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Unit
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, Unit
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import arithmetic
 from dpsql.rewrite.translate.context import IntervalTimes, Operand, Translator
@@ -21,7 +19,7 @@ _SIZES = {"hour": 3600 * 10**6, "minute": 60 * 10**6, "second": 10**6, "millisec
 """Units of time that begin wherever clocks are changed by whole ones of them."""
 
 
-def truncated(t: Translator, unit: str, moment: exp.Expr, zone: exp.Expr | None, node: exp.Expr) -> Expr:
+def truncated_in(t: Translator, unit: str, moment: exp.Expr, zone: exp.Expr | None, node: exp.Expr) -> Expr:
     """Return `date_trunc(unit, t)` of a time with a zone, as the session's clock shows it or that of a zone."""
     zoned = moment.copy() if is_zoned(t, moment) else exp.cast(moment.copy(), "timestamptz", dialect="postgres")
     x = t.expression(zoned)
@@ -39,16 +37,6 @@ def truncated(t: Translator, unit: str, moment: exp.Expr, zone: exp.Expr | None,
 
 def _at(time: exp.Expr, zone: exp.Expr) -> exp.Expr:
     return exp.AtTimeZone(this=exp.Paren(this=time.copy()), zone=zone.copy())
-
-
-def truncated_in(t: Translator, args: Sequence[exp.Expr], node: exp.Expr) -> Expr:
-    """Translate `date_trunc('unit', t)` of a time with a zone, and `date_trunc('unit', t, 'zone')`."""
-    unit = t.expression(args[0])
-    if not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
-        raise Unsupported(
-            f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
-        )
-    return truncated(t, str(unit.value).lower(), args[1], args[2] if len(args) == 3 else None, node)
 
 
 def by_clock(t: Translator, node: exp.Expr) -> Operand:
