@@ -85,7 +85,18 @@ PUBLIC_EXISTENCE = (
     "SELECT count(*) FROM orders WHERE total > (SELECT 3) AND EXISTS (SELECT 1 FROM parts)",
 )
 """By rows of public tables."""
-ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE)
+CORRELATED = (
+    "SELECT count(*) FROM customers WHERE balance > 2 OR EXISTS (SELECT 1 FROM calls WHERE caller = customer)",
+    "SELECT segment, count(*) FROM customers WHERE NOT (balance > 1 AND customer IN (SELECT buyer FROM orders)) GROUP BY 1",
+    "SELECT count(*) FROM orders WHERE buyer IN (SELECT caller FROM calls GROUP BY caller HAVING count(*) > 1)",
+    "SELECT count(*), sum(total) FROM orders o WHERE total >= (SELECT avg(total) FROM orders p WHERE p.buyer = o.buyer)",
+    (
+        "SELECT (SELECT count(*) FROM calls WHERE caller = customer AND minutes > 1) AS n, count(*) FROM customers "
+        "GROUP BY 1"
+    ),
+)
+"""By what a subquery says of the row beside it."""
+ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED)
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
     ("SELECT count(*) FROM customers CROSS JOIN calls", "join-on-unit"),
@@ -128,10 +139,6 @@ REFUSED = (
             "AND NOT EXISTS (SELECT 1 FROM items WHERE of_order = order_id))"
         ),
         "existence-form",
-    ),
-    (
-        "SELECT count(*) FROM customers WHERE balance > 2 OR EXISTS (SELECT 1 FROM calls WHERE caller = customer)",
-        "rows-in-subquery",
     ),
     (
         "SELECT count(*) FROM nations n WHERE EXISTS (SELECT 1 FROM customers c WHERE c.nation = n.nation)",

@@ -12,6 +12,7 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.columns import from_items, input_names, names_around
+from dpsql.rewrite.syntax.decorrelate import decorrelated
 from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.found import FoundScopes, Kind, Scope
 from dpsql.rewrite.syntax.grouping import grouping_in
@@ -125,6 +126,9 @@ class _Finder:
 
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         items = [(item, self._item(item, ctes)) for item in from_items(node)]
+        if any(kind is Kind.ROWS for _, kind in items):
+            come_in = decorrelated(node, {name: cte for name, (_, cte) in ctes.items()}, self.policy)
+            items += [(item, self._item(item, ctes)) for item in come_in]
         kinds = [kind for _, kind in items]
         tested = queried(node) if Kind.ROWS in kinds else frozenset[int]()
         nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]

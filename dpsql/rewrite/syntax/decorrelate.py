@@ -1,0 +1,329 @@
+"""Put subqueries that depend on a row beside it into FROM, so that they are joins like any other.
+
+    fare > (SELECT avg(fare) FROM trips s WHERE s.rider = t.rider)
+    →  … LEFT JOIN (SELECT s.rider AS _k0, avg(fare) AS _v0 FROM trips s GROUP BY s.rider) AS _c0 ON _c0._k0 = t.rider
+       WHERE fare > _c0._v0
+    late OR rider IN (SELECT rider FROM trips GROUP BY rider HAVING count(*) > 3)
+    →  … LEFT JOIN (SELECT rider AS _k0 FROM trips GROUP BY rider HAVING count(*) > 3) AS _c0 ON _c0._k0 = rider
+       WHERE late OR _c0._k0 IS NOT NULL
+
+A group is there once at most, so no row is multiplied or lost. Claim: what is measured is what the joins measure, of which
+all is said where joins are followed: a joined row is one individual's, or what is joined is public or released.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
+from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.existence import conjuncts_of, existences
+from dpsql.rewrite.syntax.grouping import grouping_in
+from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.trees import every
+from dpsql.rewrite.syntax.units import groups_by_unit
+
+_CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
+"""What a subquery may consist of."""
+_COUNTS = frozenset({"count", "regr_count"})
+Ctes = Mapping[str, exp.CTE]
+
+
+def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
+    """Change a SELECT of private rows, and return what has come into its FROM."""
+    if not any(True for part in _parts(select, ctes, policy) for _ in queries_below(part)):
+        return []
+    if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
+        return []  # `*` would show what has come in
+    work = _Select(select, ctes, policy)
+    for part in _parts(select, ctes, policy):
+        for query in list(queries_below(part)):
+            work.replace(query)
+    return work.joined
+
+
+def _parts(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
+    """Return where a subquery is about rows, and not about what is made of groups."""
+    where, aggregates = select.args.get("where"), aggregates_of(select)
+    if not (aggregates or select.args.get("group") or select.args.get("distinct")):
+        return [*([where] if where else []), *select.expressions]
+    keys = grouping_in(select, aggregates, input_names(select, ctes, policy)).keys
+    texts, group = {render(key) for key in keys}, select.args.get("group")
+    shown = [one for one in select.expressions if render(one.unalias()) in texts]
+    places = [*select.expressions, select.args.get("having"), select.args.get("order")]
+    calls = [call for place in places if place is not None for call in top_aggregates(place)]
+    return [*([where] if where else []), *calls, *keys, *shown, *(group.expressions if group else ())]
+
+
+@dataclass(slots=True)
+class _Select:
+    select: exp.Select
+    ctes: Ctes
+    policy: Policy
+    joined: list[exp.Expr] = field(default_factory=list)
+    known: dict[str, exp.Expr] = field(default_factory=dict)
+
+    def replace(self, query: exp.Expr) -> None:
+        """Put one subquery into FROM, where that is known to mean the same."""
+        holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else query
+        if holder is None or holder.parent is None:
+            return
+        text = render(holder)
+        if text not in self.known:
+            found = self._instead(query, holder)
+            if found is None:
+                return
+            self.known[text] = found
+        new: exp.Expr = self.known[text].copy()
+        if isinstance(holder.parent, exp.Select):  # an output without a name has that of the subquery
+            new = exp.alias_(new, output_name(holder), quoted=True)
+        holder.replace(new)
+
+    def _instead(self, query: exp.Expr, holder: exp.Expr) -> exp.Expr | None:
+        inner: exp.Expr = query
+        while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
+            inner = inner.this
+        if not isinstance(inner, exp.Select) or any(v for k, v in inner.args.items() if k not in _CLAUSES):
+            return None
+        if inner.args.get("from_") is None or (len(inner.expressions) != 1 and not isinstance(holder, exp.Exists)):
+            return None
+        parts = self._taken_apart(inner)
+        if parts is None:
+            return None
+        match holder:
+            case exp.Exists():
+                return self._exists(inner, parts, holder)
+            case exp.In():
+                return self._among(inner, parts, holder)
+            case _:
+                return self._value(inner, parts)
+
+    def _taken_apart(self, inner: exp.Select) -> "_Parts | None":
+        """Return what ties a subquery to the row, and what it says by itself; None where that can't be told apart."""
+        names = _Names.of(inner, self.ctes, self.policy)
+        where, pairs, own = inner.args.get("where"), [], []
+        for part in conjuncts_of(where.this) if where is not None else ():
+            pair = names.pair(part)
+            if pair is not None:
+                pairs.append(pair)
+            elif names.outer(part) or part.find(exp.Query):
+                return None
+            else:
+                own.append(part)
+        rest = [*inner.expressions, inner.args.get("having"), inner.args.get("group"), *(inner.args.get("joins") or ())]
+        if any(names.outer(one) or every(one, exp.Query) for one in rest if one is not None):
+            return None
+        ours = _Names.of(self.select, self.ctes, self.policy)
+        if any(ours.outer(outside) for _, outside in pairs):
+            return None
+        return _Parts(tuple(pairs), tuple(own), self._reads_rows(inner))
+
+    def _reads_rows(self, inner: exp.Select) -> bool:
+        """Return whether there is anything protected in a subquery, by whatever name."""
+        found: list[exp.Expr] = [inner]
+        seen: set[str] = set()
+        while found:
+            for table in every(found.pop(), exp.Table):
+                name = fold(table.this)
+                if not table.args.get("db") and name in self.ctes:
+                    if name not in seen:
+                        seen.add(name)
+                        found.append(self.ctes[name].this)
+                elif self.policy.protects(name):
+                    return True
+        return False
+
+    def _exists(self, inner: exp.Select, parts: "_Parts", holder: exp.Exists) -> exp.Expr | None:
+        if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
+            return None  # which is followed as it is
+        if aggregates_of(inner) and not inner.args.get("group"):
+            return None  # there is a row always
+        if not parts.private:
+            return _in_list(inner, parts)
+        keys = [inside for inside, _ in parts.pairs]
+        if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
+            return None
+        table = self._join(inner, parts, ())
+        return _present(_column(table, "_k0"))
+
+    def _among(self, inner: exp.Select, parts: "_Parts", holder: exp.In) -> exp.Expr | None:
+        """Return what stands for `x IN (…)` of individuals: of them none is NULL."""
+        out, plain = inner.expressions[0].unalias(), not inner.args.get("group")
+        if parts.pairs or not parts.private or (self._is_test(holder) and plain) or not isinstance(out, exp.Column):
+            return None
+        outer = any(join.args.get("side") for join in self.select.args.get("joins") or ())  # which make units NULL
+        if (
+            outer
+            or every(holder.this, exp.Query)
+            or not self._by_unit(inner, [out])
+            or not _groups_only_by(inner, [out])
+        ):
+            return None
+        table = self._join(inner, _Parts(((out, holder.this),), parts.own, private=True), ())
+        return _present(_column(table, "_k0"))
+
+    def _value(self, inner: exp.Select, parts: "_Parts") -> exp.Expr | None:
+        """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
+        if not parts.pairs or inner.args.get("group") or inner.args.get("having"):
+            return None
+        output, calls = inner.expressions[0].unalias(), aggregates_of(inner)
+        if not calls:
+            return self._looked_up(inner, parts, output)
+        if _outside(output, calls):
+            return None
+        table = self._join(inner, parts, calls)
+        values = {render(call): _value_of(table, place, call) for place, call in enumerate(calls)}
+        return exp.Paren(this=_with(output.copy(), values))
+
+    def _looked_up(self, inner: exp.Select, parts: "_Parts", output: exp.Expr) -> exp.Expr | None:
+        items = list(from_items(inner))
+        table = self.policy.tables.get(fold(items[0].this)) if isinstance(items[0], exp.Table) else None
+        (inside, _), *more = parts.pairs
+        plain = isinstance(inside, exp.Column) and table is not None and fold(inside.this) == table.key
+        if parts.private or more or len(items) > 1 or not plain or (items and fold(items[0].this) in self.ctes):
+            return None
+        made = self._join(inner, parts, (output,), grouped=False)
+        return _column(made, "_v0")
+
+    def _join(self, inner: exp.Select, parts: "_Parts", values: Sequence[exp.Expr], *, grouped: bool = True) -> str:
+        """Put the groups of a subquery's rows into FROM; return the name that they have there."""
+        taken = _Names.of(self.select, self.ctes, self.policy).tables
+        name = next(name for n in itertools.count() if (name := f"_c{n}") not in taken)
+        table = inner.copy()
+        outputs = [exp.alias_(inside.copy(), f"_k{n}") for n, (inside, _) in enumerate(parts.pairs)]
+        outputs += [exp.alias_(value.copy(), f"_v{n}") for n, value in enumerate(values)]
+        table.set("expressions", outputs)
+        own = [part.copy() for part in parts.own]
+        table.set("where", exp.Where(this=exp.and_(*own, copy=False)) if own else None)
+        if grouped:
+            table.set("group", exp.Group(expressions=[inside.copy() for inside, _ in parts.pairs]))
+        on = [exp.EQ(this=_column(name, f"_k{n}"), expression=out.copy()) for n, (_, out) in enumerate(parts.pairs)]
+        item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name)))
+        for join in self.select.args.get("joins") or ():
+            if not any(join.args.get(key) for key in ("side", "kind", "method", "on", "using")):
+                join.set("kind", "CROSS")  # a comma would bind less
+        self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
+        self.joined.append(item)
+        return name
+
+    def _is_test(self, holder: exp.Expr) -> bool:
+        where = self.select.args.get("where")
+        tests = existences(where.this)[1] if where is not None else ()
+        return any(one is holder for test in tests for one in (test.node, *_under_not(test.node)))
+
+    def _by_unit(self, inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
+        return groups_by_unit(inner, keys, self.ctes, self.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A subquery: what of its own equals what of the row, its other conditions, and whether it reads private rows."""
+
+    pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
+    own: tuple[exp.Expr, ...]
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The tables and columns that a SELECT's FROM offers."""
+
+    tables: frozenset[str]
+    columns: frozenset[str]
+
+    @classmethod
+    def of(cls, select: exp.Select, ctes: Ctes, policy: Policy) -> "_Names":
+        """Build for a SELECT."""
+        aliases = (
+            fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this) for item in from_items(select)
+        )
+        return cls(frozenset(aliases), input_names(select, ctes, policy))
+
+    def has(self, column: exp.Column) -> bool:
+        """Return whether a column is one of them."""
+        table = fold(column.args.get("table"))
+        return table in self.tables if table else fold(column.this) in self.columns
+
+    def outer(self, node: exp.Expr) -> bool:
+        """Return whether anything in it belongs to a query around."""
+        return any(not self.has(column) for column in every(node, exp.Column))
+
+    def pair(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+        """Return both sides of an equation of something inside and something outside."""
+        if not isinstance(part, exp.EQ) or every(part, exp.Query):
+            return None
+        for one, other in ((part.this, part.expression), (part.expression, part.this)):
+            inside, outside = every(one, exp.Column), every(other, exp.Column)
+            if inside and outside and not self.outer(one) and not any(map(self.has, outside)):
+                return one, other
+        return None
+
+
+def _under_not(node: exp.Expr) -> Iterator[exp.Expr]:
+    while isinstance(node, (exp.Not, exp.Paren)):
+        node = node.this
+        yield node
+
+
+def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
+    group = inner.args.get("group")
+    known = {render(key) for key in keys} | {"1"}
+    return group is None or all(render(one) in known for one in group.expressions)
+
+
+def _outside(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
+    """Return whether an output has columns beside its aggregates."""
+    inside = {id(column) for call in calls for column in every(call, exp.Column)}
+    texts = {render(call) for call in calls}
+    left = [column for column in every(output, exp.Column) if id(column) not in inside]
+    return any(not any(render(above) in texts for above in _above(column, output)) for column in left)
+
+
+def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
+    here: exp.Expr | None = node
+    while here is not None:
+        yield here
+        here = None if here is root else here.parent
+
+
+def _value_of(table: str, place: int, call: exp.Expr) -> exp.Expr:
+    """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
+    column = _column(table, f"_v{place}")
+    bare = call.this if isinstance(call, (exp.Filter, exp.WithinGroup)) else call
+    if function_name(bare) in _COUNTS:
+        return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)])
+    return column
+
+
+def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    if (found := values.get(render(node))) is not None:
+        return found.copy()
+    for child in list(node.iter_expressions()):
+        child.replace(_with(child, values))
+    return node
+
+
+def _in_list(inner: exp.Select, parts: _Parts) -> exp.Expr | None:
+    """Return that a value is among a public list; what is NULL is in none."""
+    (inside, outside), *more = parts.pairs
+    if more or inner.args.get("group") or inner.args.get("having"):
+        return None
+    query = inner.copy()
+    query.set("expressions", [inside.copy()])
+    query.set("where", exp.Where(this=exp.and_(*(one.copy() for one in parts.own), copy=False)) if parts.own else None)
+    among = exp.In(this=outside.copy(), query=exp.Subquery(this=query))
+    return exp.Anonymous(this="coalesce", expressions=[among, exp.false()])
+
+
+def _present(column: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
+
+
+def _column(table: str, name: str) -> exp.Column:
+    return exp.column(name, table)

@@ -1,0 +1,85 @@
+-- units that have enough rows
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE rider IN (SELECT rider FROM rides GROUP BY rider HAVING count(*) > 3);
+
+-- units that have not
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE rider NOT IN (SELECT rider FROM rides WHERE rider IS NOT NULL GROUP BY rider HAVING count(*) > 3);
+
+-- units that have enough rows, by EXISTS
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE EXISTS (SELECT 1 FROM rides s WHERE s.rider = r.rider GROUP BY s.rider HAVING sum(s.tip) > 20);
+
+-- more than the unit's own average
+--> answered, 1 measurement
+SELECT paid, count(*) FROM rides r WHERE fare > (SELECT avg(fare) FROM rides s WHERE s.rider = r.rider) GROUP BY paid;
+
+-- how far from the unit's own average
+--> answered, 1 measurement
+--> within 0.001
+SELECT avg(fare - (SELECT min(fare) FROM rides s WHERE s.rider = r.rider)) FROM rides r WHERE fare > 0;
+
+-- by how many rows the unit has of another kind
+--> answered, 1 measurement
+SELECT (SELECT count(*) FROM rides s WHERE r.rider = s.rider AND s.late) AS n, count(*) FROM rides r GROUP BY 1 HAVING count(*) > 0;
+
+-- EXISTS under OR
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE shared OR EXISTS (SELECT 1 FROM rides s WHERE s.rider = r.rider AND s.tip > 25);
+
+-- IN under NOT
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE NOT (shared AND rider IN (SELECT rider FROM rides WHERE tip > 25));
+
+-- EXISTS in what is counted
+--> answered, 1 measurement
+SELECT count(*) FILTER (WHERE EXISTS (SELECT 1 FROM rides s WHERE s.rider = r.rider AND s.tip > 25)), count(*) FROM rides r;
+
+-- EXISTS of public rows under OR
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE shared OR NOT EXISTS (SELECT 1 FROM zones z WHERE r.from_zone = z.zone_id AND z.borough = 'Queens');
+
+-- a look into a public table by its key
+--> answered, 1 measurement
+--> empty 1 group
+SELECT (SELECT z.borough FROM zones z WHERE z.zone_id = r.from_zone) AS borough, avg(fare) FROM rides r GROUP BY 1;
+
+-- a look in a condition, below
+--> answered, 1 measurement
+SELECT b, count(*) FROM (SELECT fare AS f, (SELECT borough FROM zones WHERE zone_id = to_zone) AS b FROM rides) AS t WHERE f > 5 GROUP BY b;
+
+-- an answer by a key, which is another stage
+--> answered, 2 measurements
+SELECT count(*) FROM rides r, zones z WHERE z.zone_id = r.from_zone AND fare > (SELECT avg(fare) FROM rides s WHERE s.from_zone = r.from_zone);
+
+-- the table's own name is taken
+--> answered, 1 measurement
+SELECT count(*) FROM rides AS _c0 WHERE shared OR EXISTS (SELECT 1 FROM rides s WHERE s.rider = _c0.rider AND s.tip > 25);
+
+-- an aggregate is there even of no rows
+--> refused 0A000
+SELECT count(*) FROM rides r WHERE shared OR EXISTS (SELECT count(*) FROM rides s WHERE s.rider = r.rider AND s.tip > 25);
+
+-- HAVING of no rows
+--> refused 0A000
+SELECT count(*) FROM rides r WHERE shared OR EXISTS (SELECT 1 FROM rides s WHERE s.rider = r.rider HAVING count(*) = 0);
+
+-- rows of others
+--> refused 42501: rows of a protected table can't be read by a subquery
+SELECT count(*) FROM rides r WHERE shared OR EXISTS (SELECT 1 FROM rides s WHERE s.from_zone = r.from_zone);
+
+-- units by what is none
+--> refused 0A000: must be on the privacy unit
+SELECT count(*) FROM rides r WHERE shared OR seats IN (SELECT rider FROM rides);
+
+-- units that the role does not protect
+--> refused 42501: must group by "rider"
+SELECT count(*) FROM rides r WHERE shared OR driver IN (SELECT driver FROM rides WHERE fare > 60);
+
+-- a value of several rows
+--> refused 42501: rows of a protected table can't be read by a subquery
+SELECT count(*) FROM rides r WHERE fare > (SELECT fare FROM rides s WHERE s.rider = r.rider);
+
+-- a look by what is no key
+--> refused 0A000: a subquery among private rows can read declared public tables only
+SELECT count(*) FROM rides r WHERE 'Queens' = (SELECT z.borough FROM zones z WHERE z.zone_id + 1 = r.from_zone);
