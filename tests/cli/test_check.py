@@ -148,4 +148,8 @@ def test_json_schemas_are_written(tmp_path: Path) -> None:
     """No configuration is needed for them."""
     done = RUN.invoke(app, ["check", "--json-schema", str(tmp_path)])
     assert done.exit_code == 0
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["config.schema.json", "table.schema.json", "view.schema.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "config.schema.json",
+        "table.schema.json",
+        "view.schema.json",
+    ]

@@ -170,3 +170,32 @@ SELECT number, avg(n) FROM (SELECT rider, number, count(*) AS n FROM rides GROUP
 --> as eve
 --> unlike PostgreSQL, where nothing is hidden
 SELECT note, count(*) FROM (SELECT rider, note FROM rides GROUP BY 1, 2) AS t GROUP BY 1;
+
+-- medians of units
+--> answered, 1 measurement
+--> within 0.001
+SELECT avg(m), avg(p), avg(s) FROM (SELECT rider, median(fare) AS m, percentile_cont(0.9) WITHIN GROUP (ORDER BY tip DESC) AS p,
+  percentile_disc(0.5) WITHIN GROUP (ORDER BY seats) AS s FROM rides GROUP BY rider) AS t;
+
+-- spreads of units
+--> answered, 1 measurement
+--> within 0.001
+SELECT avg(a), avg(b), avg(c), avg(d) FROM (SELECT rider, stddev(fare) AS a, var_pop(seats) AS b, stddev_pop(price) AS c,
+  variance(weight) FILTER (WHERE late) AS d FROM rides GROUP BY rider) AS t;
+
+-- rows above their unit's median
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE seats > (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY seats) FROM rides s WHERE s.rider = r.rider);
+
+-- a histogram of units' medians
+--> answered, 1 measurement
+--> empty 1 group
+SELECT m, count(*) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY seats) AS m FROM rides GROUP BY rider) AS t GROUP BY m;
+
+-- a percentile from above, whose ties would be decided the other way round
+--> refused 0A000: of single units is not supported
+SELECT avg(m) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY seats DESC) AS m FROM rides GROUP BY rider) AS t;
+
+-- several percentiles of units
+--> refused 0A000: of single units is not supported
+SELECT count(*) FROM (SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY fare) AS m FROM rides GROUP BY rider) AS t;

@@ -83,6 +83,11 @@ UNITS = (
     ),
     "SELECT k, sum(tip) FROM (SELECT tip, ntile(2) OVER (PARTITION BY rider, paid ORDER BY age) k FROM rides) t GROUP BY k",
     "SELECT count(DISTINCT f) FROM (SELECT rider, max(fare) AS f FROM rides GROUP BY 1) AS t",
+    (
+        "SELECT avg(m), sum(d) FROM (SELECT median(tip) AS m, percentile_disc(0.3) WITHIN GROUP (ORDER BY fare) AS d "
+        "FROM rides GROUP BY rider) AS t"
+    ),
+    "SELECT sum(a), sum(b) FROM (SELECT stddev(weight) AS a, var_pop(fare) AS b FROM rides GROUP BY rider) AS t",
 )
 """Shapes over rows of single units."""
 

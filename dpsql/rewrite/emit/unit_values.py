@@ -29,6 +29,10 @@ def unit_text(value: UnitValue, emitter: Emitter) -> str:
             return f"{value.function}({emitter.sql(value.arg)}){where}"
         case "sum" | "avg":
             return _of_steps(value, value.arg, where, emitter)
+        case "percentile_cont" | "percentile_disc":
+            return _percentile(value, value.arg, where, emitter)
+        case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+            return _spread(value, value.arg, where, emitter)
         case _:
             assert_never(value.function)
 
@@ -54,3 +58,27 @@ def _within(total: str, value: UnitValue) -> str:
     bounds = value.column.bounds or Interval.of(0, 0)
     low, high = int(bounds.low), int(bounds.high)
     return f"(CASE WHEN {total} > {high} THEN {high} WHEN {total} < ({low}) THEN ({low}) ELSE {total} END)"
+
+
+def _percentile(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    text, type_ = emitter.sql(arg), arg.type
+    if value.function == "percentile_cont":
+        text, type_ = emitter.cast(emitter.sql(arg, computed=True), SqlType.DOUBLE), SqlType.DOUBLE
+    point = emitter.double(value.point)
+    return emitter.one_text(f"{value.function}({point}) WITHIN GROUP (ORDER BY {text}){where}", type_)
+
+
+def _spread(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares."""
+    interval = value.interval or Interval.of(0, 0)
+    text = emitter.cast(stepped(emitter, arg, interval, value.steps), SqlType.BIGINT)
+    parts = (f"count({text}){where}", f"sum({text}){where}", f"sum({text} * {text}){where}")
+    rows, total, squares = (emitter.cast(part, SqlType.DOUBLE) for part in parts)
+    others = f"({rows} - {emitter.double(Fraction(1))})" if value.function.endswith("samp") else rows
+    zero = emitter.double(Fraction(0))
+    over = f"({rows} * {squares} - {total} * {total})"
+    mean = f"((CASE WHEN {over} > {zero} THEN {over} ELSE {zero} END) / nullif({rows} * {others}, {zero}))"
+    step = interval.width / value.steps
+    if value.function.startswith("stddev"):
+        return emitter.dialect.product(f"sqrt({mean})", emitter.double(step))
+    return emitter.dialect.product(mean, emitter.double(step**2))

@@ -7,6 +7,7 @@ conditions join the others. So a question has one form, however deep a tool has 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 from typing import Literal
 
 from dpsql.policy.interval import Interval
@@ -50,7 +51,10 @@ class Source:
         return self.join in {Join.EXISTS, Join.NOT_EXISTS, Join.INSIDE}
 
 
-UnitFunction = Literal["count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or"]
+UnitFunction = Literal[
+    "count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or", "percentile_cont", "percentile_disc",
+    "var_pop", "var_samp", "stddev_pop", "stddev_samp",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class UnitValue:
     """Of the argument of `sum` and `avg`: what is added up are whole steps from its lower end."""
     steps: int = 0
     """How many of them there are in the interval; 0 where the argument is a whole number and is added up itself."""
+    point: Fraction = Fraction(0)
+    """Of which share of the rows a percentile is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ sum(fare) of fares in [0, 150], max_rows 20  →  steps of 150/2^30 added up, a 
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -23,10 +23,14 @@ from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import UnitFunction, UnitValue
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.translate.aggregates import Aggregate, Distinct, Extreme, Moment, Vote, condition_of
+from dpsql.rewrite.translate.aggregates import Aggregate, Distinct, Extreme, Moment, Quantile, Vote, condition_of
 
 _FINE = 2**30
 """How many steps there are between the bounds of what has no step of its own."""
+_SQUARED = 2**20
+"""The same for variances, which add up squares."""
+_ROOT_OF_HALF = Fraction(70711, 100_000)
+"""A little more."""
 _SUMS: Mapping[SqlType, SqlType] = {
     SqlType.SMALLINT: SqlType.BIGINT,
     SqlType.INTEGER: SqlType.BIGINT,
@@ -64,6 +68,10 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
         case Distinct(arg=arg):
             given = argument(arg)
             return _count("count_distinct", arg, asked.where, given.most, present=not given.known.nullable)
+        case Moment(name="var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" as name, args=(arg,)):
+            return _spread(name, argument(arg), asked.where)
+        case Quantile(arg=arg, points=(point,), array=False) if not (asked.discrete and _is_descending(node)):
+            return _percentile(point, argument(arg), asked.where, discrete=asked.discrete)
         case Vote(name="bool_and" | "bool_or" as name, arg=arg):
             given = argument(arg)
             nullable = given.known.nullable or asked.where != TRUE
@@ -72,7 +80,7 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             raise Unsupported(
                 f"{render(node)[:80]} of single units is not supported",
                 because="aggregate-of-units",
-                hint="count, sum, avg, min, max, count(DISTINCT x), bool_and and bool_or are.",
+                hint="count, sum, avg, min, max, count(DISTINCT x), bool_and, bool_or, variances and percentiles are.",
                 position=position(node),
             )
 
@@ -123,3 +131,41 @@ def _extreme(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
         nullable=known.nullable or where != TRUE,
     )
     return UnitValue(name, arg, where, column)
+
+
+def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
+    """Return a variance or standard deviation, read off the sums of steps and of their squares.
+
+    It is at most that of rows which are half at one end and half at the other, of which two are the worst for a sample.
+    """
+    arg, known = given.expr, given.known
+    interval, step = bounded(arg, known), step_of(arg)
+    fits = bool(step) and (interval.width / step).denominator == 1 and interval.width / step <= _SQUARED
+    steps = max(int(interval.width / step), 1) if step and fits else _SQUARED
+    sample, root = name.endswith("samp"), name.startswith("stddev")
+    width = interval.width
+    most = width * (_ROOT_OF_HALF if sample else Fraction(1, 2)) if root else width**2 / (2 if sample else 4)
+    type_ = _average(arg.type)
+    column = Column(
+        "",
+        type_,
+        "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value,
+        bounds=Interval(Fraction(0), most),
+        nullable=sample or known.nullable or where != TRUE,
+    )
+    return UnitValue(name, arg, where, column, interval, steps)
+
+
+def _percentile(point: Fraction, given: Aggregated, where: Expr, *, discrete: bool) -> UnitValue:
+    """Return an order statistic, or what lies between two: a function of the values, in whatever order they are read."""
+    if discrete:
+        return replace(_extreme("percentile_disc", given, where), point=point)
+    nullable = given.known.nullable or where != TRUE
+    bounds = bounded(given.expr, given.known)
+    column = Column("", SqlType.DOUBLE, SqlType.DOUBLE.value, bounds=bounds, nullable=nullable)
+    return UnitValue("percentile_cont", given.expr, where, column, point=point)
+
+
+def _is_descending(node: exp.Expr) -> bool:
+    """Return whether a percentile counts from above, where ties are decided the other way round."""
+    return any(bool(ordered.args.get("desc")) for ordered in node.find_all(exp.Ordered))
