@@ -20,8 +20,9 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, taken_apart
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.existence import conjuncts_of, existences
+from dpsql.rewrite.syntax.existence import existences
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
@@ -32,7 +33,6 @@ from dpsql.rewrite.syntax.units import groups_by_unit
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
 """What a subquery may consist of."""
 _COUNTS = frozenset({"count", "regr_count"})
-Ctes = Mapping[str, exp.CTE]
 
 
 def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
@@ -93,7 +93,7 @@ class _Select:
             return None
         if inner.args.get("from_") is None or (len(inner.expressions) != 1 and not isinstance(holder, exp.Exists)):
             return None
-        parts = self._taken_apart(inner)
+        parts = taken_apart(inner, self.select, self.ctes, self.policy)
         if parts is None:
             return None
         match holder:
@@ -104,42 +104,7 @@ class _Select:
             case _:
                 return self._value(inner, parts)
 
-    def _taken_apart(self, inner: exp.Select) -> "_Parts | None":
-        """Return what ties a subquery to the row, and what it says by itself; None where that can't be told apart."""
-        names = _Names.of(inner, self.ctes, self.policy)
-        where, pairs, own = inner.args.get("where"), [], []
-        for part in conjuncts_of(where.this) if where is not None else ():
-            pair = names.pair(part)
-            if pair is not None:
-                pairs.append(pair)
-            elif names.outer(part) or part.find(exp.Query):
-                return None
-            else:
-                own.append(part)
-        rest = [*inner.expressions, inner.args.get("having"), inner.args.get("group"), *(inner.args.get("joins") or ())]
-        if any(names.outer(one) or every(one, exp.Query) for one in rest if one is not None):
-            return None
-        ours = _Names.of(self.select, self.ctes, self.policy)
-        if any(ours.outer(outside) for _, outside in pairs):
-            return None
-        return _Parts(tuple(pairs), tuple(own), self._reads_rows(inner))
-
-    def _reads_rows(self, inner: exp.Select) -> bool:
-        """Return whether there is anything protected in a subquery, by whatever name."""
-        found: list[exp.Expr] = [inner]
-        seen: set[str] = set()
-        while found:
-            for table in every(found.pop(), exp.Table):
-                name = fold(table.this)
-                if not table.args.get("db") and name in self.ctes:
-                    if name not in seen:
-                        seen.add(name)
-                        found.append(self.ctes[name].this)
-                elif self.policy.protects(name):
-                    return True
-        return False
-
-    def _exists(self, inner: exp.Select, parts: "_Parts", holder: exp.Exists) -> exp.Expr | None:
+    def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
         if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
             return None  # which is followed as it is
         if aggregates_of(inner) and not inner.args.get("group"):
@@ -152,7 +117,7 @@ class _Select:
         table = self._join(inner, parts, ())
         return _present(_column(table, "_k0"))
 
-    def _among(self, inner: exp.Select, parts: "_Parts", holder: exp.In) -> exp.Expr | None:
+    def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
         """Return what stands for `x IN (…)` of individuals: of them none is NULL."""
         out, plain = inner.expressions[0].unalias(), not inner.args.get("group")
         if parts.pairs or not parts.private or (self._is_test(holder) and plain) or not isinstance(out, exp.Column):
@@ -165,10 +130,10 @@ class _Select:
             or not _groups_only_by(inner, [out])
         ):
             return None
-        table = self._join(inner, _Parts(((out, holder.this),), parts.own, private=True), ())
+        table = self._join(inner, Correlated(((out, holder.this),), parts.own, private=True), ())
         return _present(_column(table, "_k0"))
 
-    def _value(self, inner: exp.Select, parts: "_Parts") -> exp.Expr | None:
+    def _value(self, inner: exp.Select, parts: Correlated) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
         if not parts.pairs or inner.args.get("group") or inner.args.get("having"):
             return None
@@ -181,7 +146,7 @@ class _Select:
         values = {render(call): _value_of(table, place, call) for place, call in enumerate(calls)}
         return exp.Paren(this=_with(output.copy(), values))
 
-    def _looked_up(self, inner: exp.Select, parts: "_Parts", output: exp.Expr) -> exp.Expr | None:
+    def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
         items = list(from_items(inner))
         table = self.policy.tables.get(fold(items[0].this)) if isinstance(items[0], exp.Table) else None
         (inside, _), *more = parts.pairs
@@ -191,9 +156,9 @@ class _Select:
         made = self._join(inner, parts, (output,), grouped=False)
         return _column(made, "_v0")
 
-    def _join(self, inner: exp.Select, parts: "_Parts", values: Sequence[exp.Expr], *, grouped: bool = True) -> str:
+    def _join(self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True) -> str:
         """Put the groups of a subquery's rows into FROM; return the name that they have there."""
-        taken = _Names.of(self.select, self.ctes, self.policy).tables
+        taken = Offered.of(self.select, self.ctes, self.policy).tables
         name = next(name for n in itertools.count() if (name := f"_c{n}") not in taken)
         table = inner.copy()
         outputs = [exp.alias_(inside.copy(), f"_k{n}") for n, (inside, _) in enumerate(parts.pairs)]
@@ -219,50 +184,6 @@ class _Select:
 
     def _by_unit(self, inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
         return groups_by_unit(inner, keys, self.ctes, self.policy)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A subquery: what of its own equals what of the row, its other conditions, and whether it reads private rows."""
-
-    pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
-    own: tuple[exp.Expr, ...]
-    private: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The tables and columns that a SELECT's FROM offers."""
-
-    tables: frozenset[str]
-    columns: frozenset[str]
-
-    @classmethod
-    def of(cls, select: exp.Select, ctes: Ctes, policy: Policy) -> "_Names":
-        """Build for a SELECT."""
-        aliases = (
-            fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this) for item in from_items(select)
-        )
-        return cls(frozenset(aliases), input_names(select, ctes, policy))
-
-    def has(self, column: exp.Column) -> bool:
-        """Return whether a column is one of them."""
-        table = fold(column.args.get("table"))
-        return table in self.tables if table else fold(column.this) in self.columns
-
-    def outer(self, node: exp.Expr) -> bool:
-        """Return whether anything in it belongs to a query around."""
-        return any(not self.has(column) for column in every(node, exp.Column))
-
-    def pair(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
-        """Return both sides of an equation of something inside and something outside."""
-        if not isinstance(part, exp.EQ) or every(part, exp.Query):
-            return None
-        for one, other in ((part.this, part.expression), (part.expression, part.this)):
-            inside, outside = every(one, exp.Column), every(other, exp.Column)
-            if inside and outside and not self.outer(one) and not any(map(self.has, outside)):
-                return one, other
-        return None
 
 
 def _under_not(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -309,7 +230,7 @@ def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     return node
 
 
-def _in_list(inner: exp.Select, parts: _Parts) -> exp.Expr | None:
+def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
     """Return that a value is among a public list; what is NULL is in none."""
     (inside, outside), *more = parts.pairs
     if more or inner.args.get("group") or inner.args.get("having"):

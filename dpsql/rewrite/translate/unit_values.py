@@ -140,8 +140,8 @@ def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
     """
     arg, known = given.expr, given.known
     interval, step = bounded(arg, known), step_of(arg)
-    fits = bool(step) and (interval.width / step).denominator == 1 and interval.width / step <= _SQUARED
-    steps = max(int(interval.width / step), 1) if step and fits else _SQUARED
+    own = interval.width / step if step else Fraction(0)
+    steps = int(own) if own.denominator == 1 and 1 <= own <= _SQUARED else _SQUARED
     sample, root = name.endswith("samp"), name.startswith("stddev")
     width = interval.width
     most = width * (_ROOT_OF_HALF if sample else Fraction(1, 2)) if root else width**2 / (2 if sample else 4)
