@@ -1,4 +1,4 @@
-"""The canary audit in one statement: thousands of groups, a unit put into each by a coin, and a guess from the answer.
+"""The canary audit in one statement: a thousand groups or more, a unit put into each by a coin, and a guess from the answer.
 
 Under ε-DP a guess is right with probability at most e^ε/(1 + e^ε), whatever it is made from; the groups are apart, so the
 guesses are independent, and an exact binomial test shows a mechanism that gives away more. The guess is the likelihood
@@ -79,7 +79,7 @@ class Attack:
     epsilon: Fraction = Fraction(1)
     sure: float = 0.9
     """The share of ε that the likelihood ratio must reach for a guess."""
-    days: int = 3
+    days: int = 1
     """The minutes of so many days are the groups."""
     user: str = "ana"
 

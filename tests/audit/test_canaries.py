@@ -33,9 +33,9 @@ ATTACKS: Mapping[str, Attack] = {
     "as many rows as allowed": Attack("count(*)", most=3, rows=3),
     "one row too many": Attack("count(*)", most=3, rows=4),
     "far too many rows": Attack("count(*)", most=3, rows=18),
-    "as many groups as allowed": Attack("count(*)", most=3, groups=3, sure=0.6),
-    "too many groups": Attack("count(*)", most=3, groups=12, sure=0.25),
-    "too many rows in too many groups": Attack("count(*)", most=3, groups=12, rows=5, sure=0.25),
+    "as many groups as allowed": Attack("count(*)", most=3, groups=3, sure=0.6, days=3),
+    "too many groups": Attack("count(*)", most=3, groups=12, sure=0.25, days=3),
+    "too many rows in too many groups": Attack("count(*)", most=3, groups=12, rows=5, sure=0.25, days=3),
     "a sum": Attack("sum(fare)", values={"fare": "150"}, others={"fare": "75"}),
     "too large a value": Attack("sum(fare)", values={"fare": "1e6"}, others={"fare": "75"}),
     "too large a value of a row that counts": Attack(
@@ -134,7 +134,7 @@ def run(policy: Policy, world: World, new_client: NewClient, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_guess_is_better_than_epsilon_allows(name: str, run: Run) -> None:
-    """Guesses about thousands of canaries are right no more often than e^ε/(1 + e^ε)."""
+    """Guesses about a thousand canaries and more are right no more often than e^ε/(1 + e^ε)."""
     assert run(ATTACKS[name]).p_value > FALSE_ALARM
 
 

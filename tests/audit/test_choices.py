@@ -34,6 +34,7 @@ MEDIAN = Attack(
     crowd=79,
     others={"seats": "CASE WHEN n < 44 THEN 0 ELSE 6 END"},
     epsilon=Fraction(2),
+    days=3,
 )
 """44 rows are at one end and 35 at the other, where a canary has six more; five buckets between them are empty."""
 Seen = NDArray[np.int64]

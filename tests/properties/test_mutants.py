@@ -18,6 +18,7 @@ from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
 from tests.support.mutants import Break, C
 from tests.support.records import Maker, Row
+from tests.support.samples import in_one_way
 from tests.support.served import Filled
 
 COUNTS = "SELECT count(*) FROM rides"
@@ -169,13 +170,19 @@ def bench(request: pytest.FixtureRequest, policy: Policy, world: World, tiny: En
     return Bench(with_rows(policy, "rides", "passenger", C), world, tiny[request.param])
 
 
-@pytest.mark.parametrize("sql", sorted({sql for _, sql in MUTANTS}))
+@pytest.mark.parametrize(
+    ("sql", "bench"), in_one_way({sql: (sql,) for _, sql in MUTANTS}, ENGINES, ENGINES), indirect=["bench"]
+)
 def test_what_is_right_passes(bench: Bench, sql: str) -> None:
     """Without a mistake nothing is caught."""
     assert not bench.caught(sql)
 
 
-@pytest.mark.parametrize(("mutant", "sql"), MUTANTS, ids=lambda case: getattr(case, "__name__", "sql"))
+@pytest.mark.parametrize(
+    ("mutant", "sql", "bench"),
+    in_one_way({f"{mutant.__name__} {sql}": (mutant, sql) for mutant, sql in MUTANTS}, ENGINES, ENGINES),
+    indirect=["bench"],
+)
 def test_what_is_wrong_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch, mutant: Break, sql: str) -> None:
     """Each mistake is caught on its statement."""
     mutant(monkeypatch)

@@ -15,7 +15,7 @@ _SETTINGS = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=60,
+    max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 _EPSILONS = st.sampled_from(["1", "0.25", "0.004"])

@@ -33,7 +33,7 @@ Rows = Sequence[Sequence[object]]
 def _on_one_engine(golden: Sequence[Golden]) -> pytest.MarkDecorator:
     """Try each on one of the engines, and with `make test-all` on both."""
     return pytest.mark.parametrize(
-        ("golden", "dialect"), in_one_way(golden, [one.name for one in golden], DIALECTS, NAMES)
+        ("golden", "dialect"), in_one_way({one.name: (one,) for one in golden}, DIALECTS, NAMES)
     )
 
 

@@ -31,7 +31,7 @@ SHELLS = {
 }
 KEPT = "CREATE TEMP TABLE shell_kept AS SELECT * FROM ({}) AS w LIMIT 0"
 DESCRIBED = ("subquery", "cte", "twice", "first", "counted")
-QUICK = QUERIES[::12]
+QUICK = QUERIES[::24]
 
 
 def check(golden: Golden, user: NewUser, reference: Reference) -> None:
@@ -67,7 +67,7 @@ def check(golden: Golden, user: NewUser, reference: Reference) -> None:
 
 @pytest.mark.parametrize("golden", QUICK, ids=[g.name for g in QUICK])
 def test_some_are_answered_in_every_shell(golden: Golden, user: NewUser, reference: Reference) -> None:
-    """One of a dozen, in each run of the tests."""
+    """One of two dozen, in each run of the tests."""
     check(golden, user, reference)
 
 

@@ -18,6 +18,7 @@ from tests.support.fix_engines import ENGINES
 from tests.support.fix_policy import with_rows
 from tests.support.fix_shop import PROTECTED, USERS, Shop, Shops, made_up
 from tests.support.fix_world import Answer, Client, fetched, noon
+from tests.support.samples import in_one_way
 from tests.support.served import Served
 from tests.support.shop_statements import ANSWERED
 
@@ -99,25 +100,26 @@ def clients(shops: Shops, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         ledger.close()
 
 
-@pytest.mark.parametrize("sql", MEANT, ids=range(len(MEANT)))
-def test_it_means_what_postgresql_says(sql: str, shops: Shops, clients: Mapping[str, Client]) -> None:
+@pytest.mark.parametrize(("sql", "dialect"), in_one_way({sql: (sql,) for sql in MEANT}, ENGINES, ENGINES))
+def test_it_means_what_postgresql_says(sql: str, dialect: str, shops: Shops, clients: Mapping[str, Client]) -> None:
     """Every group that has rows has their numbers; the others are zeros."""
     compared = 0
     for seed in WORLDS:
         tables = made_up(seed, size=12, most=12)
         shops["postgres"].fill(tables)
         expected = reference(sql, shops["postgres"])
-        if compared == ENOUGH or not any(map(any, expected.rows)):
+        if not any(map(any, expected.rows)):
             continue
+        shops[dialect].fill(tables)
+        clients[dialect].ledger.advance(f"other rows {seed}")
+        answer = clients[dialect].ask(sql)
+        assert (answer.names, answer.types) == (expected.names, expected.types)
+        left = [row for row in answer.rows if row not in expected.rows]
+        assert sorted(map(str, expected.rows)) == sorted(str(row) for row in answer.rows if row in expected.rows)
+        assert all(_empty(row) for row in left)
         compared += 1
-        for name in ENGINES:
-            shops[name].fill(tables)
-            clients[name].ledger.advance(f"other rows {seed} {name}")
-            answer = clients[name].ask(sql)
-            assert (answer.names, answer.types) == (expected.names, expected.types)
-            left = [row for row in answer.rows if row not in expected.rows]
-            assert sorted(map(str, expected.rows)) == sorted(str(row) for row in answer.rows if row in expected.rows)
-            assert all(_empty(row) for row in left)
+        if compared == ENOUGH:
+            break
     assert compared
 
 

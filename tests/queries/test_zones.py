@@ -5,10 +5,11 @@ import pytest
 from dpsql.question import Settings
 from dpsql.rewrite.dialects.base import Dialect
 from tests.queries.test_golden import compare
-from tests.support.dialects import DUCKDB, POSTGRES
+from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
 from tests.support.golden import Golden
 from tests.support.reference import Reference
+from tests.support.samples import in_one_way
 
 SESSIONS = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")
 """Bounds are in March 2019: New York changes its clock on the 10th, Berlin on the 31st, the others do not."""
@@ -45,9 +46,10 @@ ZONED = (
 """Those with a value of the type `timestamptz`."""
 
 
-@pytest.mark.parametrize("zone", SESSIONS)
-@pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES], ids=lambda dialect: str(dialect.name))
-@pytest.mark.parametrize("sql", [*EXACT, *ZONED])
+@pytest.mark.parametrize(
+    ("sql", "zone", "dialect"),
+    in_one_way({f"{zone} {sql}": (sql, zone) for sql in (*EXACT, *ZONED) for zone in SESSIONS}, DIALECTS, NAMES),
+)
 def test_meaning_in_each_session(sql: str, zone: str, dialect: Dialect, user: NewUser, reference: Reference) -> None:
     """Without noise the answer is PostgreSQL's on the clamped tables; other groups are empty."""
     client = user("ana", dialect)

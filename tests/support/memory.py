@@ -10,7 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS
+from dpsql.engines.duckdb.files import Watched
+from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, MEMORY
 from dpsql.engines.duckdb.prepared import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
@@ -57,9 +58,8 @@ class Memory(DuckDb):
 
         `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
         """
-        super().__init__({})
-        self.close()
-        # One that may read the test's own files, and whose configuration is not locked.
+        # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
+        self._catalog, self._watched, self._unique = MEMORY, Watched(()), {}
         self._connection = duckdb.connect(config={**DUCKDB_SETTINGS, "threads": 1})
         self._use = Use(self._connection.close)
         self._policy = policy

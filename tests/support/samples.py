@@ -4,7 +4,7 @@ Each case is tried in some way, or each idea on some cases: docs/development.md 
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -17,19 +17,18 @@ def spread(name: str, number: int) -> int:
 
 
 def in_one_way(
-    cases: Sequence[object], names: Sequence[str], ways: Sequence[object], of_ways: Sequence[str]
+    cases: Mapping[str, tuple[object, ...]], ways: Sequence[object], of_ways: Sequence[str]
 ) -> list[pytest.ParameterSet]:
-    """Return every case in every way; but for one way of each they are slow."""
+    """Return every case, by its name, in every way; but for one way of each they are slow."""
     return [
-        pytest.param(case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways)) else slow)
-        for case, name in zip(cases, names, strict=True)
+        pytest.param(*case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways)) else slow)
+        for name, case in cases.items()
         for place, (way, of_way) in enumerate(zip(ways, of_ways, strict=True))
     ]
 
 
-def some(cases: Sequence[object], names: Sequence[str], one_of: int) -> list[pytest.ParameterSet]:
-    """Return every case; but for about one of so many they are slow."""
+def some(cases: Mapping[str, tuple[object, ...]], one_of: int) -> list[pytest.ParameterSet]:
+    """Return every case, by its name; but for about one of so many they are slow."""
     return [
-        pytest.param(case, id=name, marks=() if spread(name, one_of) == 0 else slow)
-        for case, name in zip(cases, names, strict=True)
+        pytest.param(*case, id=name, marks=() if spread(name, one_of) == 0 else slow) for name, case in cases.items()
     ]

@@ -1,18 +1,16 @@
 """PostgreSQL as the engine over tables that a test fills: the engine's own code, in the shadow's cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import Protocol
 
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from dpsql.accounting.privacy_loss import issue
 from dpsql.engines.base import Engine
 from dpsql.engines.postgres.engine import PostgresEngine
-from dpsql.policy.model import Privacy, Table
+from dpsql.errors import EngineFailed
+from dpsql.policy.model import Table
 from dpsql.privacy.release.exact import EngineRow
-from tests.engines.asking import run
 from tests.support.fix_world import World
 from tests.support.records import ZONES, Row
 
@@ -34,7 +32,8 @@ class Filled(Engine, Protocol):
         """
 
 
-_PAID = issue(frozenset(), Privacy(Fraction(1)))
+_TIMES, _FEW = 16, 100
+"""How many times a table is filled in one file, and from how many rows on only once."""
 
 
 class Served(PostgresEngine):
@@ -54,6 +53,7 @@ class Served(PostgresEngine):
         for setting, value in settings.items():
             world.owner.execute(SQL("ALTER DATABASE {} SET {} = {}").format(*map(Identifier, (name, setting)), value))
         self._policy, self._owner = world.policy, world.connect("dpsql_owner", name)
+        self._filled: dict[str, tuple[int, int]] = {}
         for table in world.policy.tables.values():
             write_table(self._owner, "public", table, public.get(table.name, []))
         self._owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
@@ -61,8 +61,15 @@ class Served(PostgresEngine):
         super().__init__(dsn, [table.name for table in world.policy.tables.values()])
 
     def measured(self, sql: str) -> Sequence[EngineRow]:
-        """Return the rows of a measurement, as the gateway would."""
-        return run(self, sql, _PAID, timeout=60.0)
+        """Return the rows of a measurement, in a session like those that the gateway has, and planned once.
+
+        The server is busy for a third as long as by `ready` and `run`, and we for a tenth.
+        """
+        try:
+            with self._pool.lent(wait=60.0) as connection:
+                return connection.execute(sql.encode()).fetchall()
+        except psycopg.Error as error:
+            raise EngineFailed from error
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run whatever a test wants, as the owner."""
@@ -76,7 +83,12 @@ class Served(PostgresEngine):
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a table hold just these rows, in this order."""
-        self._owner.execute(SQL("TRUNCATE {}").format(Identifier(table)))
+        rows = list(rows)
+        # Emptied by DELETE, small tables are filled ten times as fast; now and then a new file keeps them short and in order.
+        times, held = self._filled.get(table, (0, _FEW))
+        times = 0 if held >= _FEW else (times + 1) % _TIMES
+        self._owner.execute(SQL("DELETE FROM {}" if times else "TRUNCATE {}").format(Identifier(table)))
+        self._filled[table] = times, len(rows)
         _copy(self._owner, "public", self._policy.tables[table], rows)
 
 
