@@ -11,7 +11,7 @@ from dpsql.remembered import Remembered
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.parse import Statement
 
-_MOST = 24 * 2**20
+_MOST = 16 * 2**20
 """Bytes for the plans with their prices, and a third of that for questions."""
 _MOST_PRICES = 16
 """Prices of one plan."""

@@ -1,6 +1,5 @@
 """The plan of a statement as values: what is measured for it, and its text in pieces between which the answers stand."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,8 +51,15 @@ def in_pieces(scopes: Sequence[tuple[str, ScopePlan]], text: str, inner: Sequenc
     A scope that stands nowhere is part of an inner query, and one in a CTE may stand in several places.
     """
     plans = dict(scopes)
-    found = list(re.finditer("|".join(map(re.escape, plans)) or r"(?!)", text))
-    ends = [0, *(match.end() for match in found)]
-    starts = [*(match.start() for match in found), len(text)]
+    found = sorted((start, name) for name in plans for start in _places(name, text))
+    ends = [0, *(start + len(name) for start, name in found)]
+    starts = [*(start for start, _ in found), len(text)]
     pieces = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
-    return StatementPlan(tuple(plans[match[0]] for match in found), pieces, tuple(inner))
+    return StatementPlan(tuple(plans[name] for _, name in found), pieces, tuple(inner))
+
+
+def _places(name: str, text: str) -> Iterator[int]:
+    start = text.find(name)
+    while start >= 0:
+        yield start
+        start = text.find(name, start + len(name))

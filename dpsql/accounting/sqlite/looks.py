@@ -16,7 +16,7 @@ from dpsql.question import Cancellation
 from dpsql.remembered import Remembered
 
 _KEY = 200
-_MOST = 8 * 2**20
+_MOST = 4 * 2**20
 """Bytes of the releases that are remembered, and of one's key."""
 _TIMES = 20
 """How often to look for stored releases while another process writes."""
