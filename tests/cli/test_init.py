@@ -13,7 +13,10 @@ from dpsql.policy.load.mistakes import Mistakes
 from dpsql.shadow.postgres import OWNER, Postgres
 
 RUN = CliRunner()
-DDL = 'CREATE TABLE people ("full name" VARCHAR(20), "null" INTEGER, born DATE, pay NUMERIC(10, 2), seen TIMESTAMPTZ)'
+DDL = (
+    'CREATE TABLE people ("full name" VARCHAR(20), "null" INTEGER, born DATE, pay NUMERIC(10, 2), seen TIMESTAMPTZ,'
+    " who UUID)"
+)
 RECORD = "Ada Lovelace"
 
 
@@ -23,7 +26,7 @@ def duckdb_file(tmp_path: Path) -> Path:
     path = tmp_path / "people.duckdb"
     with duckdb.connect(path) as connection:
         connection.execute(DDL)
-        connection.execute("INSERT INTO people VALUES (?, 1, NULL, 2, NULL)", [RECORD])
+        connection.execute("INSERT INTO people VALUES (?, 1, NULL, 2, NULL, NULL)", [RECORD])
     return path
 
 
@@ -34,7 +37,8 @@ def _expected(name_type: str) -> str:
         '  "null": {type: integer}\n'
         "  born: {type: date}\n"
         '  pay: {type: "numeric(10,2)"}\n'
-        '  # seen is left out: dpsql has no type for "timestamp with time zone"\n'
+        "  seen: {type: timestamptz}\n"
+        "  who: {type: uuid}\n"
     )
 
 
@@ -51,7 +55,7 @@ def test_from_postgres(postgres: Postgres, tmp_path: Path) -> None:
     """The same from PostgreSQL, whose texts have lengths."""
     with psycopg.connect(postgres.dsn("postgres")) as connection:
         connection.execute(DDL.encode())
-        connection.execute("INSERT INTO people VALUES (%s, 1, NULL, 2, NULL)", [RECORD])
+        connection.execute("INSERT INTO people VALUES (%s, 1, NULL, 2, NULL, NULL)", [RECORD])
     where = postgres.address
     url = f"postgresql://{OWNER}:{where.secret}@/postgres?host={where.directory}&port={where.port}"
     done = RUN.invoke(app, ["init", url, "--directory", str(tmp_path)])
@@ -116,7 +120,7 @@ def test_from_files(tmp_path: Path) -> None:
     """A Parquet file has types; a CSV file has names, and its values are not looked at."""
     with duckdb.connect() as connection:
         connection.execute(DDL)
-        connection.execute("INSERT INTO people VALUES (?, 1, NULL, 2, NULL)", [RECORD])
+        connection.execute("INSERT INTO people VALUES (?, 1, NULL, 2, NULL, NULL)", [RECORD])
         for kind in ("parquet", "csv"):
             connection.execute(f"COPY people TO '{tmp_path}/people.{kind}'")
     done = RUN.invoke(app, ["init", str(tmp_path / "people.parquet"), "--directory", str(tmp_path / "p")])

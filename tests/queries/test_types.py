@@ -69,6 +69,7 @@ PLAIN = (
     "SELECT count(*) FROM visits WHERE badge > 'b' AND badge <> 'c d'",
     "SELECT count(*) FROM visits WHERE badge::text LIKE 'a%' OR upper(badge) = 'WXYZ'",
     "SELECT avg(length(badge)) FROM visits",
+    "SELECT count(*) FROM visits WHERE badge::text SIMILAR TO 'a%|_xyz|c d' AND NOT badge::text SIMILAR TO 'ab'",
     "SELECT count(*) FROM visits WHERE badge IN ('a', 'wxyz')",
     "SELECT kind, count(*) FROM visits JOIN doors ON doors.door = visits.door AND kind <> 'up' GROUP BY 1",
     "SELECT count(*) FROM visits WHERE door = '0C15B5C0-3B6E-5C4D-9B0E-000000000000' OR door IS NULL",

@@ -126,6 +126,7 @@ OTHERS = (
     "SELECT paid, percentile_cont(0.25) WITHIN GROUP (ORDER BY tip) FROM rides GROUP BY paid",
     "SELECT percentile_disc(ARRAY[0.1, 0.3, 0.5, 0.7, 0.9]) WITHIN GROUP (ORDER BY age) FROM rides",
     "SELECT late, min(picked), max(dropped), max(weight) FROM rides GROUP BY late",
+    "SELECT shared, max(paid), percentile_disc(0.5) WITHIN GROUP (ORDER BY paid) FROM rides GROUP BY shared",
     "SELECT min(fare), max(tip), percentile_cont(0) WITHIN GROUP (ORDER BY price) FROM rides",
     "SELECT paid, percentile_disc(1) WITHIN GROUP (ORDER BY picked), min(age) FROM rides GROUP BY paid",
     "SELECT z.borough, median(age) FILTER (WHERE late) FROM rides JOIN zones z ON zone_id = from_zone GROUP BY 1",

@@ -1,5 +1,6 @@
 """What an engine's catalogue says: the names and the types of tables and columns, and never a record."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -108,11 +109,19 @@ def _name(kind: str) -> str:
     return _NAMES.get(kind, kind.lower())
 
 
+def _without_precision(kind: str) -> str:
+    """Return the type that holds all values of a time with fewer digits."""
+    return re.sub(r"^(timestamp)\(\d\)", r"\1", kind)
+
+
 def _postgres_rows(dsn: str) -> list[_Row]:
     try:
         with psycopg.connect(dsn, connect_timeout=10) as connection:
             connection.read_only = True
-            return list(connection.execute(_POSTGRES).fetchall())
+            rows = connection.execute(_POSTGRES).fetchall()
+            return [
+                (found, schema, table, column, _without_precision(kind)) for found, schema, table, column, kind in rows
+            ]
     except psycopg.ProgrammingError:
         # libpq quotes what it can't read, which may be a password.
         raise ConfigError("the PostgreSQL server can't be asked", hint="Its DSN can't be read as one.") from None

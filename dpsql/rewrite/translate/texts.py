@@ -21,6 +21,7 @@ from dpsql.rewrite.translate.value_map import through_shadow
 _LETTERS: Mapping[str, str] = {"lower": "lowered", "upper": "uppered"}
 _VARCHAR = re.compile(r"character(?: varying)?\((\d+)\)")
 _META = frozenset(".^$*+?()[]{}|\\")
+_SIMILAR_META = frozenset("*+?(){}[]\\")
 _ANYTHING: Mapping[str, str] = {".*": "%", ".+": "_%", ".": "_"}
 _TOKEN = re.compile(r"\.[*+]?|\\[^A-Za-z0-9]|[^.^$*+?()\[\]{}|\\]", re.DOTALL)
 
@@ -79,6 +80,24 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
             position=position(node),
         )
     parts = tuple(_liked(arg, one) for one in patterns if one is not None)
+    return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
+
+
+def _similar(t: Translator, node: exp.Expr) -> Expr:
+    """Translate SIMILAR TO, of alternatives that `LIKE` could say."""
+    arg, pattern = t.expression(node.this), node.expression
+    if not is_open(t, arg) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        return through_shadow(t, node)
+    not_padded(arg, node)
+    text = str(pattern.this)
+    if not _SIMILAR_META.isdisjoint(text):
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]}: engines read this pattern otherwise than PostgreSQL",
+            because="similar-pattern",
+            hint="Of texts without declared `values` it may have characters, % _ and |; or write LIKE.",
+            position=position(node),
+        )
+    parts = tuple(_liked(arg, one) for one in text.split("|"))
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
 
 
@@ -159,5 +178,6 @@ def _substring(t: Translator, node: exp.Expr) -> Expr:
 REGULAR: Mapping[type[exp.Expr], Handler] = {
     exp.RegexpLike: _regular,
     exp.RegexpILike: _regular,
+    exp.SimilarTo: _similar,
     exp.Substring: _substring,
 }
