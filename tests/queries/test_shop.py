@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.policy.model import Column, Policy, SqlType, Table
+from dpsql.policy.model import Policy
 from dpsql.question import Asker
 from tests.support.fix_engines import ENGINES
 from tests.support.fix_policy import with_rows
@@ -21,6 +21,7 @@ from tests.support.fix_world import Answer, Client, fetched, noon
 from tests.support.samples import in_one_way
 from tests.support.served import Served
 from tests.support.shop_statements import ANSWERED
+from tests.support.shop_worlds import owned, seen
 
 WORLDS, ENOUGH = range(1, 13), 2
 """Which worlds are looked at, until so many have any rows."""
@@ -34,29 +35,6 @@ def generous(policy: Policy) -> Policy:
     for table in PROTECTED:
         policy = with_rows(policy, table, "customer", 1_000)
     return policy
-
-
-def seen(column: Column) -> str:
-    """Return how the analyst sees a column."""
-    name = column.name
-    if column.references is not None and column.references.public:
-        keys = f"SELECT {column.references.column} FROM public.{column.references.table}"
-        return f"CASE WHEN {name} IN ({keys}) THEN {name} END"
-    if column.values is not None and column.type is SqlType.TEXT:
-        return f"CASE WHEN {name} IN ({', '.join(repr(value) for value in column.values)}) THEN {name} END"
-    if column.bounds is None:
-        return name
-    return f"CASE WHEN {name} IS NOT NULL THEN least(greatest({name}, {column.bounds.low}), {column.bounds.high}) END"
-
-
-def owned(table: Table, policy: Policy) -> str:
-    """Return the condition that a row of a table is somebody's."""
-    unit = table.units["customer"]
-    if unit.through is None:
-        return f"{table.name}.{unit.column} IS NOT NULL"
-    target = policy.tables[unit.through.table]
-    found = f"{target.name}.{unit.through.column} = {table.name}.{unit.column} AND {owned(target, policy)}"
-    return f"EXISTS (SELECT 1 FROM public.{target.name} WHERE {found})"
 
 
 def views(policy: Policy, names: frozenset[str]) -> Iterator[str]:

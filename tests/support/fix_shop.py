@@ -1,16 +1,23 @@
 """A world of several protected tables: units of their own, through one reference and through two, and public tables."""
 
+import datetime as dt
 import random
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from dpsql.accounting.ledger import Ledger
+from dpsql.engines.base import Engine
+from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
+from dpsql.privacy.mechanisms.entropy import Entropy
 from tests.support.fix_world import World, running
 from tests.support.memory import Memory
 from tests.support.records import Row
@@ -35,6 +42,7 @@ PUBLIC: Mapping[str, Sequence[Row]] = {
     "parts": [{"part": n, "kind": "ab"[n % 2], "nation": (0, 1, None)[n % 3]} for n in range(4)],
 }
 PROTECTED = ("customers", "orders", "items", "notes", "calls")
+_DAY = dt.datetime(2019, 3, 1)  # noqa: DTZ001  (timestamps without time zone)
 Tables = Mapping[str, Sequence[Row]]
 Owner = int | None
 
@@ -51,13 +59,34 @@ class Shop:
         """Return the policy."""
         return self.world.policy
 
+    def gateway(
+        self, ledger: Ledger, entropy: Entropy, seen: Callable[[Engine], Engine] = lambda engine: engine
+    ) -> Gateway:
+        """Return a gateway to the engine, or to what `seen` makes of it."""
+        return self.world.gateway(seen(self.engine), ledger, entropy=entropy)
+
     def fill(self, tables: Tables) -> None:
         """Let the protected tables hold just these rows."""
         for name in PROTECTED:
-            self.engine.fill(name, tables.get(name, ()))
+            self.engine.fill(name, completed(self.policy, name, tables.get(name, ())))
 
 
 Shops = Mapping[str, Shop]
+
+
+def completed(policy: Policy, name: str, rows: Sequence[Row]) -> list[Row]:
+    """Return rows of a table with NULL in the columns that they leave out."""
+    return [{column: row.get(column) for column in policy.tables[name].columns} for row in rows]
+
+
+def paying(policy: Policy, epsilon: int, *roles: str) -> Policy:
+    """Return the policy under which statements of some roles, or of all, pay so much."""
+    changed = {
+        name: replace(role, per_query=replace(role.per_query, epsilon=Fraction(epsilon)))
+        for name, role in policy.roles.items()
+        if name in roles or not roles
+    }
+    return replace(policy, roles={**policy.roles, **changed})
 
 
 def read_shop(directory: Path) -> Policy:
@@ -153,4 +182,20 @@ def made_up(seed: int, *, size: int = 4, most: int = 3) -> Tables:
     tables = {"customers": customers, "orders": orders, "items": items, "notes": notes, "calls": calls}
     for rows in tables.values():
         draw.shuffle(rows)
+    _further(tables, random.Random(seed))  # noqa: S311
     return tables  # type: ignore[return-value]  # cells of the declared types
+
+
+def _further(tables: dict[str, list[dict[str, object]]], draw: random.Random) -> None:
+    """Give the rows fractions, times and texts."""
+
+    def some(*values: object) -> object:
+        return None if draw.random() < 0.15 else draw.choice(values)
+
+    for row in tables["customers"]:
+        row["rate"] = some(-0.0, 0.0, 0.125, 0.5, 1.25, 2.0, 2.5, -1.0, float("nan"), float("inf"))
+    for row in tables["items"]:
+        row["price"] = some(*map(Decimal, ("0", "0.01", "12.50", "12.50", "37.75", "50", "50.01", "-3")))
+    for row in tables["calls"]:
+        row["began"] = some(_DAY - dt.timedelta(1), *(_DAY + dt.timedelta(hours=n) for n in (0, 5, 5, 36, 200, 999)))
+        row["remark"] = some("", "abc", "ABC", "a%", "zebra", "Ünïcode \\ 'quoted'")

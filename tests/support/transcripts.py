@@ -4,18 +4,22 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 import pytest
 
+from dpsql.accounting.ledger import Ledger
+from dpsql.engines.base import Engine
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
+from dpsql.gateway.gateway import Gateway
 from dpsql.privacy.measurement import partition_rule
 from dpsql.privacy.mechanisms import independent_laplace, k_norm
+from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Asker, Settings
 from tests.gateway.engines import Rows, Watched
-from tests.support.fix_wide import USERS, Wide
-from tests.support.fix_world import Client, noon
+from tests.support.fix_wide import USERS
+from tests.support.fix_world import Client, World, noon
 from tests.support.quick_ledger import quick_ledger
 
 
@@ -25,6 +29,8 @@ class Asking:
 
     error: str | None
     """Its class and text, or None where there was an answer."""
+    columns: tuple[object, ...]
+    """The names and types of what is answered."""
     rows: int | None
     charged: tuple[str, ...]
     """The ledger's lines so far."""
@@ -42,7 +48,10 @@ class Transcript:
 
     def told(self, *, fixed: bool) -> object:
         """Return what must not depend on any one's rows; the number of answered rows only where it is `fixed`."""
-        return [(one.error, one.rows if fixed else None, one.charged, one.engine, one.late) for one in self.asked]
+        return [
+            (one.error, one.columns, one.rows if fixed else None, one.charged, one.engine, one.late)
+            for one in self.asked
+        ]
 
 
 @dataclass(slots=True)
@@ -77,6 +86,21 @@ def _late_work() -> Iterator[_Work]:
         yield work
 
 
+class Place(Protocol):
+    """Where statements are asked: an engine with tables, and a shadow."""
+
+    @property
+    def world(self) -> World:
+        """Return the shadow, and what is public."""
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine."""
+
+    def gateway(self, ledger: Ledger, entropy: Entropy, seen: Callable[[Engine], Engine], /) -> Gateway:
+        """Return a gateway to what `seen` makes of the engine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """One session in the shadow for each user, kept for many transcripts."""
@@ -84,7 +108,7 @@ class Sessions:
     clients: dict[str, psycopg.Connection]
     owner: psycopg.Connection
 
-    def transcript(self, one: Wide, sql: str, user: str, settings: Settings, *, seed: int = 1) -> Transcript:
+    def transcript(self, one: Place, sql: str, user: str, settings: Settings, *, seed: int = 1) -> Transcript:
         """Ask twice with a fresh ledger, and always the same bytes for noise.
 
         Raises:
@@ -99,9 +123,12 @@ class Sessions:
 
 
 def _once(client: Client, engine: Watched, sql: str, settings: Settings, work: _Work) -> Asking:
-    error, rows = None, None
+    error: str | None = None
+    columns: tuple[object, ...] = ()
+    rows: int | None = None
     try:
-        rows = len(client.ask(sql, settings).rows)
+        answer = client.ask(sql, settings)
+        columns, rows = (answer.names, answer.types), len(answer.rows)
     except (EngineFailed, InternalError) as failure:
         raise AssertionError(f"a statement failed after it was charged: {sql}") from failure
     except DpsqlError as refusal:
@@ -109,14 +136,14 @@ def _once(client: Client, engine: Watched, sql: str, settings: Settings, work: _
     except psycopg.Error as refusal:
         error = f"{refusal.sqlstate}: {refusal}"
     lines = tuple(f"{e.cost.epsilon} {e.cost.delta} {e.note}" for e in client.ledger.entries(None, 100))
-    return Asking(error, rows, lines, engine.runs, work.late)
+    return Asking(error, columns, rows, lines, engine.runs, work.late)
 
 
 @contextmanager
-def sessions(one: Wide) -> Iterator[Sessions]:
+def sessions(one: Place) -> Iterator[Sessions]:
     """Open a session for every user."""
-    clients = {user: one.world.connect(user, "wide") for user in USERS}
-    owner = one.world.connect("dpsql_owner", "wide")
+    clients = {user: one.world.connect(user, one.world.policy.dataset) for user in USERS}
+    owner = one.world.connect("dpsql_owner", one.world.policy.dataset)
     yield Sessions(clients, owner)
     for connection in (*clients.values(), owner):
         connection.close()

@@ -1,0 +1,129 @@
+"""What must hold of a statement over the shop: refused in time, or it means and moves what it should.
+
+Without its noise it is PostgreSQL's own answer over the clamped tables on both engines, and no unit moves a measurement
+further than its noise is made for. What an inner answer was is the same for neighbours, as it is where it was released.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+import psycopg
+
+from dpsql.errors import DpsqlError, EngineFailed, InternalError
+from dpsql.privacy.measurement.sums import Sums
+from tests.support.exactness import Exact, Measured
+from tests.support.fix_engines import ENGINES
+from tests.support.fix_shop import USERS, Shops, paying
+from tests.support.fix_world import Answer, fetched
+from tests.support.served import Served
+from tests.support.shop_desk import Asked, Completed, Desk, cost
+from tests.support.shop_generator import Written, written
+from tests.support.shop_worlds import MODEST, NEIGHBOURS, VERSIONS, WHOLE, asked_of, meant, put
+
+WORLDS = 5
+_MEDIAN = """
+CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
+  'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest($1) AS u (x)';
+CREATE AGGREGATE median(float8) (sfunc = array_append, stype = float8[], finalfunc = middle, initcond = '{}');
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Both engines with the worlds."""
+
+    shops: Shops
+    desks: Mapping[str, Desk]
+    reference: psycopg.Connection
+
+
+@contextmanager
+def benched(shops: Shops) -> Iterator[Bench]:
+    """Make the worlds, and sessions."""
+    sessions, desks = [], {}
+    for name, shop in shops.items():
+        for world in range(WORLDS):
+            put(shop, world, world)
+        client, owner = (shop.world.connect(user, "shop") for user in ("ana", "dpsql_owner"))
+        sessions += [client, owner]
+        # Where keys are found much of it takes long; elsewhere the more ε, the finer are the steps of fractions.
+        desks[name] = Desk(shop, paying(shop.policy, 1, "explorer"), client, owner)
+    engine = shops["postgres"].engine
+    assert isinstance(engine, Served)
+    engine.execute(_MEDIAN)
+    yield Bench(shops, desks, engine._owner)
+    for session in sessions:
+        session.close()
+
+
+def check(number: int, bench: Bench, versions: Sequence[str] = VERSIONS) -> tuple[Written, str]:
+    """Ask the statement of a number; return it, and by which rule it was refused, if it was."""
+    one, world = written(number), number // 2 % WORLDS
+    first, second = (bench.shops[name] for name in (ENGINES if number % 2 else ENGINES[::-1]))
+    desk = bench.desks[ENGINES[not number % 2]]
+    try:
+        asked = Asked(desk, desk.priced(one.sql, one.user))
+    except (EngineFailed, InternalError):
+        raise
+    except DpsqlError as refused:
+        return one, str(refused.because)
+    assert cost(asked.priced) <= desk.policy.roles[USERS[one.user]].per_query.epsilon
+    for part in asked.measurements():
+        own, *answers = asked_of(first, part.sql(first), world, (MODEST, *versions))
+        moves(part, dict(zip(versions, map(part.exact, answers), strict=True)))
+        (other,) = asked_of(second, part.sql(second), world, [MODEST])
+        assert list(part.exact(own).items()) == list(part.exact(other).items())
+        part.release(own)
+    compare(one, asked.answer(), fetched(bench.reference, meant(one.sql, desk.policy, world)))
+    return one, ""
+
+
+def moves(one: Completed, found: Mapping[str, Exact]) -> None:
+    """See that neither an order of rows, nor nobody's rows, move anything, and no unit further than claimed."""
+    measured, whole = Measured(one.part.measurement, one.asked.desk.shop.engine, ""), found[WHOLE]
+    for version, other in found.items():
+        if version in NEIGHBOURS:
+            assert measured.distance(whole, other) <= measured.claim
+            assert [key for key in other if key in whole] == [key for key in whole if key in other]
+            assert _found(one, whole, other)
+        else:
+            assert list(other.items()) == list(whole.items())
+
+
+def _found(one: Completed, whole: Exact, other: Exact) -> bool:
+    """Return whether a unit is in no more groups that are found than it may be."""
+    part = one.part.measurement
+    return not isinstance(part, Sums) or not part.delta or len(whole.keys() - other.keys()) <= part.bound.rows
+
+
+def compare(one: Written, answer: Answer, expected: Answer) -> None:
+    """Compare group by group; what has no rows is nothing."""
+    assert answer.names == expected.names
+    assert answer.types == expected.types
+    found, wanted = _by_key(one, answer.rows), _by_key(one, expected.rows)
+    assert wanted.keys() <= found.keys()
+    nothing = (None,) * len(one.exact)
+    for key, row in found.items():
+        pairs = zip(row, wanted.get(key, nothing), one.exact, strict=True)
+        near = 1e-4 if one.user == "ana" else 0.05
+        assert all(_alike(value, right, near) for value, right, exact in pairs if exact), (key, row, wanted.get(key))
+
+
+def _by_key(one: Written, rows: Sequence[tuple[object, ...]]) -> dict[tuple[object, ...], tuple[object, ...]]:
+    found = {row[: one.keys]: row[one.keys :] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def _alike(value: object, right: object, near: float) -> bool:
+    if value is None or right is None:
+        return not value and not right
+    if isinstance(value, timedelta) and isinstance(right, timedelta):
+        value, right = value.total_seconds(), right.total_seconds()
+    if isinstance(value, float | Decimal) and isinstance(right, float | Decimal):
+        return math.isclose(value, right, rel_tol=near, abs_tol=10 * near)
+    return value == right

@@ -1,0 +1,171 @@
+"""Made-up statements over the shop: each number is a statement, always the same."""
+
+import random
+import re
+from dataclasses import dataclass, replace
+
+from tests.support.shop_expressions import Call, aggregate
+from tests.support.shop_rows import NUMBERS, TABLES, Col, Kind, Rows
+from tests.support.shop_writer import Writer, rows
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A statement, who asks, and what is in it."""
+
+    sql: str
+    user: str
+    keys: int
+    """How many of its columns are group keys, which come first."""
+    exact: tuple[bool, ...]
+    """Of each aggregate whether what it says is exact but for its noise."""
+    has: frozenset[str]
+
+
+FEATURES = (
+    "join of protected tables", "LEFT JOIN of protected tables", "RIGHT JOIN", "public table", "several public tables",
+    "public subquery", "VALUES", "unnest", "generate_series", "CTE of constants", "CTE", "rows that pass through",
+    "rows of single units", "per unit and key", "DISTINCT units", "HAVING of units", "histogram of units", "window", "ties",
+    "UNION ALL", "EXISTS", "NOT EXISTS", "IN units", "NOT IN units", "public rows exist", "IN public rows", "DISTINCT",
+    "sum of DISTINCT", "FILTER", "interval", "order statistic", "text without values", "key by arithmetic",
+    "key by a function", "arithmetic in a condition", "above an answer", "top groups", "joined with an answer", "others",
+    "share of a total", "found keys", "HAVING",
+)  # fmt: skip
+"""What a statement may have."""
+STAGES = frozenset({"above an answer", "top groups", "joined with an answer", "others"})
+"""Those by which an answer decides about rows."""
+_PLAIN = re.compile(r"t\d+\.\w+")
+"""A column of a table."""
+
+
+def written(number: int) -> Written:
+    """Return the statement of a number."""
+    w = Writer(random.Random(f"shop {number}"))  # noqa: S311  (statements)
+    found = rows(w)
+    for share, condition in ((0.35, None), (0.22, exists), (0.1, public_exists), (0.13, above)):
+        if w.chance(share):
+            found = found.filtered(w.condition(found)) if condition is None else condition(w, found)
+    if w.chance(0.18):
+        found = beside_an_answer(w, found)
+    return _asked(w, found)
+
+
+def _asked(w: Writer, found: Rows) -> Written:
+    user = "eve" if w.chance(0.1) else "ana"
+    by = _keys(w, found, user)
+    made = "rows of single units" in w.has or "UNION ALL" in w.has
+    calls = [aggregate(found, w.draw, w.note, made=made) for _ in range(w.draw.choice((1, 1, 2, 3)))]
+    if by and w.chance(0.08):
+        w.note("share of a total")
+        other = w.scan()
+        calls.append(Call(f"round(100.0 * count(*) / nullif((SELECT count(*) FROM {other.text}), 0), 2)"))
+    calls = list({call.text: call for call in (*calls, Call("count(*)"))}.values())
+    outputs = ", ".join([*by, *(call.text for call in calls)])
+    grouped = f" GROUP BY {', '.join(str(i + 1) for i, _ in enumerate(by))}" if by else ""
+    if by and w.chance(0.1):
+        w.note("HAVING")
+        grouped += " HAVING count(*) > 1"
+    sql = w.completed(f"SELECT {outputs} {found.text_where}{grouped}")
+    return Written(sql, user, len(by), tuple(call.exact for call in calls), frozenset(w.has))
+
+
+def _keys(w: Writer, found: Rows, user: str) -> list[str]:
+    made = [key for key in (w.key(found) for _ in range(w.draw.choice((0, 1, 1, 1, 2)))) if key is not None]
+    by = list(dict.fromkeys(made))
+    if any(text.endswith((".n", ".x")) and text.startswith("s") for text in by):
+        w.note("histogram of units")
+    texts = found.of(Kind.TEXT, Kind.NUMBER)
+    if user == "eve" and texts:
+        w.note("found keys")
+        by = [*by[:1], w.draw.choice(texts).text]
+    return by
+
+
+def exists(w: Writer, found: Rows) -> Rows:
+    """Return those for which there are rows of the same unit, or none."""
+    names = [name for name in found.names if name.means != "nothing"]
+    if not names:
+        return found
+    mine = w.draw.choice(names)
+    tables = [table for table, columns in TABLES.items() if any(c.means == mine.means for c in columns)]
+    other = w.scan(w.draw.choice(tables))
+    name = next(name.text for name in other.names if name.means == mine.means)
+    other = w.maybe_filtered(other, 0.6)
+    kind = w.draw.choice(("EXISTS", "NOT EXISTS", "IN units", "NOT IN units"))
+    w.note(kind)
+    if "IN" in kind:
+        word = "NOT IN" if "NOT" in kind else w.draw.choice(("IN", "= ANY"))
+        return found.filtered(f"{mine.text} {word} (SELECT {name} {other.text_where})")
+    inside = other.filtered(f"{name} = {mine.text}")
+    if w.chance(0.2) and (same := [c for c in found.of(*NUMBERS) if c.text.startswith("t")]):
+        inside = inside.filtered(f"{w.draw.choice(same).text} >= {w.draw.choice(inside.of(*NUMBERS) or same).text}")
+    return found.filtered(f"{kind} (SELECT 1 {inside.text_where})")
+
+
+def public_exists(w: Writer, found: Rows) -> Rows:
+    """Return those for which a public table has rows, or none."""
+    keys = [c for c in found.of(Kind.KEY) if c.means]
+    if not keys:
+        return found
+    a, p = w.draw.choice(keys), w.alias("p")
+    table, value = {"nation": ("nations", "'Peru'"), "part": ("parts", "'a'")}[a.means]
+    column = {"nation": "name", "part": "kind"}[a.means]
+    if w.chance(0.5):
+        w.note("IN public rows")
+        word = w.draw.choice(("IN", "NOT IN"))
+        return found.filtered(
+            f"{a.text} {word} (SELECT {p}.{a.means} FROM {table} AS {p} WHERE {p}.{column} = {value})"
+        )
+    w.note("public rows exist")
+    word = w.draw.choice(("EXISTS", "NOT EXISTS"))
+    inside = f"SELECT 1 FROM {table} AS {p} WHERE {p}.{a.means} = {a.text} AND {p}.{column} <> {value}"
+    return found.filtered(f"{word} ({inside})")
+
+
+def above(w: Writer, found: Rows) -> Rows:
+    """Return those above an answer; it is between two numbers that can be."""
+    numbers = found.of(Kind.WHOLE)
+    if not numbers:
+        return found
+    w.note("above an answer")
+    inner = w.maybe_filtered(_simple(w, Kind.WHOLE), 0.3)
+    x, y = w.draw.choice(numbers).text, w.draw.choice(inner.of(Kind.WHOLE)).text
+    return found.filtered(f"{x} {w.draw.choice('<>')} (SELECT avg({y}) + 0.37 {inner.text_where})")
+
+
+def _simple(w: Writer, kind: Kind) -> Rows:
+    """Return the rows of a table that has a column of a kind."""
+    while True:
+        found = w.scan()
+        if found.of(kind):
+            return found
+
+
+def beside_an_answer(w: Writer, found: Rows) -> Rows:
+    """Return rows that an answer's rows choose, or stand beside."""
+    pairs = [c for c in found.of(Kind.LABEL, Kind.KEY) if _PLAIN.fullmatch(c.text)]
+    if not pairs:
+        return found
+    mine = w.draw.choice(pairs)
+    column = mine.text.split(".")[1]
+    inner = w.scan(next(t for t in TABLES if any(c.text == column for c in TABLES[t])))
+    theirs = next(c for c in inner.columns if c.text.endswith(f".{column}"))
+    of_group = f"{inner.text_where} GROUP BY 1 HAVING count(*) > 0"
+    top = f"{of_group} ORDER BY count(*) DESC, 1 LIMIT 2"
+    s, roll = w.alias("a"), w.draw.random()
+    if roll < 0.4:
+        w.note("top groups")
+        word = w.draw.choice(("IN", "IN", "NOT IN"))
+        return found.filtered(f"{mine.text} {word} (SELECT {theirs.text} {top})")
+    if roll < 0.7:
+        w.note("joined with an answer")
+        source = f"(SELECT {theirs.text} AS k, count(*) + 0.37 AS m {of_group}) AS {s}"
+        found = replace(found, text=f"{found.text} JOIN {source} ON {s}.k = {mine.text}", plain=False)
+        numbers = found.of(Kind.WHOLE)
+        return found.filtered(f"{w.draw.choice(numbers).text} < {s}.m") if numbers and w.chance(0.6) else found
+    w.note("others")
+    source = f"(SELECT {theirs.text} AS k {top}) AS {s}"
+    other = "'Others'" if mine.kind is Kind.LABEL else "-1"
+    shown = Col(f"CASE WHEN {s}.k IS NOT NULL THEN {mine.text} ELSE {other} END", mine.kind, mine.values)
+    text, rest = f"{found.text} LEFT JOIN {source} ON {s}.k = {mine.text}", found.of(Kind.WHOLE, Kind.DECIMAL)
+    return Rows(text, (*rest, shown, shown), found.where, plain=False)
