@@ -17,6 +17,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 LONG = """
 faults/test_chaos properties/test_sensitivity queries/test_golden clients/test_matrix audit/test_canaries faults/test_life
 audit/test_transcripts properties/test_mutants faults/test_outages properties/test_shop properties/test_any_statement
+properties/test_shop_generated
 flights/test_flights faults/test_stalls properties/test_lemma_mutants privacy/mechanisms/test_discrete_laplace
 faults/test_memory faults/test_reload gateway/test_kill faults/test_strangers epsilon/test_advice_by_brute_force
 privacy/accuracy/test_margin
