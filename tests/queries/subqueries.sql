@@ -73,8 +73,8 @@ SELECT avg(fare) FROM (SELECT fare FROM trips LIMIT 10) AS t;
 --> refused 42501: DISTINCT ON shows rows
 SELECT count(*) FROM (SELECT DISTINCT ON (passenger_id) passenger_id, fare FROM trips ORDER BY 1, 2) AS t;
 
--- private rows one by one
---> refused 0A000: belongs to a query around this one
+-- a number of private rows beside each public one
+--> answered, 1 measurement
 SELECT z.zone, (SELECT count(*) FROM trips t WHERE t.pickup_zone = z.zone_id) AS n FROM zones z;
 
 -- private rows one by one, by a bare name

@@ -147,7 +147,7 @@ WITH total AS (SELECT count(*) AS n FROM trips)
 SELECT payment_type, count(*) * 100.0 / max(total.n) AS share FROM trips CROSS JOIN total GROUP BY payment_type ORDER BY 1;
 
 -- an answer by the rows around it
---> refused 0A000: belongs to a query around this one
+--> answered, 2 measurements
 SELECT count(*) FROM trips t WHERE fare > (SELECT avg(fare) FROM trips s WHERE s.pickup_zone = t.pickup_zone);
 
 -- an answer by what the shadow is not asked

@@ -33,15 +33,20 @@ from dpsql.rewrite.syntax.units import groups_by_unit
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
 """What a subquery may consist of."""
 _COUNTS = frozenset({"count", "regr_count"})
+_STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
+"""What is NULL if a part of it is."""
 
 
-def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
-    """Change a SELECT of private rows, and return what has come into its FROM."""
+def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
+    """Change a SELECT, and return what has come into its FROM.
+
+    One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
+    """
     if not any(True for part in _parts(select, ctes, policy) for _ in queries_below(part)):
         return []
     if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
         return []  # `*` would show what has come in
-    work = _Select(select, ctes, policy)
+    work = _Select(select, ctes, policy, of_rows)
     for part in _parts(select, ctes, policy):
         for query in list(queries_below(part)):
             work.replace(query)
@@ -66,6 +71,7 @@ class _Select:
     select: exp.Select
     ctes: Ctes
     policy: Policy
+    of_rows: bool
     joined: list[exp.Expr] = field(default_factory=list)
     known: dict[str, exp.Expr] = field(default_factory=dict)
 
@@ -94,7 +100,7 @@ class _Select:
         if inner.args.get("from_") is None or (len(inner.expressions) != 1 and not isinstance(holder, exp.Exists)):
             return None
         parts = taken_apart(inner, self.select, self.ctes, self.policy)
-        if parts is None:
+        if parts is None or not (self.of_rows or (parts.private and holder is query)):
             return None
         match holder:
             case exp.Exists():
@@ -142,6 +148,10 @@ class _Select:
             return self._looked_up(inner, parts, output)
         if _outside(output, calls):
             return None
+        if not self._by_unit(inner, [inside for inside, _ in parts.pairs]) and _is_null_of_nothing(output, calls):
+            return _column(
+                self._join(inner, parts, (output,)), "_v0"
+            )  # computed of what is released, which has no bounds
         table = self._join(inner, parts, calls)
         values = {render(call): _value_of(table, place, call) for place, call in enumerate(calls)}
         return exp.Paren(this=_with(output.copy(), values))
@@ -198,6 +208,20 @@ def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
     return group is None or all(render(one) in known for one in group.expressions)
 
 
+def _is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
+    """Return whether an output is NULL where its aggregates are of no rows, of which none is a count."""
+    texts = {render(call) for call in calls if not _is_count(call)}
+    pending = [output]
+    while pending:
+        node = pending.pop()
+        if render(node) in texts or isinstance(node, exp.Literal):
+            continue
+        if not isinstance(node, _STRICT):
+            return False
+        pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
+    return True
+
+
 def _outside(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
     """Return whether an output has columns beside its aggregates."""
     inside = {id(column) for call in calls for column in every(call, exp.Column)}
@@ -216,10 +240,12 @@ def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
 def _value_of(table: str, place: int, call: exp.Expr) -> exp.Expr:
     """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
     column = _column(table, f"_v{place}")
+    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if _is_count(call) else column
+
+
+def _is_count(call: exp.Expr) -> bool:
     bare = call.this if isinstance(call, (exp.Filter, exp.WithinGroup)) else call
-    if function_name(bare) in _COUNTS:
-        return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)])
-    return column
+    return function_name(bare) in _COUNTS
 
 
 def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:

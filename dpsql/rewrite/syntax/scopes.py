@@ -126,9 +126,9 @@ class _Finder:
 
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         items = [(item, self._item(item, ctes)) for item in from_items(node)]
-        if any(kind is Kind.ROWS for _, kind in items):
-            come_in = decorrelated(node, {name: cte for name, (_, cte) in ctes.items()}, self.policy)
-            items += [(item, self._item(item, ctes)) for item in come_in]
+        of_rows, visible = any(kind is Kind.ROWS for _, kind in items), {name: cte for name, (_, cte) in ctes.items()}
+        come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
+        items += [(item, self._item(item, ctes)) for item in come_in]
         kinds = [kind for _, kind in items]
         tested = queried(node) if Kind.ROWS in kinds else frozenset[int]()
         nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
@@ -136,7 +136,6 @@ class _Finder:
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
         aggregates = aggregates_of(node)
-        visible = {name: cte for name, (_, cte) in ctes.items()}
         among = [with_all_public(query) for query in queries_among_rows(node, aggregates) if id(query) in answers]
         among += [item for item, kind in items if kind is Kind.ANSWER]
         self.inner.extend(InnerAnswer(query, visible) for query in among)
