@@ -10,7 +10,8 @@ from typing import NoReturn
 from dpsql.errors import ConfigError, DpsqlError, InternalError
 from dpsql.gateway.planning import Planner
 from dpsql.policy.config import Config
-from dpsql.policy.model import Policy, Role, View
+from dpsql.policy.model import Policy, Role
+from dpsql.policy.view import View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.declared import Declared

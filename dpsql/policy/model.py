@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
+from dpsql.policy.view import View
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
 _LEAST = 1_000
@@ -158,35 +159,6 @@ class Table:
     description: str | None = None
     file: str = ""
     """The file that declares it, as messages name it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ViewColumn:
-    """What a schema file says of one column of a view; all else follows from the query."""
-
-    declared: str | None = None
-    """The type that it is cast to, as written."""
-    description: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A query that has a name: a statement that reads the view is planned as if its query stood there."""
-
-    name: str
-    query: str
-    """As the owner of the data wrote it."""
-    columns: Mapping[str, ViewColumn] = field(default_factory=dict)
-    """Those of which more is said than the query does."""
-    description: str | None = None
-    file: str = ""
-    """The file that declares it, as messages name it."""
-    line: int = 1
-    """Where its query stands there."""
-    public: bool = False
-    """Whether it reads public tables only; known when it was read."""
-    tree: object = field(default=None, compare=False, repr=False)
-    """The query as it is put into statements; None until it was read (`rewrite.syntax.views`)."""
 
 
 @dataclass(frozen=True, slots=True)

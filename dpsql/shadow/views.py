@@ -9,7 +9,8 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy, View
+from dpsql.policy.model import Policy
+from dpsql.policy.view import View
 from dpsql.shadow.role import VIEWS
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import View
+from dpsql.policy.view import View
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.views import create_views
 from tests.support.fix_dirty import NewUser

@@ -10,7 +10,8 @@ from dpsql.policy.load.shapes import ColumnShape
 from dpsql.policy.load.steps import misfit, own_step
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
-from dpsql.policy.model import Column, Reference, Table, View
+from dpsql.policy.model import Column, Reference, Table
+from dpsql.policy.view import View
 
 
 @dataclass(frozen=True, slots=True)

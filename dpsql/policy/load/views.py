@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes
 from dpsql.policy.load.view_shapes import ViewShape
-from dpsql.policy.model import View, ViewColumn
+from dpsql.policy.view import View, ViewColumn
 
 
 @dataclass(frozen=True, slots=True)

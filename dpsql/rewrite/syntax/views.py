@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Unsupported
-from dpsql.policy.model import Policy, Table, View
+from dpsql.policy.model import Policy, Table
+from dpsql.policy.view import View
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.identifiers import fold, position
