@@ -68,6 +68,7 @@ _ROUND = {
         "({0} / 2 * 2)::text || '-' || ({0} / 2 * 2 + 2)::text"),
     Kind.DECIMAL: (
         "floor({0} / 12.5) * 12.5", "floor(({0} - 1) / 10) * 10 + 1", "width_bucket({0}, 0, 50, 5)", "{0} > 12.5",
+        "(floor({0} / 20) * 20)::text || '-' || (floor({0} / 20) * 20 + 20)::text",
     ),
     Kind.FLOAT: ("round({0} * 2) / 2", "floor({0} / 0.25) * 0.25", "{0} >= 1", "ceil({0})"),
     Kind.LABEL: ("upper({0})", "coalesce({0}, 'none')", "{0} || '!'", "left({0}, 1)", "{0} LIKE '%o%'"),

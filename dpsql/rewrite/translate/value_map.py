@@ -5,6 +5,7 @@
 The engine sees only the resulting map, so that every engine has PostgreSQL's own semantics.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.context import Handler, Translator, refused
 
 MAX_VALUES = 10_000
+_MANY = 100
+"""From so many values on it is seen whether there is a part that has fewer: engines take long to read a CASE of thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +47,41 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
-    """Yield what a function is of: its columns if each has few values, else the largest parts that have.
-
-    A part that only the shadow could evaluate is looked into: what is in it is evaluated together with the rest.
-    """
+    """Yield what a function is of: its columns if each has few values, else the largest parts that have."""
     columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
     few = {column: _few(t, expr) for column, expr in columns.items()}
-    if None not in few.values():
-        yield from (_Input(column, columns[column], values) for column, values in few.items() if values is not None)
+    found = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
+    if len(found) == len(few):
+        yield from _shortest(t, node, whole, found)
         return
     if isinstance(node, exp.Column):
         raise _needs_domain(whole)
+    yield from _parts(t, node, whole)
+
+
+def _shortest(t: Translator, node: exp.Expr, whole: exp.Expr, found: Sequence[_Input]) -> Sequence[_Input]:
+    """Return the columns, or the parts around them where these have fewer values.
+
+    floor(price / 20) * 20 || '-' || floor(price / 20) * 20 + 20  →  of three values, and not of thousands
+    """
+    if isinstance(node, exp.Column) or _combinations(found) <= _MANY:
+        return found
+    try:
+        parts = list(_parts(t, node, whole))
+    except DpsqlError:
+        return found
+    return parts if _combinations(parts) < _combinations(found) else found
+
+
+def _combinations(inputs: Sequence[_Input]) -> int:
+    return math.prod(len(values) for values in {one.expr: one.values for one in inputs}.values())
+
+
+def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
+    """Yield the largest parts that have few values.
+
+    A part that only the shadow could evaluate is looked into: what is in it is evaluated together with the rest.
+    """
     for part in node.iter_expressions():
         if part.find(exp.Column) is None:
             continue

@@ -1,5 +1,8 @@
 """Maps from few values."""
 
+from fractions import Fraction
+
+import duckdb
 import pytest
 
 from dpsql.policy.model import Value
@@ -8,7 +11,7 @@ from dpsql.rewrite.analysis.evaluate import evaluate
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Const, Results
-from tests.rewrite.refs import BIGINT, BOOL, ENV, PAID, SEATS, TEXT, apply, number
+from tests.rewrite.refs import BIGINT, BOOL, DOUBLE, ENV, FARE, PAID, SEATS, TEXT, apply, number
 from tests.support.dialects import DUCKDB, POSTGRES
 
 UPPER = apply("map", PAID, Const("card", TEXT), Const("cash", TEXT), type_=TEXT, option=Results(("CARD", None)))
@@ -54,3 +57,21 @@ def test_a_map_of_nothing_is_null() -> None:
     empty = apply("map", PAID, type_=BIGINT, option=Results(()))
     assert function_of(empty).emit(["p"], empty, POSTGRES) == "(NULL)::bigint"
     assert evaluate(ODD, {SEATS: 3}) is True
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("0.07e0", "7"), ("1.99e0", "199"), ("0.075e0", None), ("-3e0", None), ("NULL", None)]
+)
+def test_many_keys_are_looked_up_in_a_list(given: str, expected: str | None) -> None:
+    """DuckDB would compute what is looked up for each WHEN of a CASE, which takes seconds with thousands."""
+    keys = [f"{n / 100}e0" for n in range(200)]
+    many = apply(
+        "map",
+        FARE,
+        *(Const(Fraction(n, 100), DOUBLE) for n in range(200)),
+        type_=TEXT,
+        option=Results(tuple(map(str, range(200)))),
+    )
+    text = function_of(many).emit([f"CAST({given} AS DOUBLE)", *keys], many, DUCKDB)
+    assert "WHEN" not in text
+    assert duckdb.execute(f"SELECT {text}").fetchone() == (expected,)
