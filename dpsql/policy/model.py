@@ -11,6 +11,8 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
+from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
+from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
 from dpsql.policy.view import View
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")
@@ -19,75 +21,6 @@ _LEAST = 1_000
 
 Value = bool | int | Fraction | str
 """A value of a domain. NULL is never one: `Column.nullable` says whether it can occur."""
-
-
-class SqlType(StrEnum):
-    """The column types a schema file may declare, by PostgreSQL's own names."""
-
-    BOOLEAN = "boolean"
-    SMALLINT = "smallint"
-    INTEGER = "integer"
-    BIGINT = "bigint"
-    NUMERIC = "numeric"
-    REAL = "real"
-    DOUBLE = "double precision"
-    TEXT = "text"
-    CHARACTER = "bpchar"
-    """char(n): PostgreSQL's own name of it has no length."""
-    UUID = "uuid"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    TIMESTAMPTZ = "timestamptz"
-
-    @property
-    def is_integer(self) -> bool:
-        """Return whether every value is an integer."""
-        return self in (SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT)
-
-    @property
-    def is_float(self) -> bool:
-        """Return whether NaN and ±infinity are values."""
-        return self in (SqlType.REAL, SqlType.DOUBLE)
-
-    @property
-    def is_number(self) -> bool:
-        """Return whether arithmetic is defined."""
-        return self.is_integer or self.is_float or self is SqlType.NUMERIC
-
-    @property
-    def is_text(self) -> bool:
-        """Return whether engines read the values as texts."""
-        return self in (SqlType.TEXT, SqlType.CHARACTER, SqlType.UUID)
-
-    @property
-    def is_moment(self) -> bool:
-        """Return whether the values are microseconds: of a clock, or of UTC's where the type has a time zone."""
-        return self in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
-
-    @property
-    def is_temporal(self) -> bool:
-        """Return whether the values are days or microseconds."""
-        return self is SqlType.DATE or self.is_moment
-
-
-TYPE_NAMES: Mapping[str, SqlType] = {
-    **{type_.value: type_ for type_ in SqlType},
-    "bool": SqlType.BOOLEAN,
-    "int2": SqlType.SMALLINT,
-    "int": SqlType.INTEGER,
-    "int4": SqlType.INTEGER,
-    "int8": SqlType.BIGINT,
-    "decimal": SqlType.NUMERIC,
-    "float4": SqlType.REAL,
-    "float8": SqlType.DOUBLE,
-    "varchar": SqlType.TEXT,
-    "character varying": SqlType.TEXT,
-    "char": SqlType.CHARACTER,
-    "character": SqlType.CHARACTER,
-    "timestamp without time zone": SqlType.TIMESTAMP,
-    "timestamp with time zone": SqlType.TIMESTAMPTZ,
-}
-"""Every name that PostgreSQL has for them."""
 
 
 class Period(StrEnum):

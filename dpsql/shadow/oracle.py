@@ -207,7 +207,7 @@ class ShadowOracle:
         question = sql.SQL(
             "SELECT left(v::text, {}), pg_typeof(v)::text "
             "FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
-        ).format(_LONGEST_OF_MANY + 1, _text(expression), given, sql.SQL(type_.value))
+        ).format(_LONGEST_OF_MANY + 1, _text(expression), given, sql.SQL(type_.spelled))
         rows = self._session.ask(self._settings, question)
         types = {t for _, t in rows}
         if len(types) > 1:

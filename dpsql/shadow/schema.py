@@ -39,6 +39,9 @@ def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) 
     """Create every declared table, public ones with their rows; the owner's connection, in the new database."""
     public_first = sorted(policy.tables.values(), key=lambda table: (not table.public, table.name))
     for table in public_first:
+        for column in table.columns.values():
+            if column.type is SqlType.ENUM:
+                connection.execute(create_enumeration(column))
         connection.execute(_create(table))
     for table in public_first:
         for reference in _references(table, policy):
@@ -86,6 +89,12 @@ def _create(table: Table) -> Composed:
     return SQL("CREATE TABLE public.{} ({})").format(Identifier(table.name), SQL(", ").join(parts))
 
 
+def create_enumeration(column: Column) -> Composed:
+    """Return the statement that makes the type of a column of labels."""
+    labels = SQL(", ").join(Literal(str(value)) for value in column.values or ())
+    return SQL("CREATE TYPE public.{} AS ENUM ({})").format(SQL(column.declared), labels)
+
+
 def _definitions(table: Table) -> Iterator[Composable]:
     for column in table.columns.values():
         # The declared spelling was checked against SqlType where the policy was read.
@@ -126,10 +135,15 @@ def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> No
 def _guard(connection: Connection, table: Table) -> None:
     """Put the dummy row in, then the policy that no row passes."""
     name = Identifier("public", table.name)
-    values = [None if column.nullable else _DUMMY[column.type] for column in table.columns.values()]
+    values = [None if column.nullable else _dummy(column) for column in table.columns.values()]
     connection.execute(SQL("INSERT INTO {} VALUES ({})").format(name, SQL(", ").join(map(Literal, values))))
     connection.execute(SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY").format(name))
     connection.execute(SQL("CREATE POLICY dpsql ON {} USING (dpsql.tripwire({}))").format(name, Literal(table.name)))
+
+
+def _dummy(column: Column) -> str:
+    """Return a value of a column's type."""
+    return str((column.values or ("",))[0]) if column.type is SqlType.ENUM else _DUMMY[column.type]
 
 
 def _declared(table: Table, place: int, column: Column) -> PublicRow:

@@ -99,12 +99,28 @@ def test_no_database(tmp_path: Path) -> None:
 
 
 def test_labels_of_an_enumeration_are_not_written(tmp_path: Path) -> None:
-    """They may be values."""
+    """They may have been made of values."""
     with duckdb.connect(tmp_path / "x.duckdb") as connection:
         connection.execute("CREATE TABLE t (a INTEGER, mood ENUM ('gloomy', 'merry'))")
     RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path)])
     lines = (tmp_path / "t.yaml").read_text().splitlines()
-    assert lines[-1] == "  # mood is left out: dpsql has no type for enum"
+    assert lines[-1] == "  mood: {type: enum, values: []}  # its labels, in their order"
+
+
+def test_labels_are_written_where_they_were_declared(postgres: Postgres, tmp_path: Path) -> None:
+    """PostgreSQL's enumerations are made by their labels, in their order."""
+    with psycopg.connect(postgres.dsn("postgres")) as connection:
+        connection.execute(
+            "CREATE TYPE mood AS ENUM ('so so', 'it''s', '\"x\"'); CREATE TABLE felt (a mood, b TIMESTAMP(3))"
+        )
+    where = postgres.address
+    url = f"postgresql://{OWNER}:{where.secret}@/postgres?host={where.directory}&port={where.port}"
+    RUN.invoke(app, ["init", url, "--directory", str(tmp_path), "--table", "felt"])
+    lines = (tmp_path / "felt.yaml").read_text().splitlines()
+    assert lines[-2:] == [
+        """  a: {type: enum, values: ["so so", "it's", "\\"x\\""]}""",
+        "  b: {type: timestamp}",
+    ]
 
 
 def test_a_table_named_like_a_path(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Columns of rarer types mean on both engines what they mean to PostgreSQL."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from dpsql.errors import Unsupported
@@ -78,8 +80,20 @@ PLAIN = (
     "SELECT hours, max(size), min(upper(size)) FROM visits WHERE size <> 'small' GROUP BY 1",
     "SELECT percentile_disc(ARRAY[0, 0.4, 1]) WITHIN GROUP (ORDER BY size) FROM visits",
     "SELECT max(size || '\\\"') FROM visits",
+    "SELECT mood, count(*) FROM visits WHERE mood IS NOT NULL GROUP BY 1 ORDER BY 1",
+    "SELECT count(*) FROM visits WHERE mood > 'sad' AND mood <= 'so so' OR mood IN ('sad')",
+    "SELECT min(mood), max(mood), count(DISTINCT mood) FROM visits WHERE mood <> 'sad'",
+    "SELECT upper(mood::text) AS m, count(*) FROM visits GROUP BY 1",
+    "SELECT count(*) FROM visits WHERE mood = 'glad'::\"visits_mood\" AND mood = ANY('{sad,glad}')",
+    "SELECT coalesce(mood, 'fine') AS m, count(*) FROM visits GROUP BY 1",
+    "SELECT CASE WHEN mood >= 'fine' THEN 'good' ELSE 'bad' END AS x, max(mood) FROM visits GROUP BY 1",
     "SELECT avg(n) FROM (SELECT visitor, count(*) AS n FROM visits GROUP BY visitor) AS t",
 )
+
+
+def _own(types: Sequence[int]) -> list[int]:
+    """Return the numbers of PostgreSQL's own types; those of enumerations differ from database to database."""
+    return [type_ if type_ < 16_384 else 0 for type_ in types]
 
 
 @pytest.mark.parametrize(("engine", "zone"), PLACES)
@@ -115,6 +129,6 @@ def test_other_types(sql: str, user: str, engine: str, typed: NewTyped, typed_re
         pytest.skip("about persons")
     answer = typed(engine, user).ask(sql)
     expected = typed_reference.answer(sql, "person" if user == "ana" else "badge")
-    assert (answer.names, answer.types) == (expected.names, expected.types)
+    assert (answer.names, _own(answer.types)) == (expected.names, _own(expected.types))
     extra = compare(answer, expected, Golden("types", sql, sql, "answered", within=1e-4))
     assert all(row[-1] in (0, None) for row in extra)

@@ -78,6 +78,7 @@ def _visit(n: int, draw: random.Random) -> Row:
         "door": name_of("door", n % 5),  # one is no door
         "code": ("a", "ab", "xyz", None, "a  ", "b")[n % 6],
         "size": ("small", "large", "medium", None, "huge")[n % 5],
+        "mood": ("sad", "glad", None, "fine")[n % 4],
         "hours": n % 11,
     }
 

@@ -30,6 +30,7 @@ _ARROW = {
     SqlType.DOUBLE: pa.float64(),
     SqlType.TEXT: pa.string(),
     SqlType.CHARACTER: pa.string(),
+    SqlType.ENUM: pa.string(),
     SqlType.UUID: pa.string(),
     SqlType.DATE: pa.date32(),
     SqlType.TIMESTAMP: pa.timestamp("us"),
@@ -40,6 +41,7 @@ _TYPES = {
     SqlType.DOUBLE: "DOUBLE",
     SqlType.TEXT: "VARCHAR",
     SqlType.CHARACTER: "VARCHAR",
+    SqlType.ENUM: "VARCHAR",
 }
 
 

@@ -9,8 +9,9 @@ from psycopg.sql import SQL, Identifier
 from dpsql.engines.base import Engine
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import EngineFailed
-from dpsql.policy.model import Table
+from dpsql.policy.model import SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
+from dpsql.shadow.schema import create_enumeration
 from tests.support.fix_world import World
 from tests.support.records import ZONES, Row
 
@@ -95,6 +96,9 @@ class Served(PostgresEngine):
 def write_table(connection: psycopg.Connection, schema: str, table: Table, rows: Sequence[Row]) -> None:
     """Make a table as it is declared, with rows."""
     name = Identifier(schema, table.name)
+    for column in table.columns.values():
+        if column.type is SqlType.ENUM:
+            connection.execute(create_enumeration(column))
     columns = (
         SQL("{} {} {}").format(
             Identifier(c.name),

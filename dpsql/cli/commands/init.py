@@ -57,11 +57,17 @@ def schema_text(table: str, columns: Mapping[str, str]) -> str:
 
 
 def _line(column: str, kind: str) -> str:
+    if kind.startswith("enum"):
+        return f"  {yaml_name(column)}: {_enumeration(kind.removeprefix('enum'))}\n"
     try:
         return f"  {yaml_name(column)}: {{type: {_flow(column_type(kind)[1])}}}\n"
     except ValueError:
-        # Without its parameters: an enumeration's labels may be values.
         return f"  # {yaml_name(column)} is left out: dpsql has no type for {yaml_name(kind.partition('(')[0])}\n"
+
+
+def _enumeration(labels: str) -> str:
+    """Return a type of labels; in DuckDB they may have been made of values, and are for the owner to say."""
+    return f"{{type: enum, values: {labels}}}" if labels else "{type: enum, values: []}  # its labels, in their order"
 
 
 def _flow(declared: str) -> str:

@@ -14,7 +14,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import DuckDbFile, PostgresServer
 
 CatalogueColumns = Mapping[str, str]
-"""Columns in their order, with the type as the engine writes it."""
+"""Columns in their order, with the type as the engine writes it; of PostgreSQL's enumerations with the labels in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,10 @@ WHERE table_catalog = current_database()
 ORDER BY table_schema, table_name, ordinal_position
 """
 _POSTGRES = """
-SELECT pg_table_is_visible(c.oid), n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod)
+SELECT pg_table_is_visible(c.oid), n.nspname, c.relname, a.attname,
+  CASE WHEN EXISTS (SELECT FROM pg_enum e WHERE e.enumtypid = a.atttypid)
+    THEN 'enum' || (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = a.atttypid)
+    ELSE format_type(a.atttypid, a.atttypmod) END
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND n.nspname !~ '^pg_temp_'
@@ -106,7 +109,8 @@ def _columns_of(path: Path) -> CatalogueColumns:
 
 
 def _name(kind: str) -> str:
-    return _NAMES.get(kind, kind.lower())
+    # An enumeration's labels may have been made of values.
+    return "enum" if kind.startswith("ENUM(") else _NAMES.get(kind, kind.lower())
 
 
 def _without_precision(kind: str) -> str:

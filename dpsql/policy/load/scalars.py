@@ -29,6 +29,7 @@ _LARGEST = {
     SqlType.NUMERIC: Fraction(10) ** 1000,
 }
 _NAMED = [kind for kind in SqlType if kind is not SqlType.CHARACTER]
+_LONGEST_LABEL = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -206,7 +207,9 @@ def domain_value(kind: SqlType, declared: str, text: str) -> Value:
         return _uuid(text)
     if kind is SqlType.CHARACTER:
         return _characters(declared, text)
-    if kind is SqlType.TEXT:
+    if kind is SqlType.ENUM and not 0 < len(text.encode()) < _LONGEST_LABEL:
+        raise ValueError("must be a label of 1 to 63 bytes")
+    if kind.is_text:
         return text
     if kind is SqlType.BOOLEAN:
         return flag(text)

@@ -10,8 +10,10 @@ from dpsql.policy.load.shapes import ColumnShape
 from dpsql.policy.load.steps import misfit, own_step
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
-from dpsql.policy.model import Column, Reference, Table
+from dpsql.policy.model import Column, Reference, SqlType, Table
 from dpsql.policy.view import View
+
+_LONGEST_NAME = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
     if shape.type is None:
         return None
     kind, declared = shape.type
+    if kind is SqlType.ENUM:
+        declared = _enumeration(name, file)
     bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
     values = declared_values(kind, declared, shape.values, (*path, "values"), file.document, file.mistakes)
     if shape.step is not None:
@@ -103,6 +107,16 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         nullable=shape.nullable,
         description=shape.description,
     )
+
+
+def _enumeration(name: str, file: SchemaFile) -> str:
+    """Return the name of the type that a column of labels has for clients; note what is wrong."""
+    type_name = f"{file.shape.table}_{name}"
+    if file.columns[name].values is None:
+        file.wrong(("columns", name), 'is an enum, and needs "values": its labels in their order')
+    if len(type_name.encode()) > _LONGEST_NAME:
+        file.wrong(("columns", name, "type"), f'is enum, whose name "{type_name}" would be too long; declare it text')
+    return '"' + type_name.replace('"', '""') + '"'
 
 
 def _reference(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Reference | None:

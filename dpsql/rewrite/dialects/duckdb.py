@@ -15,8 +15,12 @@ _FEW_TEXTS = 16
 """Up to so many texts are compared one by one."""
 _NARROW = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
 _TYPES: Mapping[SqlType, str] = {
-    SqlType.DOUBLE: "DOUBLE", SqlType.CHARACTER: "VARCHAR", SqlType.UUID: "VARCHAR", SqlType.TIMESTAMPTZ: "TIMESTAMP",
-}  # fmt: skip
+    SqlType.DOUBLE: "DOUBLE",
+    SqlType.CHARACTER: "VARCHAR",
+    SqlType.UUID: "VARCHAR",
+    SqlType.ENUM: "VARCHAR",
+    SqlType.TIMESTAMPTZ: "TIMESTAMP",
+}
 """The types in which values are computed, where they have other names."""
 _MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"})
 
@@ -37,6 +41,7 @@ class DuckDbDialect(Dialect):
             SqlType.DATE: frozenset({"date"}),
             SqlType.CHARACTER: frozenset({"varchar", "enum"}),
             SqlType.UUID: frozenset({"uuid"}),
+            SqlType.ENUM: frozenset({"varchar", "enum"}),
             SqlType.TIMESTAMP: _MOMENTS,
             SqlType.TIMESTAMPTZ: _MOMENTS,
         },

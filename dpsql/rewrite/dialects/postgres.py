@@ -12,8 +12,12 @@ from dpsql.rewrite.dialects.base import Dialect, Forms, StoredTypes
 from dpsql.rewrite.ir.calendar import to_datetime
 
 _TYPES: Mapping[SqlType, str] = {
-    SqlType.DOUBLE: "float8", SqlType.CHARACTER: "text", SqlType.UUID: "text", SqlType.TIMESTAMPTZ: "timestamp",
-}  # fmt: skip
+    SqlType.DOUBLE: "float8",
+    SqlType.CHARACTER: "text",
+    SqlType.UUID: "text",
+    SqlType.ENUM: "text",
+    SqlType.TIMESTAMPTZ: "timestamp",
+}
 """The types in which values are computed, where they have other names."""
 _MOMENTS = frozenset({"timestamp without time zone", "timestamp with time zone"})
 
@@ -34,6 +38,7 @@ class PostgresDialect(Dialect):
             SqlType.DATE: frozenset({"date"}),
             SqlType.CHARACTER: frozenset({"text", "character varying", "character", "enum", "citext"}),
             SqlType.UUID: frozenset({"uuid"}),
+            SqlType.ENUM: frozenset({"text", "character varying", "enum"}),
             SqlType.TIMESTAMP: _MOMENTS,
             SqlType.TIMESTAMPTZ: _MOMENTS,
         },

@@ -30,7 +30,7 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return dialect.stored_number(column, representable=representable(ref.column.declared))
         case SqlType.REAL | SqlType.DOUBLE:
             return dialect.stored_number(column, representable=True)
-        case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID:
+        case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID | SqlType.ENUM:
             return _text(column, ref.column)
         case SqlType.DATE:
             return f"CAST({column} AS DATE)"

@@ -124,7 +124,7 @@ ANY_TEXTS: tuple[Function, ...] = (
 CUTS: tuple[Function, ...] = (
     Function(
         "as_text",
-        "a::text of char(n) and uuid",
+        "a::text of char(n), uuid and enum",
         template("{0}"),
         needs_bounds=False,
         evaluate=lambda args, _: args[0],

@@ -51,7 +51,7 @@ class ConstantEvaluator(Protocol):
 
 
 TYPES: Mapping[str, SqlType] = {
-    **TYPE_NAMES,
+    **{name: type_ for name, type_ in TYPE_NAMES.items() if type_ is not SqlType.ENUM},
     **dict.fromkeys(("name", "unknown"), SqlType.TEXT),
 }
 """The names of the types that row-level expressions may have; a time with a zone is what UTC's clock shows."""

@@ -70,6 +70,7 @@ _READ: Mapping[SqlType, Callable[[str], Value]] = {
     SqlType.TEXT: str,
     SqlType.CHARACTER: lambda text: text.rstrip(" "),
     SqlType.UUID: _uuid,
+    SqlType.ENUM: str,
     SqlType.DATE: _date,
     SqlType.TIMESTAMP: _moment,
     SqlType.TIMESTAMPTZ: _instant,

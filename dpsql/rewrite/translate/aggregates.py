@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, Results, both
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both
 from dpsql.rewrite.syntax.aggregate_names import (
     LOGICAL,
     OF_SINGLE_ROWS,
@@ -26,6 +26,7 @@ from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
 from dpsql.rewrite.translate.durations import micros_of
+from dpsql.rewrite.translate.texts import in_order, labels_of
 from dpsql.rewrite.translate.value_map import MAX_VALUES
 
 _QUANTILE_LIMIT = 1000
@@ -174,7 +175,7 @@ def _extreme(t: Translator, name: str, arg: Expr, node: exp.Expr) -> Extreme:
 def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, tuple[Value, ...] | None]:
     """Return what is ordered: a number or a time, or of a text its place among the values that there can be.
 
-    Texts are ordered by their bytes, as the shadow orders them.
+    Texts are ordered by their bytes, as the shadow orders them; labels as they are declared.
     """
     if arg.type.is_number or arg.type.is_temporal:
         return arg, None
@@ -186,11 +187,9 @@ def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, 
             hint="The owner of the data can declare `values` for the column in the table's schema file.",
             position=position(node),
         )
-    ordered = tuple(sorted(map(str, values)))
-    keys = (Const(value, arg.type) for value in ordered)
+    ordered = labels_of(arg) if arg.type is SqlType.ENUM else tuple(sorted(map(str, values)))
     length = (arg.column.characters or 0) if isinstance(arg, Ref) else 0
-    shown = tuple(value.ljust(length) for value in ordered)
-    return Apply("map", (arg, *keys), SqlType.INTEGER, Results(tuple(range(len(ordered))))), shown
+    return in_order(arg, ordered), tuple(str(value).ljust(length) for value in ordered)
 
 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:

@@ -20,7 +20,7 @@ from dpsql.rewrite.translate.clock import is_time, since_midnight
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import lengths
-from dpsql.rewrite.translate.texts import as_text, in_letters, is_open, not_padded, without_case
+from dpsql.rewrite.translate.texts import as_text, in_letters, in_order, is_open, labels_of, not_padded, without_case
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import in_utc, instant, is_zoned, relabelled, shows_utc
 
@@ -39,6 +39,8 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
     if not alike:
         raise refused(node, because="comparison-of-types")
+    if a.type is SqlType.ENUM and op in _ORDERS:
+        a, b = in_order(a, labels_of(a, b)), in_order(b, labels_of(a, b))
     if a.type is SqlType.TEXT and op in _ORDERS and not (is_open(t, a) or is_open(t, b)):
         return through_shadow(t, node)
     return Apply(op, (a, b), BOOL)

@@ -17,7 +17,7 @@ from dpsql.question import Argument
 from dpsql.rewrite.ir.evaluator import TYPES, ConstantEvaluator
 from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
 from dpsql.rewrite.ir.literal import exact_number, is_endless, parse_any, parse_interval, simplest
-from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
+from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError, type_name
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.speller import spell
 
@@ -163,7 +163,7 @@ def _coerced(const: Const, type_: SqlType, constants: Constants) -> Const:
                 f"'{const.value}' may be day first or month first", because="date-ambiguous", hint="Write YYYY-MM-DD."
             ) from None
         literal = exp.Cast(
-            this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.value, dialect="postgres")
+            this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.spelled, dialect="postgres")
         )
         text, _ = constants.evaluator.constant(constants.spelled(literal))
         return Const(None if text is None else _parsed(text, type_), type_)
@@ -180,8 +180,17 @@ def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
         ) from error
 
 
+def _is_label(type_: str) -> bool:
+    """Return whether a type is none of PostgreSQL's own: those that the shadow has beside are enumerations."""
+    try:
+        type_name(type_)
+    except UnspeakableError:
+        return type_ not in TYPES
+    return False
+
+
 def _typed(text: str | None, type_: str) -> Const | None:
-    sql_type = TYPES.get(type_)
+    sql_type = SqlType.ENUM if _is_label(type_) else TYPES.get(type_)
     if sql_type is None:
         return None
     return (

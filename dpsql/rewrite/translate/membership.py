@@ -50,7 +50,7 @@ def _quantified(node: exp.Expr | None) -> tuple[exp.Expr, bool] | None:
 def _items(t: Translator, left: exp.Expr, array: exp.Expr) -> tuple[Const, ...] | None:
     """Return the constants of an array; `'{1,2}'` is one of what it is compared with."""
     if isinstance(array, exp.Literal) and array.is_string:
-        elements = exp.DataType.build(f"{t.expression(left).type.value}[]", dialect="postgres")
+        elements = exp.DataType.build(f"{t.expression(left).type.spelled}[]", dialect="postgres")
         array = exp.Cast(this=array.copy(), to=elements)
     return t.constants.items(array)
 

@@ -6,13 +6,13 @@ lower(note) = 'a'  →  translate(note, 'ABC…', 'abc…') = 'a'        note ~ 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, refs
 from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.context import Handler, Translator
@@ -36,6 +36,19 @@ def as_text(expr: Expr) -> Expr:
     if isinstance(expr, Const):
         return Const(expr.value, SqlType.TEXT)
     return expr if expr.type is SqlType.TEXT else Apply("as_text", (expr,), SqlType.TEXT)
+
+
+def labels_of(*exprs: Expr) -> tuple[Value, ...]:
+    """Return the labels of an enumeration in their order, by the first column of it."""
+    return next((ref.column.values or () for ref in refs(*exprs) if ref.type is SqlType.ENUM), ())
+
+
+def in_order(expr: Expr, values: Sequence[Value]) -> Expr:
+    """Return the place that a value has in an order of all that there can be."""
+    if isinstance(expr, Const):
+        return Const(values.index(expr.value) if expr.value in values else None, SqlType.INTEGER)
+    keys = (Const(value, expr.type) for value in values)
+    return Apply("map", (expr, *keys), SqlType.INTEGER, Results(tuple(range(len(values)))))
 
 
 def in_letters(t: Translator, node: exp.Expr, *others: exp.Expr) -> Expr | None:

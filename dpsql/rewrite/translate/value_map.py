@@ -49,6 +49,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
 def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     """Yield what a function is of: its columns if each has few values, else the largest parts that have."""
     columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
+    _check_labels(columns, whole)
     few = {column: _few(t, expr) for column, expr in columns.items()}
     found = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
     if len(found) == len(few):
@@ -93,6 +94,20 @@ def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
             yield from _inputs(t, part, whole)
 
 
+def _check_labels(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
+    """Check that labels are texts to a function: the shadow is told them as such, and texts have another order."""
+    for column, expr in columns.items():
+        parent = column.parent
+        as_text = isinstance(parent, exp.Cast) and TYPES.get(parent.to.sql("postgres").lower()) is SqlType.TEXT
+        if expr.type is SqlType.ENUM and not as_text:
+            raise Unsupported(
+                f"{whole.sql('postgres')[:80]} is not supported of an enum",
+                because="function-of-enum",
+                hint=f"Write {column.name}::text.",
+                position=position(whole),
+            )
+
+
 def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) -> Expr:
     """Return the map from the numbers of all combinations of values.
 
@@ -127,7 +142,7 @@ def _value_at(times: int, cells: Sequence[Value | None], type_: SqlType) -> exp.
     )
     values = [None if cell is None else exp.Literal.string(format_value(cell, type_)) for cell in cells]
     ifs = [
-        exp.If(this=_count(n), true=exp.cast(exp.null() if value is None else value, type_.value, dialect="postgres"))
+        exp.If(this=_count(n), true=exp.cast(exp.null() if value is None else value, type_.spelled, dialect="postgres"))
         for n, value in enumerate(values)
     ]
     return exp.Case(this=exp.Paren(this=place), ifs=ifs)
