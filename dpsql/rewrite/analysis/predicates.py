@@ -104,7 +104,7 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
     if bound is None:
         return True
     if blurred(conjunct):
-        bound = bound.hull(_compared(bound, strict=False))
+        bound = bound.hull(_compared(bound, strict=False) or bound)
     return _limit(about, bound, env, strict=condition.strict)
 
 
@@ -153,14 +153,20 @@ def _narrowed(about: Expr, known: Facts | None, bound: Interval, *, strict: bool
     if is_whole(about):
         return replace(known, nullable=False, interval=interval)
     computed = _compared(bound, strict=strict)
+    if computed is None:
+        return None
     before = known.float_range or (as_read(known.interval, about.type) if isinstance(about, Ref) else None)
     within = computed if before is None else before.meet(computed)
     return None if within is None else replace(known, nullable=False, interval=interval, float_range=within)
 
 
-def _compared(bound: Interval, *, strict: bool) -> Interval:
-    """Return where the numbers are that an engine finds within a bound, in double precision."""
-    return Interval(_next(bound.low, math.inf, strict=strict), _next(bound.high, -math.inf, strict=strict))
+def _compared(bound: Interval, *, strict: bool) -> Interval | None:
+    """Return where the numbers are that an engine finds within a bound, in double precision; None if nowhere.
+
+    abs(x) < 0  →  None
+    """
+    low, high = _next(bound.low, math.inf, strict=strict), _next(bound.high, -math.inf, strict=strict)
+    return Interval(low, high) if low <= high else None
 
 
 def _next(end: Fraction, towards: float, *, strict: bool) -> Fraction:

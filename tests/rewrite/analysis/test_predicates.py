@@ -55,6 +55,7 @@ def test_conditions_reach_through_signs(condition: Expr, low: int, high: int) ->
     [
         compared("gt", 6),
         apply("lt", apply("abs", FARE, type_=DOUBLE), number(-1), type_=BOOL),
+        apply("lt", apply("abs", FARE, type_=DOUBLE), number(0), type_=BOOL),
         FALSE,
         both(compared("lt", 2), compared("gt", 3)),
     ],
