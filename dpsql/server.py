@@ -202,8 +202,8 @@ class Server:
         """Drop the roles of users who were removed; they can't log in even if that fails, and the next reload tries again."""
         try:
             build.dismiss(self._shadow, self._config.policy, roles_of(self._config))
-        except psycopg.Error:
-            _LOG.exception("the shadow still has roles of users that are no more")
+        except psycopg.Error as failed:
+            _LOG.warning("the shadow still has roles of users that are no more, until the next reload: %s", failed)
 
     def _contents_of(self, config: Config, public: Public) -> str:
         """Return what the shadow's tables depend on beside the policy: the epoch, and a hash of the public rows."""

@@ -152,3 +152,23 @@ def test_other_columns_end_sessions_and_say_so(config: Path) -> None:
         assert "the declared tables have changed" in _farewell(asked)
         with idle, pytest.raises(psycopg.errors.UndefinedColumn):
             idle.execute("SELECT tip FROM trips")
+
+
+_LOST = """
+import psycopg
+from dpsql.shadow import build
+
+def dismiss(*_: object) -> None:
+    raise psycopg.OperationalError("connection refused")
+
+build.dismiss = dismiss
+"""
+
+
+def test_a_shadow_that_dies_at_the_end_of_a_reload_is_no_bug(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The roles that are to go stay until the next one; the log says so, without a traceback."""
+    with serving(config, before=_LOST) as site:
+        reload(site)
+    said = capfd.readouterr().err
+    assert "the shadow still has roles of users that are no more" in said
+    assert "Traceback" not in said
