@@ -117,7 +117,7 @@ def serving(
     if uid is None and at_once is None:
         with_shadow(config)
     arguments = ["serve", "--config", str(config)]
-    if python == sys.executable and uid is None and at_once is None and not executed:
+    if python == sys.executable and uid is None and not executed:
         served: Running = Forked(arguments, log, before)
     else:
         served = _executed([python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", *arguments], uid, log)

@@ -19,8 +19,17 @@ _PAGE = PAGE.read_text(encoding="utf-8")
 _ROWS = rows(_PAGE)
 _DJANGO = next(driver for driver in PYTHON if driver.name == "Django")
 
+_OVER_OTHERS = {
+    *("SQLAlchemy, psycopg2", "SQLAlchemy, pg8000", "SQLAlchemy, asyncpg"),
+    *("Tortoise", "peewee", "pandas", "polars", "dbt", "pgcli"),
+}
+"""Drivers that put one more layer over another of the list, which only `make test-all` tries."""
+_TRIED = [
+    pytest.param(driver, marks=[pytest.mark.slow] * (driver.name in _OVER_OTHERS), id=driver.name) for driver in PYTHON
+]
 
-@pytest.mark.parametrize("driver", PYTHON, ids=lambda driver: driver.name)
+
+@pytest.mark.parametrize("driver", _TRIED)
 def test_driver_does_what_the_page_says(driver: Driver, matrix: Site) -> None:
     """`python -m tests.clients.matrix` writes the page."""
     assert row(driver, matrix) == _ROWS[driver.name]
@@ -38,6 +47,11 @@ def test_page_is_current() -> None:
     """Its tables are what the steps, the drivers and the rows on it give."""
     assert written(_PAGE, _ROWS) == _PAGE
     assert list(_ROWS) == [driver.name for driver in DRIVERS]
+
+
+def test_drivers_over_others_are_drivers() -> None:
+    """So that one which is renamed does not silently come or go."""
+    assert {driver.name for driver in PYTHON} > _OVER_OTHERS
 
 
 def test_exceptions_are_of_drivers_and_steps() -> None:

@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -28,10 +30,15 @@ _POLICY = (
 )
 
 
+@cache
+def _program(name: str) -> Path:
+    return binaries.find_binaries().directory / name
+
+
 def piped(site: Site, script: str) -> str:
     """Return what a script on standard input prints."""
     done = subprocess.run(  # noqa: S603
-        [binaries.find_binaries().directory / "psql", "-X", "-A", "-v", "ON_ERROR_STOP=1", site.dsn],
+        [_program("psql"), "-X", "-A", "-v", "ON_ERROR_STOP=1", site.dsn],
         input=script,
         capture_output=True,
         text=True,
@@ -45,7 +52,7 @@ def psql(site: Site, *commands: str) -> tuple[int, str, str]:
     """Run commands; return the exit code, the output and the errors."""
     done = subprocess.run(  # noqa: S603
         [
-            binaries.find_binaries().directory / "psql",
+            _program("psql"),
             "-X",
             "-A",
             site.dsn,
@@ -118,7 +125,7 @@ def test_errors_keep_their_place(here: Site) -> None:
 def test_pg_dump_is_told_why_not(here: Site) -> None:
     """It locks tables first, which clients may not; the refusal says what shows the tables' definitions."""
     done = subprocess.run(  # noqa: S603
-        [binaries.find_binaries().directory / "pg_dump", "-s", "-d", here.dsn],
+        [_program("pg_dump"), "-s", "-d", here.dsn],
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,

@@ -1,5 +1,7 @@
 """What is computed from released values is NULL where it has no value: noise must not fail what was paid for."""
 
+from collections.abc import Iterator
+
 import psycopg
 import pytest
 
@@ -52,21 +54,36 @@ AROUND = [
 ]
 
 
+@pytest.fixture(scope="module")
+def asked(here: Site) -> Iterator[psycopg.Connection]:
+    """Give a session for many statements."""
+    with psycopg.connect(here.dsn, autocommit=True) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def beside(plain: Site) -> Iterator[psycopg.Connection]:
+    """Give one of the plain server."""
+    with psycopg.connect(plain.dsn, autocommit=True) as session:
+        yield session
+
+
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("computed", UNDEFINED)
-def test_what_has_no_value_is_null(here: Site, plain: Site, around: str, computed: str) -> None:
+def test_what_has_no_value_is_null(
+    asked: psycopg.Connection, beside: psycopg.Connection, around: str, computed: str
+) -> None:
     """In an empty public group, wherever it stands, with the name and the type that PostgreSQL gives."""
     statement = around.format(computed, EMPTY, computed, computed)
-    with psycopg.connect(here.dsn) as asked, psycopg.connect(plain.dsn) as beside:
-        cursor = asked.execute(statement.encode())
-        rows = cursor.fetchall()
-        assert rows
-        assert {row[-1] for row in rows} == {None}
-        described = [(column.name, column.type_code) for column in cursor.description or ()]
-        prepared = beside.pgconn.prepare(b"", statement.encode())
-        assert prepared.status == psycopg.pq.ExecStatus.COMMAND_OK, prepared.error_message
-        fields = beside.pgconn.describe_prepared(b"")
-        assert described == [((fields.fname(i) or b"").decode(), fields.ftype(i)) for i in range(fields.nfields)]
+    cursor = asked.execute(statement.encode())
+    rows = cursor.fetchall()
+    assert rows
+    assert {row[-1] for row in rows} == {None}
+    described = [(column.name, column.type_code) for column in cursor.description or ()]
+    prepared = beside.pgconn.prepare(b"", statement.encode())
+    assert prepared.status == psycopg.pq.ExecStatus.COMMAND_OK, prepared.error_message
+    fields = beside.pgconn.describe_prepared(b"")
+    assert described == [((fields.fname(i) or b"").decode(), fields.ftype(i)) for i in range(fields.nfields)]
 
 
 OUTSIDE = [

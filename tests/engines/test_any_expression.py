@@ -18,6 +18,7 @@ from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, TimeField, Unit, refs
 from tests.engines.nasty import COLUMNS, DECLARED, REF, Engines, check
 from tests.support.dialects import DIALECTS, POSTGRES
+from tests.support.samples import examples
 
 BOOL, DOUBLE, BIGINT = SqlType.BOOLEAN, SqlType.DOUBLE, SqlType.BIGINT
 UNBOUNDED = "free"
@@ -131,7 +132,11 @@ def _computable(expr: Expr) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(50, 1_500),
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 @given(st.lists(EXPRESSIONS.filter(_computable), min_size=4, max_size=8))
 def test_what_planning_lets_pass_never_fails(engines: Engines, exprs: list[Expr]) -> None:
     """What is summed of it stays on the lattice."""

@@ -19,6 +19,7 @@ from dpsql.rewrite.ir.facts import Facts
 from tests.engines.nasty import DECLARED, REF, Engines, texts_of
 from tests.engines.test_any_expression import EXPRESSIONS
 from tests.support.dialects import DIALECTS, DUCKDB
+from tests.support.samples import examples
 
 BOOL, DOUBLE = SqlType.BOOLEAN, SqlType.DOUBLE
 _OPS = st.sampled_from(["lt", "le", "gt", "ge", "eq"])
@@ -52,7 +53,11 @@ def _inside(value: Any, interval: Interval | None) -> bool:
     return interval is None or interval.low <= Fraction(value) <= interval.high
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(50, 1_500),
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 @given(st.data())
 def test_rows_that_pass_are_within_what_a_condition_says(engines: Engines, data: st.DataObject) -> None:
     """No value is beyond where an engine is said to find it, and none is NULL; a branch of CASE knows its condition."""

@@ -37,6 +37,13 @@ def bounded(policy: Policy) -> Policy:
 
 
 @pytest.fixture(scope="module")
+def planned(bounded: Policy, world: World) -> Callable[[str], Sequence[Measurement]]:
+    """Give what a statement measures."""
+    engine = Memory(bounded)
+    return lambda sql: measurements(sql, bounded, world, engine)
+
+
+@pytest.fixture(scope="module")
 def rides(policy: Policy) -> Sequence[Row]:
     """Make rides of a few riders, many with values that were not declared."""
     maker = Maker(7, dirt=0.1, edges=0.2)
@@ -83,13 +90,17 @@ def _fill(connection: psycopg.Connection, table: Table, rows: Sequence[Row]) -> 
 
 @pytest.mark.parametrize("sql", [*ATTAINED, *NARROWED, *OTHERS])
 def test_engines_and_forms_agree(
-    sql: str, bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, monkeypatch: pytest.MonkeyPatch
+    sql: str,
+    planned: Callable[[str], Sequence[Measurement]],
+    in_duckdb: Ask,
+    in_postgres: Ask,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """DuckDB, PostgreSQL by rows and PostgreSQL by units give the same integers.
 
     Which rows a selection keeps is each engine's own: it is by the text of numbers, which they write differently.
     """
-    for part in measurements(sql, bounded, world, Memory(bounded)):
+    for part in planned(sql):
         if part.bound.form is Form.TRUNCATE:
             continue
         expected = in_duckdb(part)

@@ -169,8 +169,8 @@ def test_noise_does_not_hold_up_the_end(connect: Connect, pool: ThreadPoolExecut
     with serving(_configured(own)) as site:
         assert site.process is not None
         other = connect(to=site)
-        asked = [pool.submit(_outcome, connect(to=site), LONG.format(fare)) for fare in range(EACH)]
-        _charged(other, EACH)
+        asked = [pool.submit(_outcome, connect(to=site), LONG.format(fare)) for fare in range(2)]
+        _charged(other, len(asked))
         site.process.send_signal(signal.SIGTERM)
         assert site.process.wait(SOON) == 0
         assert {each.result(SOON) for each in asked} <= {"57014", "57P01", "08006"}

@@ -23,7 +23,7 @@ LIMIT = "import resource; resource.setrlimit(resource.{name}, ({most}, {most}))"
 def test_too_little_is_told(config: Path, capfd: pytest.CaptureFixture[str], name: str, most: int, told: str) -> None:
     """Whoever starts dpsql hears which limit to raise."""
     before = LIMIT.format(name=name, most=most)
-    with pytest.raises(AssertionError, match="did not start"), serving(config, before=before, executed=True):
+    with pytest.raises(AssertionError, match="did not start"), serving(config, before=before):
         pass
     assert told in capfd.readouterr().err
     assert not (config.parent / "ledger.db").exists()

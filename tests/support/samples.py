@@ -3,12 +3,20 @@
 Each case is tried in some way, or each idea on some cases: docs/development.md says of which tests this is so.
 """
 
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 slow = pytest.mark.slow
+_ALL = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+"""What `make test-all` sets."""
+
+
+def examples(few: int, many: int) -> int:
+    """Return how many to try of what is drawn."""
+    return many if _ALL else few
 
 
 def spread(name: str, number: int) -> int:

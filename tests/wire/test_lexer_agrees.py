@@ -15,9 +15,10 @@ from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import TEXTS, Sort, Token, tokens
 from tests.support import lexemes
+from tests.support.samples import examples
 
-SOUPS = 10_000
-STATEMENTS = 20_000
+SOUPS = examples(2_500, 10_000)
+STATEMENTS = examples(5_000, 20_000)
 _DOLLAR = '$"'
 """A dollar right behind a number, which we refuse where PostgreSQL may see a token of its own."""
 
@@ -197,7 +198,7 @@ def test_what_versions_read_differently_is_refused(text: str) -> None:
 def test_both_ways_of_reading_agree() -> None:
     """Statements are found in leaps, and end where the tokens have their semicolons."""
     random = Random(11)  # noqa: S311 # the same soups every time
-    for _ in range(5_000):
+    for _ in range(SOUPS // 2):
         text = lexemes.soup(random)
         ours, failed = _ours(text, True)
         if failed is not None:

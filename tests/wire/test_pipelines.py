@@ -120,7 +120,7 @@ def _like_plain(connect: Connect, plain: str, talk: list[bytes], piece: int) -> 
 _QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@settings(max_examples=150, suppress_health_check=_QUIET)
+@settings(max_examples=60, suppress_health_check=_QUIET)
 @given(_TALK, st.integers(1, 4))
 def test_pipelines_are_answered_as_by_plain_postgresql(
     connect: Connect, plain: str, talk: list[bytes], piece: int
