@@ -32,6 +32,8 @@ _FURTHER = 3
 """How many times as much is paid for a second choice, which tells how far the first one errs."""
 _NEARLY = Fraction(9, 10)
 """The share of the ε that is needed which is enough: the sizes are noisy, too."""
+_DOUBT = 2
+"""How many times the noise is taken off a value before an error is small beside it."""
 _WORTH = 4
 """What is worth less than this part of what was paid is not measured any more."""
 _COUNT = Readout(Moment("count", ()), ONE)
@@ -101,7 +103,7 @@ def _of_sums(
 
 
 def _errs_little(sums: Sums, readout: Readout, group: Found, target: Fraction) -> bool:
-    """Return whether one output has the error as it is, or nearly: relative to what it is less its own noise.
+    """Return whether one output has the error as it is, or nearly: relative to what it is less twice its own noise.
 
     Noise that makes a value too large makes its relative error small, and those who stop there are the ones that err most:
     judged by the value as it was released, averages of few rows erred by 18 % where 15 % was aimed at, and some by more than
@@ -112,7 +114,7 @@ def _errs_little(sums: Sums, readout: Readout, group: Found, target: Fraction) -
     nearly = margins.times(_NEARLY).spread(readout, group, _TYPICAL)
     if value is None or width is None or nearly is None:
         return False
-    return nearly <= (abs(value) - width) * float(target)
+    return nearly <= (abs(value) - _DOUBT * width) * float(target)
 
 
 def _searching(now: Fraction, share: Fraction) -> Fraction:
@@ -158,7 +160,7 @@ def _first(sums: Sums, readout: Readout, group: Found, target: Fraction, ladder:
     value = statistic(readout.moment.name).estimate(readout, group)
     if not value:
         return len(ladder)
-    allowed, margins = abs(value) * float(target), Margins.of(sums)
+    allowed, margins = abs(value) * float(target) / (1 + _DOUBT * float(target)), Margins.of(sums)
 
     def exceeds(epsilon: Fraction) -> bool:
         width = margins.times(sums.epsilon / epsilon).spread(readout, group, _TYPICAL)

@@ -68,7 +68,7 @@ def test_large_scales_do_not_overflow(sigma: int) -> None:
     assert math.sqrt(sum((z / sigma) ** 2 for z in drawn) / 300) == pytest.approx(1, abs=0.25)
 
 
-@pytest.mark.parametrize("sigma", [2**21, 2**21 + 1, 2**61])
+@pytest.mark.parametrize("sigma", [2**21, 2**21 + 1, 2**61, 2**70])
 def test_wide_scales_take_as_few_exact_decisions(sigma: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of thousands of coins only those are decided in integers that floats can't decide, and those of the last few draws."""
     right = bernoulli._decide

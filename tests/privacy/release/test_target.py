@@ -1,5 +1,6 @@
 """When an answer errs little enough, by what was released of it; that it then does is tried in tests/gateway."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 from dpsql.policy.model import Policy
 from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.readout import Readout
+from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
@@ -42,7 +44,7 @@ def _spread(sums: Sums, readout: Readout, draws: Draws) -> float:
     return found
 
 
-@pytest.mark.parametrize(("times", "met"), [(0.85, False), (1.1, False), (1.2, True), (1e6, True)])
+@pytest.mark.parametrize(("times", "met"), [(1.1, False), (1.35, False), (1.45, True), (1e6, True)])
 def test_a_value_is_judged_without_its_own_noise(times: float, met: bool, policy: Policy, world: World) -> None:
     """Noise that makes a value large makes its relative error small: those that stop there would be the ones that err."""
     plan, sums, readout = _planned("SELECT count(*) FROM rides", policy, world)
@@ -75,3 +77,32 @@ def test_what_is_paid_next_is_what_the_value_asks_for(policy: Policy, world: Wor
         step = further(plan, 0, draws, Fraction(1, 10), LADDER)
         assert step in LADDER
         assert Fraction(1, 20) <= step <= 1 - Fraction(1, 20)
+
+
+def _chosen(histogram: Histogram, choices: Mapping[int, int]) -> Draws:
+    """Return the buckets that were chosen at each hundredth of ε."""
+    drawn = ((replace(histogram, epsilon=Fraction(n, 100)), Release([[bucket]])) for n, bucket in choices.items())
+    return Draws(tuple(drawn))
+
+
+@pytest.mark.parametrize(
+    ("choices", "met"),
+    [
+        ({1: 100}, False),
+        ({1: 100, 3: 100}, True),
+        ({1: 140, 3: 100}, False),
+        ({1: 110, 3: 100}, True),
+        ({1: 140, 3: 130, 9: 100}, True),
+        ({1: 100, 3: 140, 9: 100}, False),
+    ],
+)
+def test_choices_are_compared_with_the_one_before(
+    choices: Mapping[int, int], met: bool, policy: Policy, world: World
+) -> None:
+    """How far they lie apart is what the worse of two errs by, and the better by as much less as its noise is less."""
+    (plan,) = plans("SELECT median(fare) FROM rides", policy, world, Memory(policy))
+    (histogram,) = plan.parts
+    assert isinstance(histogram, Histogram)
+    draws = _chosen(histogram, choices)
+    assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
+    assert (further(plan, 0, draws, Fraction(1, 10), LADDER) is None) is met
