@@ -25,7 +25,7 @@ from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.existence import existences
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
-from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.nested import aggregates_of, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
@@ -42,7 +42,7 @@ def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: boo
 
     One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
     """
-    if not any(True for part in _parts(select, ctes, policy) for _ in queries_below(part)):
+    if next(queries_inside(select), None) is None:
         return []
     if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
         return []  # `*` would show what has come in

@@ -8,6 +8,8 @@ from sqlglot import exp
 _T = TypeVar("_T", bound=exp.Expr)
 _PLAIN = frozenset({type(None), bool, str, int})
 """Kinds of arguments that are no nodes: most are."""
+_LEAVES = frozenset({exp.Identifier, exp.Literal, exp.Boolean, exp.Null})
+"""Kinds of nodes with none in them: most are."""
 
 
 def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[exp.Expr]:
@@ -18,7 +20,7 @@ def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[e
     pending = [tree]
     while pending:
         node = pending.pop()
-        if outermost is not None and isinstance(node, outermost):
+        if type(node) in _LEAVES or (outermost is not None and isinstance(node, outermost)):
             yield node
             continue
         inside: list[exp.Expr] = []
@@ -43,6 +45,8 @@ def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
             found.append(node)
             if not below:
                 continue
+        if type(node) in _LEAVES:
+            continue
         at = len(pending)
         for value in node.args.values():
             sort = type(value)

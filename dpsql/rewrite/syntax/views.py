@@ -33,7 +33,7 @@ def expand_views(tree: exp.Expr, policy: Policy) -> None:
     Raises:
         Unsupported: a view is read with more than a name.
     """
-    if not policy.views:
+    if not policy.views or not any(named(table, policy) for table in every(tree, exp.Table)):
         return
     for table in list(tables_in(tree)):
         view = named(table, policy)
