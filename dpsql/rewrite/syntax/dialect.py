@@ -6,7 +6,8 @@ what is private is looked up by name in `functions.py`.
 """
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from importlib.abc import SourceLoader
 from typing import ClassVar
 
@@ -15,7 +16,9 @@ from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
 from sqlglot.generators.postgres import PostgresGenerator
+from sqlglot.helper import name_sequence
 from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, Unsupported
@@ -87,6 +90,11 @@ class Client(Postgres):
             ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
         }
 
+        def generate(self, expression: exp.Expr, copy: bool = True) -> str:  # noqa: FBT001, FBT002  # as it is there
+            """Write a tree as if it were the first one."""
+            self._next_name = name_sequence("_t")
+            return super().generate(expression, copy)
+
         def datatype_sql(self, expression: exp.DataType) -> str:
             """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
             return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
@@ -98,6 +106,19 @@ def _quoted(name: str) -> exp.Identifier:
 
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 _CLIENT = Client()
+
+
+class _OfThread(threading.local):
+    """A tokenizer and a generator for one thread: to make them takes as long as to read, or to write, a few words."""
+
+    def __init__(self) -> None:
+        self.tokenizer = _CLIENT.tokenizer()
+        self.generator = _CLIENT.generator(
+            normalize_functions=False, comments=False, unsupported_level=ErrorLevel.RAISE
+        )
+
+
+_OWN = _OfThread()
 
 
 def check_parser() -> None:
@@ -134,12 +155,29 @@ def with_marked_parameters(text: str) -> str:
     return "".join([*parts, text[at:]])
 
 
+def tokenized(text: str) -> Sequence[ParserToken]:
+    """Return the parser's tokens.
+
+    Raises:
+        TokenError: it can't read the text.
+    """
+    return _OWN.tokenizer.tokenize(text)
+
+
+def trees_of(found: Sequence[ParserToken], text: str) -> list[exp.Expr]:
+    """Return the trees of the statements in a text, whose tokens are `found`.
+
+    Raises:
+        ParseError: the parser can't read it.
+        TooComplexError: it would take too long.
+    """
+    return [tree for tree in _CLIENT.parser().parse(list(found), text) if tree is not None]
+
+
 def render(node: exp.Expr) -> str:
     """Return `node` as PostgreSQL text, function names as they were written."""
     try:
-        return _CLIENT.generate(
-            node, copy=False, normalize_functions=False, comments=False, unsupported_level=ErrorLevel.RAISE
-        )
+        return _OWN.generator.generate(node, copy=False)
     except UnsupportedError:
         raise Unsupported(
             "this statement can't be written again as PostgreSQL reads it", because="not-written"

@@ -16,7 +16,7 @@ from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.agree import same_tokens
 from dpsql.rewrite.syntax.bridges import bridged
-from dpsql.rewrite.syntax.dialect import Client, TooComplexError, with_marked_parameters
+from dpsql.rewrite.syntax.dialect import TooComplexError, tokenized, trees_of, with_marked_parameters
 from dpsql.rewrite.syntax.gaps import is_misread
 
 
@@ -140,7 +140,6 @@ def _before_tail(text: str, start: int) -> int:
 
 def parsed(text: str) -> exp.Query | None:
     """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it."""
-    dialect = Client()
     try:
         read = tuple(tokens(text))
         plain = bridged(text, read)
@@ -148,10 +147,10 @@ def parsed(text: str) -> exp.Query | None:
         if is_misread(ours):
             return None
         marked = with_marked_parameters(plain)
-        found = dialect.tokenize(marked)
+        found = tokenized(marked)
         if not same_tokens(ours, found):
             return None
-        trees = [t for t in dialect.parser().parse(found, marked) if t is not None]
+        trees = trees_of(found, marked)
     except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
         return None
     return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None

@@ -35,7 +35,8 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
         select.set("distinct", None)
     for clause in ("from_", "joins", "where", "group", "laterals", "having"):
         select.set(clause, None)
-    select.set("expressions", [exp.alias_(e, name, quoted=True) for e, name in zip(outputs, names, strict=True)])
+    named = [exp.alias_(e, name, quoted=True, copy=False) for e, name in zip(outputs, names, strict=True)]
+    select.set("expressions", named)
     if having is not None:
         select.set("where", exp.Where(this=substituted(having.this, match)))
     if order is not None:
