@@ -17,6 +17,7 @@ from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.doomed import has_constants, trials
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
+from dpsql.rewrite.syntax.trees import every
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
     if statement.wrap is Wrap.EXPLAIN:
         return None
     found = _of_wrap(text, statement)
-    tried = tuple(trial for query in statement.queries for trial in trials(query.tree))
-    if found is None and any(has_constants(query.tree) for query in statement.queries):
+    inside = [every(query.tree, exp.Expr) for query in statement.queries]
+    tried = tuple(trial for nodes in inside for trial in trials(nodes))
+    if found is None and any(map(has_constants, inside)):
         found = Rehearsal(f"EXPLAIN {text}")
     if not tried:
         return found

@@ -103,7 +103,9 @@ def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, c
     shared = _shared([moment.where for moment in moments]) if narrow else TRUE
     if shared != TRUE:
         moments = [replace(moment, where=TRUE) for moment in moments]
-    options = [_cube(moments, shared, known, signed=signed) for signed in (True, False)]
+    middle = _cube(moments, shared, known, signed=False)
+    added_up = any(statistic(moment.name).adds_up for moment in moments)
+    options = [_cube(moments, shared, known, signed=True) if added_up else middle, middle]
     x = _only_value(options[-1].features) if celled else None
     return options if x is None else [*options, replace(options[-1], features=cells(x))]
 

@@ -90,7 +90,7 @@ class Client(Postgres):
             ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
         }
 
-        def generate(self, expression: exp.Expr, copy: bool = True) -> str:  # noqa: FBT001, FBT002  # as it is there
+        def generate(self, expression: exp.Expr, copy: bool = True) -> str:
             """Write a tree as if it were the first one."""
             self._next_name = name_sequence("_t")
             return super().generate(expression, copy)

@@ -6,14 +6,13 @@
 A constant that stands alone, such as `chr(0)`, PostgreSQL computes when it plans a statement: EXPLAIN tries it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES
-from dpsql.rewrite.syntax.trees import every
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _TRIED = (
@@ -24,15 +23,15 @@ _TRIED = (
 _OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
 
 
-def trials(tree: exp.Query) -> tuple[str, ...]:
-    """Return statements that fail if the query has a constant with which it can't but fail."""
-    found = [node for node in every(tree, exp.Expr) if isinstance(node, _TRIED) and not _is_lazy(node)]
+def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
+    """Return statements that fail if among the nodes of a query is a constant with which it can't but fail."""
+    found = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
     return tuple(dict.fromkeys(trial for node in found for trial in _of(node)))
 
 
-def has_constants(tree: exp.Query) -> bool:
-    """Return whether a query computes something of constants alone."""
-    computed = (node for node in every(tree, exp.Condition) if _is_computed(node))
+def has_constants(nodes: Sequence[exp.Expr]) -> bool:
+    """Return whether a query of these nodes computes something of constants alone."""
+    computed = (node for node in nodes if isinstance(node, exp.Condition) and _is_computed(node))
     return any(node.find(exp.Column, exp.Query, exp.Star) is None for node in computed)
 
 

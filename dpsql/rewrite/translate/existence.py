@@ -52,8 +52,10 @@ def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside,
 
 def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
     """Return a condition of joined rows with what all sides of an OR share in front, where joins are looked for."""
-    shared = factored(condition) if len(relation.sources) > 1 else condition
-    t.known(shared)
+    if len(relation.sources) == 1:
+        return condition
+    shared = factored(condition)
+    t.known(shared)  # as it now is
     return shared
 
 

@@ -50,6 +50,8 @@ class Tracker:
     unique: Unique
     answers: Mapping[int, AwaitedTable] = field(default_factory=dict)
     """The answers to inner queries, by their nodes."""
+    _facts: dict[Expr, Facts] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was found out about expressions: it is asked again and again."""
 
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
@@ -64,10 +66,12 @@ class Tracker:
 
     def known(self, expr: Expr) -> Facts:
         """Return the facts about an expression by the declarations alone; rows without a unit are not there."""
-        env = self.declared.env(refs(expr))
-        return facts(
-            expr, {ref: replace(one, nullable=False) if self._names_unit(ref) else one for ref, one in env.items()}
-        )
+        found = self._facts.get(expr)
+        if found is None:
+            env = self.declared.env(refs(expr))
+            known = {ref: replace(one, nullable=False) if self._names_unit(ref) else one for ref, one in env.items()}
+            found = self._facts[expr] = facts(expr, known)
+        return found
 
     def _names_unit(self, ref: Expr) -> bool:
         table = self.policy.tables.get(ref.table) if isinstance(ref, Ref) and not ref.optional else None
