@@ -4,11 +4,12 @@ It times none of them: how busy a machine is says nothing about the code.
 """
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests.support import clusters
+from tests.support import clusters, temporary
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("thorough", deadline=None)
@@ -42,16 +43,22 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 3 // 2
 
 
+_TEMPORARY = pytest.StashKey[Path | None]()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Share one cluster among the processes that run tests."""
+    """Share temporary files' place and clusters among the processes that run tests."""
     if not hasattr(config, "workerinput"):
+        config.stash[_TEMPORARY] = temporary.begin()
         clusters.begin()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove it."""
+    """Remove them."""
     if not hasattr(config, "workerinput"):
         clusters.end()
+        temporary.end(config.stash[_TEMPORARY])
 
 
 pytest_plugins = (
