@@ -75,8 +75,10 @@ class Gateway:
         self._unique = cache(self._unique_now)
 
     def _unique_now(self, table: str) -> frozenset[str]:
-        engine = self._deps.engine
-        return unique_as_declared(self._deps.policy.tables[table], engine.unique_columns(table), engine.columns)
+        engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
+        if declared is None:  # rows that a statement makes, of which the engine knows nothing
+            return frozenset()
+        return unique_as_declared(declared, engine.unique_columns(table), engine.columns)
 
     def examine(self, text: str, asker: Asker) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""

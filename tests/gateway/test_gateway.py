@@ -74,6 +74,13 @@ def test_the_same_question_again_is_free(rides: Memory, new_client: NewClient) -
     assert (engine.runs, client.charges) == (1, 1)
 
 
+def test_units_of_several_tables_are_grouped(new_client: NewClient, policy: Policy) -> None:
+    """The engine is not asked which columns it keeps unique of rows that a statement makes."""
+    every = "SELECT passenger_id AS p FROM trips UNION ALL SELECT rider FROM rides"
+    client = new_client(Memory(policy))
+    assert client.ask(f"EXPLAIN SELECT avg(n) FROM (SELECT p, count(*) AS n FROM ({every}) AS t GROUP BY p) AS u").rows
+
+
 def test_another_epsilon_is_another_question(rides: Memory, new_client: NewClient) -> None:
     """An answer with other noise is measured and paid again, at what the session asks."""
     client = new_client(rides)
