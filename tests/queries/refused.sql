@@ -51,7 +51,7 @@ SELECT payment_type, string_agg(fare::text, ',') FROM trips GROUP BY 1;
 SELECT any_value(fare) FROM trips;
 
 -- a sample
---> refused 0A000: SAMPLE
+--> refused 0A000: TABLESAMPLE
 SELECT count(*) FROM trips TABLESAMPLE BERNOULLI (10);
 
 -- a table that the role may not use

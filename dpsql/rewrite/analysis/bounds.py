@@ -161,12 +161,16 @@ def bounded(expr: Expr, known: Facts) -> Interval:
     return known.interval
 
 
+_OF_A_COLUMN = "The owner of the data can declare `bounds: [low, high]` for it in the table's schema file."
+_OF_AN_ANSWER = "Compare with it, or compute with it outside of aggregates: sum(x) - count(*) * (SELECT …)."
+
+
 def missing_bounds(ref: Ref) -> MissingBounds:
     """Return the error for a column that is used where only bounded values may be."""
     return MissingBounds(
         f'column "{ref.name}" has no declared bounds',
         because="column-without-bounds",
-        hint="The owner of the data can declare `bounds: [low, high]` for it in the table's schema file.",
+        hint=_OF_AN_ANSWER if ref.public else _OF_A_COLUMN,
     )
 
 

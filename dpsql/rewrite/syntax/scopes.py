@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUSES, UNIT_CLAUSES, refuse_clauses
 from dpsql.rewrite.syntax.columns import from_items, input_names, names_around
 from dpsql.rewrite.syntax.decorrelate import decorrelated
 from dpsql.rewrite.syntax.existence import queried
@@ -88,14 +89,8 @@ class _Finder:
 
     def _subquery(self, node: exp.Subquery, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kind = self.query(node.this, ctes)
-        modifiers = [k for k in ("limit", "offset", "order", "pivots", "sample", "joins") if node.args.get(k)]
-        if kind is Kind.ROWS and modifiers:
-            raise Unsupported(
-                f"{modifiers[0].upper()} on private rows is not supported",
-                because="clause-on-rows",
-                hint="It may stand on an answer: SELECT … FROM (SELECT … GROUP BY …) AS a.",
-                position=position(node),
-            )
+        if kind is Kind.ROWS:
+            refuse_clauses(node, ("limit", "offset", "order", "pivots", "sample", "joins"))
         return kind
 
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
@@ -108,13 +103,15 @@ class _Finder:
             raise Unsupported(
                 f"{type(node).__name__.upper()} of private rows is not supported",
                 because="set-operation-of-rows",
-                hint="Aggregate each side first.",
+                hint="Aggregate each side first, and put the answers together; UNION ALL of rows may stand in a subquery.",
                 position=position(node),
             )
         return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
 
     def _other(self, node: exp.Expr) -> Kind:
         read = tables_read(node, self.policy)
+        if read and isinstance(node, exp.Lateral):
+            refuse_clauses(exp.Select(laterals=[node.copy()]), ("laterals",))
         if read:
             raise Unsupported(
                 f'this construct over the protected table "{min(read)}" is not supported',
@@ -141,7 +138,7 @@ class _Finder:
         self.inner.extend(InnerAnswer(query, visible) for query in among)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
             if node is not self.root:  # rows are refused there, whatever else it says
-                _refuse_clauses(node, _ROW_CLAUSES)
+                refuse_clauses(node, ROW_CLAUSES)
             return Kind.ROWS
         _refuse_distinct_on(node, aggregates)
         inputs = input_names(node, visible, self.policy)
@@ -150,9 +147,9 @@ class _Finder:
         self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)
         if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
             grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
-            _refuse_clauses(node, (*_UNIT_CLAUSES, "distinct") if grouped else _UNIT_CLAUSES)
+            refuse_clauses(node, (*UNIT_CLAUSES, "distinct") if grouped else UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
-        _refuse_clauses(node, _SCOPE_CLAUSES)
+        refuse_clauses(node, SCOPE_CLAUSES)
         _refuse_outer_columns(node, inputs, names_around(node, visible, self.policy))
         self.scopes.append(Scope(node, grouping, aggregates, visible))
         return Kind.ANSWER
@@ -187,42 +184,8 @@ class _Finder:
         table = declared(item, self.policy)
         if table is None or table.public:
             return Kind.PUBLIC
-        _refuse_clauses(item, _TABLE_CLAUSES)
+        refuse_clauses(item, TABLE_CLAUSES)
         return Kind.ROWS
-
-
-_ROW_CLAUSES = (
-    "limit", "offset", "distinct", "windows", "locks", "having", "qualify", "into", "laterals", "sample", "connect", "match",
-)  # fmt: skip
-_UNIT_CLAUSES = tuple(clause for clause in _ROW_CLAUSES if clause not in {"distinct", "having"})
-_SCOPE_CLAUSES = (
-    "locks",
-    "qualify",
-    "laterals",
-    "sample",
-    "connect",
-    "match",
-    "hint",
-    "exclude",
-    "operation_modifiers",
-)
-_TABLE_CLAUSES = (
-    "sample", "pivots", "laterals", "version", "hints", "ordinality", "when", "partition", "changes", "rows_from",
-)  # fmt: skip
-
-
-def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
-    for clause in clauses:
-        if node.args.get(clause):
-            raise _CLAUSE_ERRORS.get(clause, Unsupported)(
-                f"{clause.rstrip('_').upper()} on private rows is not supported",
-                because="clause-on-rows",
-                hint="Aggregate first: count, sum, avg … with GROUP BY.",
-                position=position(node),
-            )
-
-
-_CLAUSE_ERRORS: Mapping[str, type[Unsupported | AccessDenied]] = {"limit": AccessDenied, "offset": AccessDenied}
 
 
 def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> None:

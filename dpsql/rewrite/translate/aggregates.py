@@ -264,8 +264,9 @@ def _is_array(node: exp.Expr) -> bool:
 def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
     value = point.value if isinstance(point, Const) else None
     if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
+        hint = "Write it as a number: percentile_cont(0.9) WITHIN GROUP (ORDER BY x)."
         raise Unsupported(
-            "a percentile is a constant from 0 to 1", because="percentile-constant", position=position(node)
+            "a percentile is a constant from 0 to 1", because="percentile-constant", hint=hint, position=position(node)
         )
     q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
     return 1 - q if descending else q

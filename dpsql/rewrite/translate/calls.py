@@ -107,6 +107,7 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             "width_bucket takes constant ends and a constant number of buckets",
             because="width-bucket-arguments",
+            hint="Write them as numbers: width_bucket(x, 0, 100, 10).",
             position=position(node),
         )
     assert isinstance(low, Const)
@@ -115,6 +116,7 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             "width_bucket needs its lower end below its upper one",
             because="width-bucket-arguments",
+            hint="Write the lower end first: width_bucket(x, 0, 100, 10).",
             position=position(node),
         )
     return Apply("width_bucket", (x, low, high), SqlType.INTEGER, Buckets(count.value))

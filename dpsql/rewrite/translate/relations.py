@@ -263,7 +263,10 @@ def _require_left(left: Relation, right: Relation, join: exp.Join) -> None:
 
 def _protected_left(join: exp.Join) -> Unsupported:
     return Unsupported(
-        "write the protected table on the left of the join", because="protected-table-left", position=position(join)
+        "write the protected table on the left of the join",
+        because="protected-table-left",
+        hint="FROM protected LEFT JOIN public …, or JOIN: groups of a public key are shown even where they are empty.",
+        position=position(join),
     )
 
 
