@@ -25,6 +25,19 @@ _EVER = {
     "operator": "TEMPORAL_RANGE",
     "comparator": "No filter",
 }
+_BY_WEEK = {
+    "viz_type": "echarts_timeseries_line",
+    "x_axis": "pickup_ts",
+    "time_grain_sqla": "P1W",
+    "metrics": [_COUNT],
+    "timeseries_limit_metric": _COUNT,
+    "order_desc": True,
+    "row_limit": 1000,
+    "x_axis_time_format": "smart_date",
+    "y_axis_format": "SMART_NUMBER",
+}
+FILTER = "How it was paid"
+"""The name of the dashboard's filter."""
 CHARTS: dict[str, dict[str, object]] = {
     "Trips": {
         "viz_type": "big_number_total",
@@ -51,8 +64,26 @@ CHARTS: dict[str, dict[str, object]] = {
         "x_axis_time_format": "smart_date",
         "y_axis_format": ",.2f",
     },
+    "The busiest zones by week": {**_BY_WEEK, "groupby": ["pickup_zone"], "limit": 3},
+    "The usual payment by week, and others": {
+        **_BY_WEEK,
+        "groupby": ["payment_type"],
+        "limit": 1,
+        "group_others_when_limit_reached": True,
+    },
+    "Shares of payments": {
+        "viz_type": "table",
+        "query_mode": "aggregate",
+        "groupby": ["payment_type"],
+        "metrics": [_COUNT],
+        "percent_metrics": [_COUNT],
+        "row_limit": 1000,
+        "order_desc": True,
+    },
 }
-"""A big number, a bar chart and a time series, as the form of Superset describes them."""
+"""A number, bars, series of all, of the largest and of the others, and a table, as the form of Superset describes them."""
+_WIDTHS = (2, 4, 6, 4, 4, 4)
+"""How many of a row's twelve columns each chart has."""
 
 
 @dataclass(slots=True)
@@ -94,10 +125,10 @@ class Superset:
         return int(self.call("POST", "dataset/", {"database": database, "schema": "public", "table_name": table})["id"])
 
     def add_dashboard(self, dataset: int) -> int:
-        """Make a dashboard of `CHARTS`, side by side."""
+        """Make a dashboard of `CHARTS` in two rows, with a filter."""
         dashboard = int(self.call("POST", "dashboard/", {"dashboard_title": "Taxi", "published": True})["id"])
         charts = {name: self._add_chart(name, form, dataset, dashboard) for name, form in CHARTS.items()}
-        metadata = json.dumps({"positions": _positions(charts)})
+        metadata = json.dumps({"positions": _positions(charts), "native_filter_configuration": [_filter(dataset)]})
         self.call("PUT", f"dashboard/{dashboard}", {"json_metadata": metadata})
         return dashboard
 
@@ -119,27 +150,45 @@ class Superset:
         return self.call("POST", "sqllab/execute/", asked)["data"]
 
 
+def _filter(dataset: int) -> dict[str, object]:
+    """Let a dashboard's user choose among the values of a column."""
+    return {
+        "id": "NATIVE_FILTER-paid",
+        "type": "NATIVE_FILTER",
+        "filterType": "filter_select",
+        "name": FILTER,
+        "targets": [{"datasetId": dataset, "column": {"name": "payment_type"}}],
+        "scope": {"rootPath": ["ROOT_ID"], "excluded": []},
+        "cascadeParentIds": [],
+        "controlValues": {"multiSelect": True, "enableEmptyFilter": False, "searchAllOptions": False},
+        "defaultDataMask": {"extraFormData": {}, "filterState": {}, "ownState": {}},
+        "description": "",
+    }
+
+
 def _positions(charts: dict[str, int]) -> dict[str, object]:
-    """Lay the charts out in one row of twelve columns."""
-    row = [f"CHART-{number}" for number in charts.values()]
+    """Lay the charts out in rows of three."""
+    numbers = list(charts.values())
+    rows = {f"ROW-{i}": numbers[i : i + 3] for i in range(0, len(numbers), 3)}
     laid: dict[str, object] = {
         "DASHBOARD_VERSION_KEY": "v2",
         "ROOT_ID": {"type": "ROOT", "id": "ROOT_ID", "children": ["GRID_ID"]},
-        "GRID_ID": {"type": "GRID", "id": "GRID_ID", "children": ["ROW-1"], "parents": ["ROOT_ID"]},
-        "ROW-1": {
+        "GRID_ID": {"type": "GRID", "id": "GRID_ID", "children": list(rows), "parents": ["ROOT_ID"]},
+    }
+    for row, members in rows.items():
+        laid[row] = {
             "type": "ROW",
-            "id": "ROW-1",
-            "children": row,
+            "id": row,
+            "children": [f"CHART-{number}" for number in members],
             "parents": ["ROOT_ID", "GRID_ID"],
             "meta": {"background": "BACKGROUND_TRANSPARENT"},
-        },
-    }
-    for (name, number), width in zip(charts.items(), (2, 4, 6), strict=True):
+        }
+    for i, ((name, number), width) in enumerate(zip(charts.items(), _WIDTHS, strict=True)):
         laid[f"CHART-{number}"] = {
             "type": "CHART",
             "id": f"CHART-{number}",
             "children": [],
-            "parents": ["ROOT_ID", "GRID_ID", "ROW-1"],
+            "parents": ["ROOT_ID", "GRID_ID", f"ROW-{i // 3 * 3}"],
             "meta": {"chartId": number, "width": width, "height": 50, "sliceName": name},
         }
     return laid

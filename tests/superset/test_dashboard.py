@@ -9,10 +9,12 @@ import pytest
 from playwright.sync_api import Page, Response, sync_playwright
 
 from tests.clients.site import Site
-from tests.superset.api import CHARTS, Superset
+from tests.superset.api import CHARTS, FILTER, Superset
 
 PICTURE = os.environ.get("PICTURE")
 """Where to leave the picture of the dashboard."""
+_DRAWN = "canvas, .header-line, table"
+"""What a chart is when it is drawn: a picture, a number, or a table."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def page(superset: Superset) -> Iterator[Page]:
     with sync_playwright() as playwright:
         # The sandbox of the browser refuses to run as root; the pages are our own.
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1400, "height": 500})
+        opened = browser.new_page(viewport={"width": 1400, "height": 1100})
         opened.goto(f"{superset.url}/login/")
         opened.fill("input[name=username], #username", "admin")
         opened.fill("input[name=password], #password", "admin")
@@ -49,13 +51,14 @@ def _spent(site: Site) -> object:
 
 
 def _load(page: Page, superset: Superset, dashboard: int) -> list[Response]:
-    """Open the dashboard and wait until every chart is drawn; return Superset's answers to the charts' questions."""
+    """Open the dashboard and wait until all is drawn; return Superset's answers to the charts' and the filter's questions."""
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer) if "chart/data" in answer.url else None)
     page.goto(f"{superset.url}/superset/dashboard/{dashboard}/?standalone=1")
     for name in CHARTS:
         page.get_by_text(name, exact=True).wait_for()
-    page.wait_for_function(f"document.querySelectorAll('canvas, .header-line').length >= {len(CHARTS)}")
+    page.get_by_text(FILTER, exact=True).first.wait_for()
+    page.wait_for_function(f"document.querySelectorAll({_DRAWN!r}).length >= {len(CHARTS)}")
     page.wait_for_load_state("networkidle")
     return answers
 
@@ -79,19 +82,41 @@ def test_columns_and_types_are_known(superset: Superset, database: int) -> None:
 def test_dashboard_is_drawn_and_drawn_again_for_nothing(
     page: Page, superset: Superset, here: Site, dashboard: int, tmp_path: Path
 ) -> None:
-    """Every question of the three charts is answered; the second load asks them again and pays nothing."""
+    """Every question of charts and filter is answered; the second load asks them again and pays nothing."""
     before = _spent(here)
     assert {answer.status for answer in _load(page, superset, dashboard)} == {200}
     spent = _spent(here)
     assert spent != before
     again = _load(page, superset, dashboard)
-    assert len(again) == len(CHARTS)
+    assert len(again) == len(CHARTS) + 1
     assert {answer.status for answer in again} == {200}
     assert _spent(here) == spent
     assert page.get_by_text("error", exact=False).count() == 0
     picture = Path(PICTURE or tmp_path / "superset.png")
     picture.write_bytes(_still(page))
     assert picture.stat().st_size > 20_000
+
+
+def test_a_filter_asks_all_charts_again(page: Page, superset: Superset, here: Site, dashboard: int) -> None:
+    """A value that is chosen in the filter is one condition more in every chart, each of which is answered."""
+    _load(page, superset, dashboard)
+    before, answers = _spent(here), []
+    page.on("response", lambda answer: answers.append(answer) if "chart/data" in answer.url else None)
+    page.get_by_role("combobox").first.click()
+    page.get_by_title("cash", exact=True).first.click()
+    page.keyboard.press("Escape")
+    with page.expect_response(lambda _: len(answers) == len(CHARTS)):
+        page.get_by_role("button", name="Apply filters").click()
+    assert {answer.status for answer in answers} == {200}
+    assert _spent(here) != before
+
+
+def test_shares_and_others_add_up(page: Page, superset: Superset, dashboard: int) -> None:
+    """The table has each payment's share of the total; the other series chart has a series named Others."""
+    answers = [answer.json()["result"][0] for answer in _load(page, superset, dashboard)]
+    (shares,) = [one["data"] for one in answers if "%trips" in one["colnames"]]
+    assert abs(sum(row["%trips"] for row in shares) - 1) < 0.001
+    assert any("Others" in str(one["colnames"]) for one in answers)
 
 
 def test_sql_lab_answers_and_refuses(superset: Superset, database: int) -> None:
