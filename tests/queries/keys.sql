@@ -223,3 +223,21 @@ GROUP BY ((floor(((fare - 0.0) / 12.5)) * 12.5) + 0.0) ORDER BY 1 ASC;
 --> empty 19
 SELECT (floor((tip - -5.0) / 8.0) * 8.0) + -5.0 AS tip, floor(seats / 2.0) * 2.0 AS seats, 0.5 + floor((price - 0.5) / 50.0) * 50.0 AS price,
   count(*) FROM rides WHERE seats > 2 GROUP BY 1, 2, 3;
+
+-- texts of a list in WHERE
+--> answered, 1 measurement
+--> empty 2 groups
+SELECT note, count(*), sum(seats) FROM rides WHERE note IN ('cash', 'dispute', 'none of all', NULL) GROUP BY note ORDER BY note;
+
+-- first letters of a list in WHERE
+--> answered, 1 measurement
+--> empty 2 groups
+SELECT left(note, 2) AS l, length(note) > 4, count(*) FROM rides WHERE left(note, 2) IN ('ca', 'di') GROUP BY 1, 2;
+
+-- texts that a condition leaves out
+--> refused 55000: has no declared domain
+SELECT note, count(*) FROM rides WHERE note NOT IN ('cash') GROUP BY note;
+
+-- texts of a list beside others
+--> refused 55000: has no declared domain
+SELECT note, count(*) FROM rides WHERE note IN ('cash') OR seats > 3 GROUP BY note;

@@ -166,6 +166,8 @@ def _values(expr: Expr, known: Facts, env: Env, limit: int) -> Sequence[Cell]:
         found = rule(expr, _Known(env, limit)) if rule else None
         if found is not None:
             return found
+        if expr.type is SqlType.TEXT and expr in env and env[expr].values is not None:
+            return env[expr].values or ()
         if integral(expr) or expr.type.is_float:
             found = image(expr, lambda part: _listed(part, env, limit))
             if found is not None:

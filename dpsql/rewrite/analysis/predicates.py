@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Value
+from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.float_range import as_read
@@ -100,6 +100,9 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         return True
     if isinstance(about, Ref) and condition.excludes_one and env[about].interval is not None and is_whole(about):
         return _without(conjunct, about, env)
+    listed = condition.lists(conjunct) if about.type is SqlType.TEXT else None
+    if listed is not None:
+        return _among_texts(listed, about, env)
     bound = condition.narrows(conjunct, about)
     if bound is None:
         return True
@@ -135,6 +138,17 @@ def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:
     within = None if ref.type.is_integer else known.float_range or as_read(known.interval, ref.type)
     env[ref] = replace(Facts.of_values(values, nullable=nullable), float_range=within)
     return bool(values) or nullable
+
+
+def _among_texts(texts: Sequence[str], about: Expr, env: dict[Expr, Facts]) -> bool:
+    """Leave the texts of a list, which are public as the statement is; return False if nothing can be one of them.
+
+    note IN ('a', 'b')  →  note is a or b, whatever the declaration says of notes
+    """
+    before = env.get(about, Facts()).values
+    kept = tuple(text for text in sorted(set(texts)) if before is None or text in before)
+    env[about] = Facts.of_values(kept, nullable=False)
+    return bool(kept)
 
 
 def _narrowed(about: Expr, known: Facts | None, bound: Interval, *, strict: bool) -> Facts | None:

@@ -92,6 +92,13 @@ def _only_first(apply: Apply) -> Expr | None:
     return found if found == apply.args[0] else None
 
 
+def _texts(apply: Apply) -> Sequence[str] | None:
+    """Return the constants, where they are texts, or NULL, to which nothing is equal."""
+    values = [arg.value for arg in apply.args if isinstance(arg, Const) and arg.value is not None]
+    texts = [value for value in values if isinstance(value, str)]
+    return texts if texts and len(texts) == len(values) else None
+
+
 def _compared(op: str) -> EvaluateRule:
     holds = _HOLDS[op]
 
@@ -116,6 +123,7 @@ def _comparison(op: str) -> Function:
         condition=Condition(
             compared=_only_variable,
             narrows=_narrowed,
+            lists=_texts if op == "eq" else lambda _: None,
             denied=lambda apply, _: replace(apply, op=_OPPOSITE[op]),
             strict=op in ("lt", "gt"),
             excludes_one=op == "ne",
@@ -169,6 +177,6 @@ COMPARISONS: tuple[Function, ...] = (
         _membership,
         needs_bounds=False,
         evaluate=_is_member,
-        condition=Condition(compared=_only_first, narrows=_among),
+        condition=Condition(compared=_only_first, narrows=_among, lists=_texts),
     ),
 )
