@@ -27,8 +27,8 @@ _LIMITS = re.compile(r"\s+LIMIT \d+(?: OFFSET \d+)?$|(?<=HAVING COUNT\(\*\) > 10
 """What leaves no row of a small table, or may leave other rows of those that tie."""
 SINGLE = {("clickbench", 31), ("clickbench", 32)}
 """The groups of these are single rows: none is shown."""
-LATER = {("clickbench", 42), ("tpch", 22)}
-"""Tried with more records only: 44,640 minutes take their time, and seven codes of countries have next to no customers."""
+LATER = {("clickbench", 42)}
+"""Tried by `make test-all` only: its 44,640 groups take their time."""
 
 
 def verdict(sql: str, client: Client) -> str:
@@ -86,7 +86,7 @@ def _same(a: object, b: object) -> bool:
     if b is None:  # of a sum of nothing
         return a is None or (isinstance(a, Decimal) and abs(a) < 1)
     if isinstance(a, (int, float, Decimal)) and isinstance(b, (int, float, Decimal)):
-        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-5)
+        return math.isclose(a, b, rel_tol=3e-5, abs_tol=1e-5)
     if isinstance(a, dt.date) and isinstance(b, dt.date):
         return abs(a - b) <= dt.timedelta(days=1)
     return a == b

@@ -83,3 +83,11 @@ SELECT count(*) FROM rides r WHERE fare > (SELECT fare FROM rides s WHERE s.ride
 -- a look by what is no key
 --> refused 0A000: a subquery among private rows can read declared public tables only
 SELECT count(*) FROM rides r WHERE 'Queens' = (SELECT z.borough FROM zones z WHERE z.zone_id + 1 = r.from_zone);
+
+-- a multiple of what the group has
+--> answered, 2 measurements
+SELECT paid, count(*) FROM rides r WHERE seats < 1.5 * (SELECT avg(seats) FROM rides s WHERE s.shared = r.shared) GROUP BY paid;
+
+-- what stands for a row that is not there
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE coalesce((SELECT zone FROM zones z WHERE z.zone_id = r.to_zone), 'none') = 'none';

@@ -25,6 +25,7 @@ from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.existence import existences
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.inner import with_all_public
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every
@@ -77,7 +78,7 @@ class _Select:
 
     def replace(self, query: exp.Expr) -> None:
         """Put one subquery into FROM, where that is known to mean the same."""
-        holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else query
+        holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else _with_public(query)
         if holder is None or holder.parent is None:
             return
         text = render(holder)
@@ -108,7 +109,8 @@ class _Select:
             case exp.In():
                 return self._among(inner, parts, holder)
             case _:
-                return self._value(inner, parts)
+                output = inner.expressions[0].unalias()
+                return self._value(inner, parts, output if holder is query else _around(holder, output))
 
     def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
         if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
@@ -139,19 +141,18 @@ class _Select:
         table = self._join(inner, Correlated(((out, holder.this),), parts.own, private=True), ())
         return _present(_column(table, "_k0"))
 
-    def _value(self, inner: exp.Select, parts: Correlated) -> exp.Expr | None:
+    def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
         if not parts.pairs or inner.args.get("group") or inner.args.get("having"):
             return None
-        output, calls = inner.expressions[0].unalias(), aggregates_of(inner)
+        calls = aggregates_of(inner)
         if not calls:
             return self._looked_up(inner, parts, output)
         if _outside(output, calls):
             return None
         if not self._by_unit(inner, [inside for inside, _ in parts.pairs]) and _is_null_of_nothing(output, calls):
-            return _column(
-                self._join(inner, parts, (output,)), "_v0"
-            )  # computed of what is released, which has no bounds
+            # What is computed of what is released has no bounds.
+            return _column(self._join(inner, parts, (output,)), "_v0")
         table = self._join(inner, parts, calls)
         values = {render(call): _value_of(table, place, call) for place, call in enumerate(calls)}
         return exp.Paren(this=_with(output.copy(), values))
@@ -220,6 +221,21 @@ def _is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
             return False
         pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
     return True
+
+
+def _with_public(query: exp.Expr) -> exp.Expr:
+    """Return a query with the arithmetic around it that depends on no row, unless another query is in that."""
+    node, whole = query, with_all_public(query)
+    while node is not whole and isinstance(node.parent, _STRICT):
+        node = node.parent
+    return node if len(every(node, exp.Query, below=False)) == 1 else query
+
+
+def _around(holder: exp.Expr, output: exp.Expr) -> exp.Expr:
+    """Return what stands around a query, with what it puts out in its place."""
+    made = holder.copy()
+    every(made, exp.Query, below=False)[0].replace(exp.Paren(this=output.copy()))
+    return made
 
 
 def _outside(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
