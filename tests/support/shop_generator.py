@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tests.support.shop_expressions import Call, aggregate
-from tests.support.shop_rows import NUMBERS, TABLES, Col, Kind, Rows
+from tests.support.shop_rows import LOOKED_UP, NUMBERS, TABLES, Col, Kind, Rows
 from tests.support.shop_writer import Writer, rows
 
 
@@ -29,10 +29,11 @@ FEATURES = (
     "UNION ALL", "EXISTS", "NOT EXISTS", "IN units", "NOT IN units", "public rows exist", "IN public rows", "DISTINCT",
     "sum of DISTINCT", "FILTER", "interval", "order statistic", "text without values", "key by arithmetic",
     "key by a function", "arithmetic in a condition", "above an answer", "top groups", "joined with an answer", "others",
-    "share of a total", "found keys", "HAVING",
+    "share of a total", "found keys", "HAVING", "IN units with HAVING", "EXISTS under OR", "aggregate of the same unit",
+    "aggregate of the same group", "look into a public table",
 )  # fmt: skip
 """What a statement may have."""
-STAGES = frozenset({"above an answer", "top groups", "joined with an answer", "others"})
+STAGES = frozenset({"above an answer", "aggregate of the same group", "top groups", "joined with an answer", "others"})
 """Those by which an answer decides about rows."""
 _PLAIN = re.compile(r"t\d+\.\w+")
 """A column of a table."""
@@ -42,16 +43,16 @@ def written(number: int) -> Written:
     """Return the statement of a number."""
     w = Writer(random.Random(f"shop {number}"))  # noqa: S311  (statements)
     found = rows(w)
-    for share, condition in ((0.35, None), (0.22, exists), (0.1, public_exists), (0.13, above)):
+    for share, condition in ((0.35, None), (0.26, exists), (0.18, public_exists), (0.11, above), (0.18, correlated)):
         if w.chance(share):
             found = found.filtered(w.condition(found)) if condition is None else condition(w, found)
-    if w.chance(0.18):
+    if w.chance(0.22):
         found = beside_an_answer(w, found)
     return _asked(w, found)
 
 
 def _asked(w: Writer, found: Rows) -> Written:
-    user = "eve" if w.chance(0.1) else "ana"
+    user = "eve" if w.chance(0.16) else "ana"
     by = _keys(w, found, user)
     made = "rows of single units" in w.has or "UNION ALL" in w.has
     calls = [aggregate(found, w.draw, w.note, made=made) for _ in range(w.draw.choice((1, 1, 2, 3)))]
@@ -71,6 +72,12 @@ def _asked(w: Writer, found: Rows) -> Written:
 
 def _keys(w: Writer, found: Rows, user: str) -> list[str]:
     made = [key for key in (w.key(found) for _ in range(w.draw.choice((0, 1, 1, 1, 2)))) if key is not None]
+    looked = [c for c in found.of(Kind.KEY) if c.means]
+    if looked and w.chance(0.15):
+        w.note("look into a public table")
+        a, p = w.draw.choice(looked), w.alias("p")
+        table, columns = LOOKED_UP[a.means]
+        made.append(f"(SELECT {p}.{columns[0].text} FROM {table} AS {p} WHERE {p}.{a.means} = {a.text})")
     by = list(dict.fromkeys(made))
     if any(text.endswith((".n", ".x")) and text.startswith("s") for text in by):
         w.note("histogram of units")
@@ -95,11 +102,57 @@ def exists(w: Writer, found: Rows) -> Rows:
     w.note(kind)
     if "IN" in kind:
         word = "NOT IN" if "NOT" in kind else w.draw.choice(("IN", "= ANY"))
-        return found.filtered(f"{mine.text} {word} (SELECT {name} {other.text_where})")
+        having = ""
+        if kind == "IN units" and mine.means == "unit" and w.chance(0.7):
+            w.note("IN units with HAVING")
+            word, having = "IN", f" GROUP BY {name} HAVING count(*) > 1"
+        return found.filtered(
+            _perhaps_beside(w, found, f"{mine.text} {word} (SELECT {name} {other.text_where}{having})")
+        )
     inside = other.filtered(f"{name} = {mine.text}")
     if w.chance(0.2) and (same := [c for c in found.of(*NUMBERS) if c.text.startswith("t")]):
         inside = inside.filtered(f"{w.draw.choice(same).text} >= {w.draw.choice(inside.of(*NUMBERS) or same).text}")
-    return found.filtered(f"{kind} (SELECT 1 {inside.text_where})")
+    return found.filtered(_perhaps_beside(w, found, f"{kind} (SELECT 1 {inside.text_where})"))
+
+
+def _perhaps_beside(w: Writer, found: Rows, condition: str) -> str:
+    """Return a condition, now and then as one side of another."""
+    if w.chance(0.7):
+        return condition
+    w.note("EXISTS under OR")
+    other = w.condition(found)
+    return w.draw.choice((f"({other} OR {condition})", f"NOT ({other} AND {condition})"))
+
+
+def correlated(w: Writer, found: Rows) -> Rows:
+    """Return those by an aggregate of the same unit's rows, or of the rows of the same group; or by what a key finds."""
+    numbers = found.of(Kind.WHOLE)
+    names = [name for name in found.names if name.means not in {"nothing", "item"} and _PLAIN.fullmatch(name.text)]
+    keys = [c for c in found.of(Kind.LABEL, Kind.KEY, Kind.FLAG) if _PLAIN.fullmatch(c.text)]
+    ties = [*names, *keys, *keys] if w.chance(0.6) else names
+    if not numbers or not ties:
+        return found
+    mine = w.draw.choice(ties)
+    own, column = mine.kind is Kind.NAME, mine.text.split(".")[1]
+    tables = [
+        t for t, columns in TABLES.items() if any(c.means == mine.means if own else c.text == column for c in columns)
+    ]
+    tables = [t for t in tables if any(c.kind is Kind.WHOLE for c in TABLES[t])]
+    if not tables:
+        return found
+    w.note("aggregate of the same unit" if own else "aggregate of the same group")
+    inner = w.scan(w.draw.choice(tables))
+    tied = next(c for c in inner.columns if (c.means == mine.means if own else c.text.endswith(f".{column}")))
+    y = inner.of(Kind.WHOLE)[0].text
+    call = w.draw.choice(
+        (f"avg({y}) + 0.37", f"max({y})", f"min({y})", "count(*)", f"sum({y})")
+        if own
+        else (f"avg({y}) + 0.37", "count(*) + 0.37")
+    )
+    inner = w.maybe_filtered(inner, 0.4).filtered(f"{tied.text} = {mine.text}")
+    return found.filtered(
+        f"{w.draw.choice(numbers).text} {w.draw.choice(('<', '>', '>='))} (SELECT {call} {inner.text_where})"
+    )
 
 
 def public_exists(w: Writer, found: Rows) -> Rows:
@@ -157,7 +210,7 @@ def beside_an_answer(w: Writer, found: Rows) -> Rows:
         w.note("top groups")
         word = w.draw.choice(("IN", "IN", "NOT IN"))
         return found.filtered(f"{mine.text} {word} (SELECT {theirs.text} {top})")
-    if roll < 0.7:
+    if roll < 0.65:
         w.note("joined with an answer")
         source = f"(SELECT {theirs.text} AS k, count(*) + 0.37 AS m {of_group}) AS {s}"
         found = replace(found, text=f"{found.text} JOIN {source} ON {s}.k = {mine.text}", plain=False)

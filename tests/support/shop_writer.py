@@ -220,7 +220,16 @@ def passed(w: Writer, depth: int) -> Rows:
     return _derived(w, s, text, outside, plain=False)
 
 
-_OF_UNITS = ("sum({})", "min({})", "max({})", "avg({})", "count(DISTINCT {})", "count({})")
+_OF_UNITS = (
+    "sum({})",
+    "min({})",
+    "max({})",
+    "avg({})",
+    "count(DISTINCT {})",
+    "count({})",
+    "median({})",
+    "stddev_pop({})",
+)
 
 
 def per_unit(w: Writer, depth: int) -> Rows:
@@ -250,13 +259,15 @@ def per_unit(w: Writer, depth: int) -> Rows:
         x = w.draw.choice(numbers)
         call = w.draw.choice(_OF_UNITS).format(x.text)
         select.append(f"{call} AS x")
-        kind = Kind.WHOLE if "count" in call or (x.kind in {Kind.WHOLE, Kind.KEY} and "avg" not in call) else Kind.FLOAT
-        columns.append(Col(f"{s}.x", kind, ("1", "2", "5")))
+        whole = "count" in call or (x.kind in {Kind.WHOLE, Kind.KEY} and call[:3] in {"sum", "min", "max"})
+        columns.append(
+            Col(f"{s}.x", Kind.WHOLE, ("1", "2", "5")) if whole else Col(f"{s}.x", Kind.FLOAT, ("0.7", "2.6"))
+        )
     having = ""
     if w.chance(0.35):
         w.note("HAVING of units")
         last = select[-1].split(" AS ")[0]
-        having = f" HAVING {w.draw.choice(('count(*) > 1', 'count(*) BETWEEN 1 AND 2', f'{last} > 1'))}"
+        having = f" HAVING {w.draw.choice(('count(*) > 1', 'count(*) BETWEEN 1 AND 2', f'{last} > 1.1'))}"
     text = f"SELECT {', '.join(select)} {inner.text_where} GROUP BY {grouped}{having}"
     return _derived(w, s, lambda _: text, columns, plain=True)
 
