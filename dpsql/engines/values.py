@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.columns import micros_of_interval, micros_of_time, quoted
 from dpsql.rewrite.ir.literal import simplest
 
 
@@ -20,6 +20,10 @@ def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
     kind = engine_type.lower()
     if kind.startswith("timestamp"):
         return dialect.micros(f"CAST({text} AS TIMESTAMP)")
+    if kind.startswith("time"):
+        return micros_of_time(text)
+    if kind == "interval":
+        return micros_of_interval(text)
     if kind == "date":
         return dialect.days(text)
     if kind.startswith(_PLAIN):

@@ -22,6 +22,8 @@ class SqlType(StrEnum):
     DATE = "date"
     TIMESTAMP = "timestamp"
     TIMESTAMPTZ = "timestamptz"
+    TIME = "time"
+    INTERVAL = "interval"
 
     @property
     def is_integer(self) -> bool:
@@ -54,6 +56,11 @@ class SqlType(StrEnum):
         return self in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
 
     @property
+    def is_span(self) -> bool:
+        """Return whether the values are microseconds and no moment: since midnight, or of an interval."""
+        return self in (SqlType.TIME, SqlType.INTERVAL)
+
+    @property
     def is_temporal(self) -> bool:
         """Return whether the values are days or microseconds."""
         return self is SqlType.DATE or self.is_moment
@@ -75,5 +82,6 @@ TYPE_NAMES: Mapping[str, SqlType] = {
     "character": SqlType.CHARACTER,
     "timestamp without time zone": SqlType.TIMESTAMP,
     "timestamp with time zone": SqlType.TIMESTAMPTZ,
+    "time without time zone": SqlType.TIME,
 }
 """Every name that PostgreSQL has for them."""

@@ -32,6 +32,8 @@ _DUMMY: dict[SqlType, str] = {
     SqlType.DATE: "epoch",
     SqlType.TIMESTAMP: "epoch",
     SqlType.TIMESTAMPTZ: "epoch",
+    SqlType.TIME: "00:00",
+    SqlType.INTERVAL: "0",
 }
 
 

@@ -1,13 +1,17 @@
 """Columns of rarer types mean on both engines what they mean to PostgreSQL."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 import pytest
 
-from dpsql.errors import Unsupported
+from dpsql.engines.kinds import unique_as_declared
+from dpsql.errors import DpsqlError, Unsupported
 from dpsql.question import Settings
+from dpsql.rewrite.emit.columns import micros_of_interval
 from tests.queries.test_golden import compare
-from tests.support.fix_types import NewTyped
+from tests.support.fix_types import NewTyped, TypedEngines
+from tests.support.fix_world import World
 from tests.support.golden import Golden
 from tests.support.reference import Reference
 
@@ -87,6 +91,12 @@ PLAIN = (
     "SELECT count(*) FROM visits WHERE mood = 'glad'::\"visits_mood\" AND mood = ANY('{sad,glad}')",
     "SELECT coalesce(mood, 'fine') AS m, count(*) FROM visits GROUP BY 1",
     "SELECT CASE WHEN mood >= 'fine' THEN 'good' ELSE 'bad' END AS x, max(mood) FROM visits GROUP BY 1",
+    "SELECT count(*) FROM visits WHERE opens BETWEEN '08:00' AND '09:30:15.5' OR opens > time '22:00'",
+    "SELECT extract(hour FROM opens) AS h, count(*) FROM visits GROUP BY 1",
+    "SELECT count(stay), sum(stay), avg(stay) FROM visits",
+    "SELECT count(*) FROM visits WHERE stay > interval '1 day 30 minutes' OR stay < '00:45:30'",
+    "SELECT sum(extract(epoch FROM stay)) FROM visits WHERE stay < interval '12 hours'",
+    "SELECT avg(opens) FROM visits",
     "SELECT avg(n) FROM (SELECT visitor, count(*) AS n FROM visits GROUP BY visitor) AS t",
 )
 
@@ -132,3 +142,67 @@ def test_other_types(sql: str, user: str, engine: str, typed: NewTyped, typed_re
     assert (answer.names, _own(answer.types)) == (expected.names, _own(expected.types))
     extra = compare(answer, expected, Golden("types", sql, sql, "answered", within=1e-4))
     assert all(row[-1] in (0, None) for row in extra)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_extremes_of_times_of_the_day_and_of_intervals(
+    engine: str, typed: NewTyped, typed_reference: Reference
+) -> None:
+    """They are the middle of one of 1,024 parts of the bounds."""
+    sql = "SELECT min(opens)::interval, max(opens)::interval, min(stay), max(stay) FROM visits"
+    (found,), (expected,) = typed(engine).ask(sql).rows, typed_reference.answer(sql, "person").rows
+    widths = [dt.timedelta(days=1)] * 2 + [dt.timedelta(days=2, hours=12)] * 2
+    for one, other, width in zip(found, expected, widths, strict=True):
+        assert isinstance(one, dt.timedelta)
+        assert abs(one - other) <= width / 1024  # type: ignore[operator]  # an interval
+
+
+_NASTY = (
+    "1 mon", "-1 mon", "1 year -12 mons", "100000 days", "99999 days 999999 hours", "-99999 days -999999 hours",
+    "2147483647 days", "-2147483648 days", "2562047788 hours", "-2562047788 hours", "178000000 years", "99999 days -1 hour",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_any_interval_can_be_read(engine: str, typed_world: tuple[World, TypedEngines]) -> None:
+    """Months have no length, and what is longer than 64 bits of microseconds must not fail."""
+    values = ", ".join(f"(CAST('{text}' AS INTERVAL))" for text in _NASTY)
+    rows = typed_world[1][engine].execute(f"SELECT {micros_of_interval('x')} FROM (VALUES {values}) AS v (x)")
+    day, hour = 86_400_000_000, 3_600_000_000
+    assert [row[0] for row in rows] == [
+        None, None, 0, None, 99999 * day + 999999 * hour, -99999 * day - 999999 * hour,
+        None, None, None, None, None, 99999 * day - hour,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sql", "because"),
+    [
+        ("SELECT count(*) FROM visits WHERE badge LIKE 'a%'", "pattern-of-padded"),
+        ("SELECT extract(day FROM stay) AS d, count(*) FROM visits GROUP BY 1", "field-of-span"),
+        ("SELECT sum(stay * 2) FROM visits", "interval-arithmetic"),
+        ("SELECT count(*) FROM visits WHERE at_desk + stay > '2019-03-01'", "interval-arithmetic"),
+        ("SELECT max(badge) FROM visits", "extreme-of-ordered"),
+        ("SELECT concat(mood, '!') AS m, count(*) FROM visits GROUP BY 1", "function-of-enum"),
+        ("SELECT visitor::text, count(*) FROM visits GROUP BY 1", "key-is-unit"),
+        ("SELECT badge, count(*) FROM visits GROUP BY 1", "key-is-unit"),
+        ("SELECT count(*) FROM visits WHERE badge::text SIMILAR TO '(a|b)%'", "similar-pattern"),
+        ("SELECT date_trunc('day', seen) AS d, count(*) FROM visits GROUP BY 1", "column-without-bounds"),
+    ],
+)
+def test_what_is_refused(sql: str, because: str, typed: NewTyped) -> None:
+    """Each with the code of its rule, before anything is charged."""
+    client = typed("duckdb")
+    before = client.charges
+    with pytest.raises(DpsqlError) as caught:
+        client.ask(sql)
+    assert (caught.value.because, client.charges) == (because, before)
+
+
+def test_blanks_make_no_second_unit(typed_world: tuple[World, TypedEngines]) -> None:
+    """What a char(n) takes for one is one unit: a constraint of the engine's that keeps "a" and "a " apart says nothing."""
+    world, _ = typed_world
+    table = world.policy.tables["visits"]
+    assert unique_as_declared(table, frozenset({"badge", "visitor"}), lambda _: {"badge": "VARCHAR"}) == {"visitor"}
+    assert unique_as_declared(table, frozenset({"badge"}), lambda _: {"badge": "character(4)"}) == {"badge"}
+    assert unique_as_declared(table, frozenset({"badge"}), lambda _: {"badge": "character(9)"}) == frozenset()

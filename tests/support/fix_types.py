@@ -79,6 +79,8 @@ def _visit(n: int, draw: random.Random) -> Row:
         "code": ("a", "ab", "xyz", None, "a  ", "b")[n % 6],
         "size": ("small", "large", "medium", None, "huge")[n % 5],
         "mood": ("sad", "glad", None, "fine")[n % 4],
+        "opens": dt.time(n % 24, n % 60, n % 59, n * 7),
+        "stay": None if n % 9 == 0 else dt.timedelta(minutes=n * 3, seconds=n % 60),
         "hours": n % 11,
     }
 
@@ -93,6 +95,7 @@ def clamped(row: Row) -> Row:
         "door": row["door"] if row["door"] in doors else None,
         "code": row["code"] if row["code"] is None or str(row["code"]).rstrip() in {"a", "ab", "xyz"} else None,
         "size": row["size"] if row["size"] in {"small", "large", "medium"} else None,
+        "stay": None if row["stay"] is None else min(row["stay"], dt.timedelta(days=2, hours=12)),
         "hours": min(row["hours"], 10),  # type: ignore[type-var]  # a number
     }
 

@@ -34,6 +34,8 @@ _ARROW = {
     SqlType.UUID: pa.string(),
     SqlType.DATE: pa.date32(),
     SqlType.TIMESTAMP: pa.timestamp("us"),
+    SqlType.TIME: pa.time64("us"),
+    SqlType.INTERVAL: pa.duration("us"),
     SqlType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
 }
 _TYPES = {

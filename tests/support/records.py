@@ -15,7 +15,7 @@ from functools import cache
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table
 
-Cell = bool | int | float | Decimal | str | dt.date | dt.datetime | None
+Cell = bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | dt.timedelta | None
 Row = dict[str, Cell]
 Domain = frozenset[object]
 

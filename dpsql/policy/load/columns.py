@@ -14,8 +14,8 @@ def bounds_of(
 ) -> Interval | None:
     """Read `bounds`; note what is wrong and return None."""
     if texts is None:
-        return None
-    if not (kind.is_number or kind.is_temporal):
+        return Interval.of(0, scalars.MICROS_OF_DAY - 1) if kind is SqlType.TIME else None
+    if not (kind.is_number or kind.is_temporal or kind.is_span):
         mistakes.add(document, path, f'can\'t be given for a column of type {kind}; declare its "values"')
         return None
     ends: list[Fraction] = []

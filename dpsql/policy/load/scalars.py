@@ -15,6 +15,13 @@ from dpsql.policy.model import TYPE_NAMES, Period, SqlType, Value
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_SPAN = re.compile(
+    r"(?:(?P<days>-?\d{1,5}) days?)?(?: ?(?P<sign>-)?(?P<hours>\d{1,6}):(?P<minutes>[0-5]\d)"
+    r"(?::(?P<seconds>[0-5]\d(?:\.\d{1,6})?))?)?",
+    re.ASCII,
+)
+MICROS_OF_DAY = 86_400_000_000
+"""Microseconds."""
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$(\d{1,8}):([^$:]+)\$([^$:]+):([^$:]+)", re.ASCII)
 
 REFRESHES = {"daily": Period.DAY, "weekly": Period.WEEK, "monthly": Period.MONTH, "never": Period.NEVER}
@@ -166,6 +173,8 @@ def bound(kind: SqlType, text: str) -> Fraction:
     """Read one bound of a column of this type; dates as days, timestamps as microseconds since 1970-01-01."""
     if kind.is_temporal:
         return Fraction(moment(kind, text))
+    if kind.is_span:
+        return Fraction(span(kind, text))
     value = fraction_of(text)
     if abs(value) > _LARGEST[kind]:
         raise ValueError(f"is out of the range of {kind}")
@@ -190,9 +199,23 @@ def moment(kind: SqlType, text: str) -> int:
         raise ValueError(refusal) from None
 
 
+def span(kind: SqlType, text: str) -> int:
+    """Read a time of the day, or an interval without months, in microseconds."""
+    found = _SPAN.fullmatch(text)
+    of_day = kind is SqlType.TIME
+    if found is None or text == "" or (of_day and (found["days"] or found["sign"] or not found["hours"])):
+        pattern = "08:30 or 08:30:00" if of_day else "90 days, 12:30:00 or 2 days 12:30:00"
+        raise ValueError(f"must be {'a time' if of_day else 'an interval'} such as {pattern}")
+    hours, minutes, seconds = int(found["hours"] or 0), int(found["minutes"] or 0), Fraction(found["seconds"] or 0)
+    clock = int(((hours * 60 + minutes) * 60 + seconds) * 10**6)
+    if of_day and clock > MICROS_OF_DAY:
+        raise ValueError("must be a time from 00:00 to 24:00")
+    return int(found["days"] or 0) * MICROS_OF_DAY + (-clock if found["sign"] else clock)
+
+
 def interval(kind: SqlType, low: Fraction, high: Fraction) -> Interval:
     """Make the closed interval of a declaration, which for dates and timestamps leaves the upper end out."""
-    if kind.is_temporal:
+    if kind.is_temporal or kind is SqlType.TIME:
         if low >= high:
             raise ValueError("the first must be before the second, which is itself left out")
         return Interval(low, high - 1)
@@ -214,7 +237,7 @@ def domain_value(kind: SqlType, declared: str, text: str) -> Value:
     if kind is SqlType.BOOLEAN:
         return flag(text)
     value = bound(kind, text)
-    return int(value) if kind.is_integer or kind.is_temporal else value
+    return int(value) if kind.is_integer or kind.is_temporal or kind.is_span else value
 
 
 def _uuid(text: str) -> str:

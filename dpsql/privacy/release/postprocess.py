@@ -250,6 +250,8 @@ def format_number(value: float | None, type_: str) -> CellText:
         # Noise knows no limit, the type does.
         most = _WHOLE[type_]
         return str(min(max(round(value), -most - 1), most))
+    if type_.startswith("time "):
+        return format_value(min(max(round(value), 0), DAY), SqlType.TIME)
     if type_.startswith("interval"):
         return _span(value)
     if type_.startswith("numeric"):
@@ -278,4 +280,4 @@ def _counted_as(type_: str) -> SqlType:
     """Return the type whose values are whole numbers here and are not written as such, by PostgreSQL's name of it."""
     name = re.sub(r"\(\d+\)", "", type_)
     found = TYPE_NAMES.get(name, SqlType.TEXT)
-    return found if found.is_temporal or found is SqlType.BOOLEAN else SqlType.TEXT
+    return found if found.is_temporal or found.is_span or found is SqlType.BOOLEAN else SqlType.TEXT

@@ -8,7 +8,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.float_range import as_read, computed_range
 from dpsql.rewrite.analysis.predicates import where
-from dpsql.rewrite.functions.function import LARGEST
+from dpsql.rewrite.functions.function import LARGEST, first_argument
 from dpsql.rewrite.functions.logical import branches
 from dpsql.rewrite.functions.table import describe, function_of
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
@@ -142,8 +142,9 @@ def bounded(expr: Expr, known: Facts) -> Interval:
     Raises:
         MissingBounds: it has none, or one with values that can't be computed with.
     """
-    if known.interval is None and isinstance(expr, Ref):
-        raise missing_bounds(expr)
+    column = _converted(expr)
+    if known.interval is None and isinstance(column, Ref):
+        raise missing_bounds(column)
     if isinstance(expr, Const) and expr.value is None:
         raise Unsupported(
             "NULL has no values to compute with",
@@ -159,6 +160,13 @@ def bounded(expr: Expr, known: Facts) -> Interval:
     if not _computable(known.interval, expr.type):
         raise too_large(expr)
     return known.interval
+
+
+def _converted(expr: Expr) -> Expr:
+    """Return what an expression is of another type."""
+    while isinstance(expr, Apply) and function_of(expr).describe is first_argument:
+        expr = expr.args[0]
+    return expr
 
 
 _OF_A_COLUMN = "The owner of the data can declare `bounds: [low, high]` for it in the table's schema file."

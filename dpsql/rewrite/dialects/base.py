@@ -234,7 +234,7 @@ class Dialect(ABC):
             return self.cast("NULL", kind)
         if type_ is SqlType.BOOLEAN:
             return "TRUE" if value else "FALSE"
-        if type_.is_integer:
+        if type_.is_integer or type_.is_span:
             return str(value) if int(value) >= 0 else f"({value})"
         if type_.is_number:
             return self.double(Fraction(value))

@@ -19,6 +19,8 @@ _TYPES: Mapping[SqlType, str] = {
     SqlType.CHARACTER: "VARCHAR",
     SqlType.UUID: "VARCHAR",
     SqlType.ENUM: "VARCHAR",
+    SqlType.TIME: "BIGINT",
+    SqlType.INTERVAL: "BIGINT",
     SqlType.TIMESTAMPTZ: "TIMESTAMP",
 }
 """The types in which values are computed, where they have other names."""
@@ -44,6 +46,8 @@ class DuckDbDialect(Dialect):
             SqlType.ENUM: frozenset({"varchar", "enum"}),
             SqlType.TIMESTAMP: _MOMENTS,
             SqlType.TIMESTAMPTZ: _MOMENTS,
+            SqlType.TIME: frozenset({"time"}),
+            SqlType.INTERVAL: frozenset({"interval"}),
         },
         floats=frozenset({"float", "double"}),
         wide=frozenset({"hugeint", "uhugeint", "ubigint"}),

@@ -16,6 +16,8 @@ _TYPES: Mapping[SqlType, str] = {
     SqlType.CHARACTER: "text",
     SqlType.UUID: "text",
     SqlType.ENUM: "text",
+    SqlType.TIME: "bigint",
+    SqlType.INTERVAL: "bigint",
     SqlType.TIMESTAMPTZ: "timestamp",
 }
 """The types in which values are computed, where they have other names."""
@@ -41,6 +43,8 @@ class PostgresDialect(Dialect):
             SqlType.ENUM: frozenset({"text", "character varying", "enum"}),
             SqlType.TIMESTAMP: _MOMENTS,
             SqlType.TIMESTAMPTZ: _MOMENTS,
+            SqlType.TIME: frozenset({"time without time zone"}),
+            SqlType.INTERVAL: frozenset({"interval"}),
         },
         floats=frozenset({"real", "double precision"}),
         wide=frozenset(),

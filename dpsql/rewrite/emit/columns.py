@@ -32,6 +32,10 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return dialect.stored_number(column, representable=True)
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID | SqlType.ENUM:
             return _text(column, ref.column)
+        case SqlType.TIME:
+            return micros_of_time(column)
+        case SqlType.INTERVAL:
+            return micros_of_interval(column)
         case SqlType.DATE:
             return f"CAST({column} AS DATE)"
         case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
@@ -58,6 +62,23 @@ def representable(numeric: str) -> bool:
     """Return whether a numeric(p, s) is in the range of double precision whatever its value is."""
     found = _NUMERIC.fullmatch(numeric.lower().replace(" ", ""))
     return found is not None and int(found[1]) - int(found[2]) <= _SAFE_DIGITS and int(found[2]) <= _SAFE_DIGITS
+
+
+def micros_of_time(column: str) -> str:
+    """Return the microseconds since midnight."""
+    parts = (("hour", 3_600_000_000), ("minute", 60_000_000), ("microseconds", 1))
+    return f"({' + '.join(f'CAST(extract({name} FROM {column}) AS BIGINT) * {size}' for name, size in parts)})"
+
+
+def micros_of_interval(column: str) -> str:
+    """Return how long an interval is, in microseconds; NULL for months, which have no length, and beyond 270 years.
+
+    The sum of its parts then is far below what 64 bits hold, whatever signs they have.
+    """
+    short = f"extract(day FROM {column}) BETWEEN -99999 AND 99999 AND extract(hour FROM {column}) BETWEEN -999999 AND 999999"
+    whole = f"extract(year FROM {column}) = 0 AND extract(month FROM {column}) = 0"
+    days = f"CAST(extract(day FROM {column}) AS BIGINT) * 86400000000"
+    return f"(CASE WHEN {whole} AND {short} THEN {days} + {micros_of_time(column)} END)"
 
 
 def text_of(column: str, declared: Column) -> str:

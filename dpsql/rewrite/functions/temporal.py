@@ -250,6 +250,18 @@ TIMES: tuple[Function, ...] = (
         note="other constant zones need bounds of at most 24 years",
     ),
     Function(
+        "micros",
+        "a time of the day, an interval",
+        template("{0}"),
+        needs_bounds=False,
+        evaluate=lambda args, _: args[0],
+        facts=lambda known, _: known,
+        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
+        preimage=lambda interval: interval,
+        describe=first_argument,
+        note="compared, counted, summed, averaged; an interval with months is NULL",
+    ),
+    Function(
         "date_to_timestamp",
         "d::timestamp",
         cast_to(SqlType.TIMESTAMP),

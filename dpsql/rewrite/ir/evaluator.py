@@ -51,7 +51,7 @@ class ConstantEvaluator(Protocol):
 
 
 TYPES: Mapping[str, SqlType] = {
-    **{name: type_ for name, type_ in TYPE_NAMES.items() if type_ is not SqlType.ENUM},
+    **{name: type_ for name, type_ in TYPE_NAMES.items() if not (type_ is SqlType.ENUM or type_.is_span)},
     **dict.fromkeys(("name", "unknown"), SqlType.TEXT),
 }
 """The names of the types that row-level expressions may have; a time with a zone is what UTC's clock shows."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.ir.calendar import from_datetime, to_datetime
+from dpsql.rewrite.ir.calendar import DAY, from_datetime, to_datetime
 from dpsql.rewrite.ir.expr import IntervalValue
 
 ENDLESS = 2**1025
@@ -49,6 +49,20 @@ def _moment(text: str) -> int:
     return from_datetime(dt.datetime.fromisoformat(_ZONE.sub("", text.strip()) if ":" in text else text.strip()))
 
 
+def _time(text: str) -> int:
+    """Return the microseconds since midnight."""
+    hours, minutes, *seconds = text.strip().split(":")
+    return int(((int(hours) * 60 + int(minutes)) * 60 + Fraction(seconds[0] if seconds else 0)) * 10**6)
+
+
+def _span(text: str) -> int:
+    """Return how long an interval without months is, in microseconds."""
+    found = parse_interval(text)
+    if found.months:
+        raise ValueError(text)
+    return found.days * DAY + found.micros
+
+
 def _uuid(text: str) -> str:
     if _UUID.fullmatch(text.lower()) is None:
         raise ValueError(text)
@@ -74,6 +88,8 @@ _READ: Mapping[SqlType, Callable[[str], Value]] = {
     SqlType.DATE: _date,
     SqlType.TIMESTAMP: _moment,
     SqlType.TIMESTAMPTZ: _instant,
+    SqlType.TIME: _time,
+    SqlType.INTERVAL: _span,
 }
 """How each type's values are read."""
 
@@ -125,10 +141,22 @@ def format_value(value: Value, type_: SqlType) -> str:
             return (_DAY_ZERO + dt.timedelta(days=int(value))).isoformat()
         case SqlType.TIMESTAMP:
             return to_datetime(int(value)).isoformat(" ")
+        case SqlType.TIME:
+            return _clock(int(value))
+        case SqlType.INTERVAL:
+            days, rest = divmod(abs(int(value)), DAY)
+            sign = "-" if int(value) < 0 else ""
+            return f"{sign}{days} days {sign}{_clock(rest)}"
         case SqlType.TIMESTAMPTZ:
             return f"{to_datetime(int(value)).isoformat(' ')}+00"
         case _:
             return repr(float(value)) if isinstance(value, Fraction) else str(value)
+
+
+def _clock(micros: int) -> str:
+    """Return microseconds since midnight as a clock shows them."""
+    seconds, rest = divmod(micros, 10**6)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:06}"
 
 
 def parse_interval(text: str) -> IntervalValue:

@@ -38,6 +38,8 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     a, b = t.operand(node.this), t.operand(node.expression)
     if isinstance(a, (Elapsed, Age, TimeOfDay)) or isinstance(b, (Elapsed, Age, TimeOfDay)):
         raise refused(node, because="interval-arithmetic")
+    if any(isinstance(one, Expr) and one.type.is_span for one in (a, b)):
+        raise refused(node, because="interval-arithmetic")
     if isinstance(node, exp.Mul) and (isinstance(a, IntervalValue) or isinstance(b, IntervalValue)):
         return _times(a, b, node)
     if isinstance(a, (IntervalValue, IntervalTimes)) or isinstance(b, (IntervalValue, IntervalTimes)):

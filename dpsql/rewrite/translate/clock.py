@@ -5,6 +5,7 @@ picked::time >= '08:00'  →  microseconds from date_trunc('day', picked) to pic
 
 from sqlglot import exp
 
+from dpsql.errors import DpsqlError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, TimeField, Unit
 from dpsql.rewrite.translate.context import TimeOfDay, Translator, refused
@@ -29,8 +30,21 @@ def is_time(node: exp.Expr) -> bool:
     return named and node.find(exp.Column) is not None
 
 
+def is_time_column(t: Translator, node: exp.Expr) -> bool:
+    """Return whether a node is a column of times of the day."""
+    node = node.unnest()
+    if not isinstance(node, exp.Column):
+        return False
+    try:
+        return t.names.find(node).type is SqlType.TIME
+    except DpsqlError:
+        return False
+
+
 def since_midnight(t: Translator, node: exp.Expr) -> Expr:
     """Return a time of the day, or a constant that is one, in microseconds since midnight."""
+    if is_time_column(t, node):
+        return Apply("micros", (t.expression(node),), SqlType.BIGINT)
     if is_time(node):
         value = t.operand(node)
         assert isinstance(value, TimeOfDay)

@@ -16,10 +16,10 @@ from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
-from dpsql.rewrite.translate.clock import is_time, since_midnight
+from dpsql.rewrite.translate.clock import is_time, is_time_column, since_midnight
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
-from dpsql.rewrite.translate.durations import lengths
+from dpsql.rewrite.translate.durations import is_interval, lengths
 from dpsql.rewrite.translate.texts import as_text, in_letters, in_order, is_open, labels_of, not_padded, without_case
 from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import in_utc, instant, is_zoned, relabelled, shows_utc
@@ -74,11 +74,12 @@ def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Ex
 
 def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
     """Return `left op right`, both times, both intervals or both values."""
-    if is_time(left) or is_time(right):
+    if any(is_time(side) or is_time_column(t, side) for side in (left, right)):
         return Apply(op, (since_midnight(t, left), since_midnight(t, right)), BOOL)
     a = in_letters(t, left, right) or t.operand(left, endless=True)
     b = t.operand(right, endless=True)
-    if isinstance(a, (Elapsed, Age, IntervalTimes)) or isinstance(b, (Elapsed, Age, IntervalTimes)):
+    spans = (Elapsed, Age, IntervalTimes)
+    if isinstance(a, spans) or isinstance(b, spans) or is_interval(a) or is_interval(b):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a, left), t.value(b, right), node)
 

@@ -45,8 +45,11 @@ def part(duration: Duration, field: str, node: exp.Expr) -> Expr:
             because="field-of-elapsed",
             position=position(node),
         )
+    return _part_of_number(micros_of(duration), field)
+
+
+def _part_of_number(number: Expr, field: str) -> Expr:
     size, above = _PARTS[field]
-    number = micros_of(duration)
     if size > 1:
         number = Apply("div", (number, Const(size, SqlType.BIGINT)), SqlType.BIGINT)
     if above:
@@ -83,6 +86,28 @@ def micros_of(duration: Elapsed | IntervalTimes) -> Expr:
     return Apply("mul", (number, size), SqlType.BIGINT)
 
 
+def is_interval(value: Operand) -> bool:
+    """Return whether a value of the rows is an interval."""
+    return isinstance(value, Expr) and value.type is SqlType.INTERVAL
+
+
+def in_micros(expr: Expr) -> Expr:
+    """Return a time of the day, or an interval, as a whole number."""
+    return Apply("micros", (expr,), SqlType.BIGINT) if expr.type.is_span else expr
+
+
+def part_of_span(expr: Expr, field: str, node: exp.Expr) -> Expr:
+    """Return EXTRACT(field FROM x) of a time of the day, or the epoch of an interval."""
+    known = _PARTS.keys() - {"day"} if expr.type is SqlType.TIME else {"epoch"}
+    if field not in known:
+        raise Unsupported(
+            f"extract takes one of {', '.join(sorted(known))} of {'a time' if expr.type is SqlType.TIME else 'an interval'}",
+            because="field-of-span",
+            position=position(node),
+        )
+    return _part_of_number(in_micros(expr), field)
+
+
 def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
     """Return two intervals as numbers that compare as they do; PostgreSQL takes a month for 30 days.
 
@@ -97,6 +122,8 @@ def _length(value: Operand, node: exp.Expr) -> Expr:
         return Const((value.months * 30 + value.days) * DAY + value.micros, SqlType.BIGINT)
     if isinstance(value, (Elapsed, IntervalTimes)):
         return micros_of(value)
+    if isinstance(value, Expr) and is_interval(value):
+        return in_micros(value)
     if isinstance(value, Age):
         raise Unsupported(
             "an age can't be compared over private rows",
