@@ -21,17 +21,15 @@ from dpsql.rewrite.syntax.aggregate_names import (
     StatisticName,
     function_name,
 )
-from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
 from dpsql.rewrite.translate.durations import in_micros, micros_of
 from dpsql.rewrite.translate.texts import in_order, labels_of
+from dpsql.rewrite.translate.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.value_map import MAX_VALUES
 
 _QUANTILE_LIMIT = 1000
-_PLACES = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
-"""Where a value would stand among the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
         condition = checked(t, node.expression.this)
         inner = aggregate(t, node.this)
         if isinstance(inner, (Margin, GroupingCall)):
-            raise _refused(node)
+            raise not_known(node)
         return replace(inner, where=both(inner.where, condition))
     if isinstance(node, exp.WithinGroup):
         return _within_group(t, node)
@@ -132,9 +130,10 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
 
 
 def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
-    args = node.expressions
+    # The order in which rows are added up is nothing to any aggregate that is answered.
+    args = [arg.this if isinstance(arg, exp.Order) else arg for arg in node.expressions]
     if name in OF_SINGLE_ROWS:
-        raise _of_single_rows(name, node)
+        raise of_single_rows(name, node)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
         return _distinct(t, name, args[0], node)
     if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
@@ -143,7 +142,7 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
     if name == "grouping":
         return GroupingCall(exprs)
     if len(exprs) != (2 if name in OF_TWO else 1):
-        raise _refused(node)
+        raise not_known(node)
     return _of_values(t, name, exprs, node)
 
 
@@ -195,14 +194,9 @@ def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
         return _of_values(t, name, (_argument(t, node.expressions[0]),), call)  # as of all rows
-    if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1:
-        raise Unsupported(
-            f"{name}(DISTINCT …) would count what many rows have once, which is done for one value by count, sum, avg and "
-            "variances alone",
-            because="distinct-aggregate",
-            hint="Leave DISTINCT out, or aggregate an answer: SELECT … FROM (SELECT DISTINCT x, y FROM …) AS v",
-            position=position(call),
-        )
+    tuples = any(isinstance(one.unnest(), exp.Tuple) for one in node.expressions)
+    if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or tuples:
+        raise of_distinct(name, call)
     arg = _argument(t, node.expressions[0])
     if name == "count":
         return Distinct(arg)
@@ -217,7 +211,7 @@ def _no_number(name: str, node: exp.Expr) -> Unsupported:
 
 def _margin(t: Translator, node: exp.Expr) -> Margin:
     if len(node.expressions) != 1:
-        raise _refused(node)
+        raise not_known(node)
     inner = aggregate(t, node.expressions[0])
     several = isinstance(inner, Quantile) and inner.array
     of_text = isinstance(inner, (Quantile, Extreme)) and inner.ordered is not None
@@ -236,12 +230,10 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     args = node.this.expressions
     if name == "mode" and not args and len(order.expressions) == 1:
         return Vote("mode", t.expression(order.expressions[0].this))
-    if name in _PLACES:
-        raise _refused(
-            node, hint="Count the rows before a value and all of them: count(*) FILTER (WHERE x < 10), count(*)"
-        )
+    if name in PLACES:
+        raise of_a_place(name, node)
     if name not in {"percentile_cont", "percentile_disc"} or len(args) != 1 or len(order.expressions) != 1:
-        raise _refused(node)
+        raise not_known(node)
     key = order.expressions[0]
     descending = isinstance(key, exp.Ordered) and bool(key.args.get("desc"))
     arg = _argument(t, key.this if isinstance(key, exp.Ordered) else key)
@@ -270,26 +262,6 @@ def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
         )
     q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
     return 1 - q if descending else q
-
-
-def _of_single_rows(name: str, node: exp.Expr) -> Unsupported:
-    """Return the refusal of an aggregate that has single rows' values in it."""
-    return Unsupported(
-        f"{name}() shows values of single rows, which no noise can hide",
-        because="aggregate-of-single-rows",
-        hint=OF_SINGLE_ROWS[name],
-        position=position(node),
-    )
-
-
-def _refused(node: exp.Expr, hint: str = "docs/sql.md lists the aggregates that are.") -> Unsupported:
-    name = function_name(node.this if isinstance(node, exp.WithinGroup) else node)
-    return Unsupported(
-        f"{f'{name}(…)' if name else render(node)[:80]} is not supported over private rows",
-        because="aggregate-not-known",
-        hint=hint,
-        position=position(node),
-    )
 
 
 def condition_of(moment: Moment) -> Expr:
