@@ -4,10 +4,16 @@ import pytest
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.bounds import bounded, countable, facts
 from dpsql.rewrite.ir.expr import Apply, Const, IntervalValue
 from dpsql.rewrite.ir.facts import Env, Facts
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, PICKED, SEATS, TIMESTAMP, apply, column, number
+from tests.support.exactness import plans
+from tests.support.fix_world import World
+from tests.support.memory import Memory
 
 FREE = column("free", DOUBLE)
 UNBOUNDED: Env = {**ENV, FREE: Facts(nullable=True)}
@@ -56,3 +62,33 @@ def test_countable_numbers_have_63_bits() -> None:
     """Keys are whole numbers of 64 bits on every engine."""
     assert countable(apply("floor", FARE, type_=DOUBLE), ENV)
     assert not countable(apply("mul", FARE, Const(10**18, DOUBLE), type_=DOUBLE), ENV)
+
+
+_MINUTES = "SELECT extract(epoch FROM dropped - picked) / 60 AS minutes FROM rides"
+
+
+@pytest.mark.parametrize(
+    ("asked", "low", "high"),
+    [
+        ("sum(least(fare, 20)) FROM rides", 0, 20),
+        ("sum(greatest(fare, 140)) FROM rides", 140, 150),
+        ("median(least(greatest(fare, 10), 20)) FROM rides", 10, 20),
+        (f"median(minutes) FROM ({_MINUTES}) AS t WHERE minutes BETWEEN 0.1 AND 240", 0.1, 240),
+        (f"avg(minutes) FROM ({_MINUTES}) AS t WHERE minutes BETWEEN 0.1 AND 240", 0.1, 240),
+        ("median(dropped - picked) FROM rides WHERE dropped - picked BETWEEN '6 s' AND '4 h'", 6e6, 144e8),
+    ],
+)
+def test_what_is_asked_is_as_near_as_the_statement_says(
+    asked: str, low: float, high: float, policy: Policy, world: World
+) -> None:
+    """By least and greatest, and by conditions on the very expression: noise is as wide as its interval."""
+    (plan,) = plans(f"SELECT {asked}", policy, world, Memory(policy))
+    (part,) = plan.parts
+    scaled = (
+        [part.x]
+        if isinstance(part, Histogram)
+        else [f.x for f in part.features if f.x]
+        if isinstance(part, Sums)
+        else []
+    )
+    assert {(float(x.interval.low), float(x.interval.high)) for x in scaled} == {(low, high)}
