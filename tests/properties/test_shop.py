@@ -4,52 +4,17 @@ Small worlds where units have none to many rows, references that lead nowhere an
 nothing.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from dpsql.engines.tables import check_tables
-from dpsql.errors import ConfigError, DpsqlError
-from dpsql.privacy.measurement import engine_sql
-from dpsql.privacy.measurement.plan import Measurement
-from dpsql.rewrite.analysis import owners as analysed
-from dpsql.rewrite.emit import source
-from tests.support import mutants
-from tests.support.exactness import Measured, measurements
+from dpsql.errors import DpsqlError
+from tests.support.exactness import Measured
 from tests.support.fix_engines import ENGINES
-from tests.support.fix_shop import PUBLIC, Shop, Shops, Tables, made_up, without
-from tests.support.memory import Memory
-from tests.support.mutants import Break
-from tests.support.records import Row
+from tests.support.fix_shop import Shops, made_up
 from tests.support.samples import in_one_way
-from tests.support.served import Served
+from tests.support.shop_moves import UNITS, asked, worst
 from tests.support.shop_statements import ANSWERED, REFUSED
 
 SEEDS = range(2, 20)
-UNITS = (1, 2, 3)
-JOIN = "SELECT count(*) FROM orders JOIN calls ON buyer = caller"
-LEFT = "SELECT count(*) FROM customers LEFT JOIN calls ON minutes > 2"
-PRODUCT = "SELECT count(*) FROM orders, calls"
-
-
-def worst(part: Measurement, shop: Shop, worlds: Sequence[Tables], *units: int | None) -> int:
-    """Return how far taking away a unit moves a measurement at most."""
-    measured, moves = Measured.of(part, shop.engine, shop.world), [0]
-    for tables in worlds:
-        shop.fill(tables)
-        whole = measured.exact()
-        for unit in units:
-            shop.fill(without(tables, unit))
-            moves.append(measured.distance(whole, measured.exact()))
-    return max(moves)
-
-
-def asked(sql: str, shop: Shop) -> tuple[Measurement, ...]:
-    """Return what a statement measures."""
-    return measurements(sql, shop.policy, shop.world, shop.engine)
 
 
 @pytest.mark.parametrize(("sql", "dialect"), in_one_way({sql: (sql,) for sql in ANSWERED}, ENGINES, ENGINES))
@@ -70,147 +35,3 @@ def test_what_could_be_several_units_is_refused(sql: str, rule: str, shops: Shop
     with pytest.raises(DpsqlError) as refused:
         asked(sql, shops["duckdb"])
     assert refused.value.because == rule
-
-
-def not_checked(patch: pytest.MonkeyPatch) -> None:
-    """Take any joined row for the first table's."""
-    patch.setattr(analysed, "_check_one_unit", lambda *_: None)
-
-
-def many_rows(unit: int) -> Tables:
-    """Return a world where one unit has far more rows than it may, and alone has calls."""
-    names = [unit] * 9 + [n for n in UNITS if n != unit] * 2
-    orders: list[Row] = [
-        {"order_id": n, "buyer": u, "status": "open", "total": 1, "code": 1} for n, u in enumerate(names)
-    ]
-    items: list[Row] = [
-        {"item": n, "of_order": n % len(orders), "part": 1, "quantity": n % 5, "late": True}
-        for n in range(3 * len(orders))
-    ]
-    calls: list[Row] = [{"caller": unit, "minutes": 3} for _ in range(9)]
-    customers: list[Row] = [{"customer": n, "nation": 0, "segment": "home", "balance": 0} for n in UNITS]
-    return {"customers": customers, "orders": orders, "items": items, "calls": calls}
-
-
-@pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize("sql", [LEFT, PRODUCT])
-def test_rows_of_two_units_would_move_it_too_far(
-    sql: str, dialect: str, shops: Shops, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without the check a unit's leaving takes rows from all others."""
-    not_checked(monkeypatch)
-    shop = shops[dialect]
-    (part,) = asked(sql, shop)
-    assert worst(part, shop, [many_rows(1)], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
-
-
-IN_LIST = "SELECT count(*) FROM customers WHERE customer NOT IN (SELECT buyer FROM orders WHERE total > 3)"
-
-
-def as_a_list(patch: pytest.MonkeyPatch) -> None:
-    """Ask whether the unit is in a list of all units, in which one NULL makes every answer NULL."""
-    right = source.from_where
-
-    def listed(*rest: Any) -> str:
-        return re.sub(
-            r"NOT EXISTS \(SELECT 1 FROM (\S+) AS s1 WHERE .*",
-            r"""s0."customer" NOT IN (SELECT s1."buyer" FROM \1 AS s1 WHERE s1."total" > 3)""",
-            right(*rest),
-        )
-
-    patch.setattr(engine_sql, "from_where", listed)
-
-
-@pytest.mark.parametrize("dialect", ENGINES)
-def test_a_row_of_nobody_in_a_list_would_change_everybodys(
-    dialect: str, shops: Shops, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """NOT IN is asked as NOT EXISTS, of which NULL is nothing."""
-    shop = shops[dialect]
-    nobodys: list[Row] = [{"order_id": 1, "buyer": None, "status": "open", "total": 5, "code": 1}]
-    tables = {**many_rows(1), "orders": nobodys}
-    (part,) = asked(IN_LIST, shop)
-    assert worst(part, shop, [tables], None) == 0
-    as_a_list(monkeypatch)
-    assert worst(part, shop, [tables], None) > Measured.of(part, shop.engine, shop.world).claim
-
-
-def weighed_before_the_join(patch: pytest.MonkeyPatch) -> None:
-    """Bound the rows of the first table, and not what the join makes of them."""
-    right = engine_sql.BoundedScan._weights
-
-    def weights(self: engine_sql.BoundedScan, *rest: Any) -> str:
-        first = re.sub(r" JOIN .*", f" WHERE {self.unit} IS NOT NULL", self.from_where)
-        return right(replace(self, from_where=first), *rest)
-
-    patch.setattr(engine_sql.BoundedScan, "_weights", weights)
-
-
-@pytest.mark.parametrize(
-    ("mutant", "dialect"),
-    [
-        (weighed_before_the_join, "duckdb"),
-        *((mutant, dialect) for mutant in (mutants.no_cap, mutants.half) for dialect in ENGINES),
-    ],
-)
-def test_more_rows_than_claimed_would_move_it_too_far(
-    mutant: Break, dialect: str, shops: Shops, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pairs of rows multiply, and are bounded after the join."""
-    shop = shops[dialect]
-    (part,) = asked(JOIN, shop)
-    claim = Measured.of(part, shop.engine, shop.world).claim
-    assert worst(part, shop, [many_rows(1)], *UNITS) <= claim
-    mutant(monkeypatch)
-    (part,) = asked(JOIN, shop)
-    broken = Measured.of(part, shop.engine, shop.world).claim
-    assert worst(part, shop, [many_rows(1)], *UNITS) > broken
-
-
-@pytest.fixture(scope="module")
-def loose(shops: Shops) -> Iterator[Shops]:
-    """The shop where nothing keeps the key of orders unique."""
-    policy, world = shops["duckdb"].policy, shops["postgres"].world
-    memory, served = Memory(policy, public=PUBLIC), Served(world, "shop_loose", PUBLIC)
-    memory.execute("CREATE TABLE copied AS FROM orders; DROP TABLE orders; ALTER TABLE copied RENAME TO orders")
-    served.execute("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
-    yield {"duckdb": replace(shops["duckdb"], engine=memory), "postgres": replace(shops["postgres"], engine=served)}
-    served.close()
-    memory.close()
-
-
-TWO_OWNERS: Tables = {
-    "orders": [{"order_id": 7, "buyer": n, "status": "open", "total": 1, "code": 1} for n in UNITS],
-    "items": [{"item": n, "of_order": 7, "part": 1, "quantity": 4, "late": True} for n in range(5)],
-}
-"""Several customers' order with one key: whoever leaves takes its items along."""
-
-
-@pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize(
-    "sql", ["SELECT count(*) FROM items", "SELECT sum(quantity) FROM items JOIN parts ON parts.part = items.part"]
-)
-def test_a_reference_that_is_not_enforced_is_refused(
-    sql: str, dialect: str, loose: Shops, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An item of several customers' order would be taken from all of them when one leaves."""
-    shop = loose[dialect]
-    with pytest.raises(DpsqlError) as refused:
-        asked(sql, shop)
-    assert refused.value.because == "reference-not-enforced"
-    monkeypatch.setattr(analysed, "_check_enforced", lambda *_: None)
-    (part,) = asked(sql, shop)
-    assert worst(part, shop, [TWO_OWNERS], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
-
-
-def test_a_start_without_the_constraint_is_refused(loose: Shops) -> None:
-    """The owner learns which table has to have it."""
-    for shop in loose.values():
-        with pytest.raises(ConfigError, match='the unit "customer" of table "items" goes through orders'):
-            check_tables(shop.policy, shop.engine)
-
-
-def test_a_start_with_the_constraint_is_not(shops: Shops) -> None:
-    """The very constraint is enough."""
-    for shop in shops.values():
-        check_tables(shop.policy, shop.engine)
