@@ -1,12 +1,17 @@
 """Views as a way round: to rows of several units, to columns that they hide, to tables that a role was not granted."""
 
+from dataclasses import replace
+
 import psycopg
 import pytest
+from sqlglot import exp
 
 from dpsql.errors import DpsqlError
+from dpsql.gateway import planning
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.parse import parsed
 from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
+from dpsql.rewrite.translate import relations
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import World
@@ -129,3 +134,43 @@ def test_the_tripwire_holds_in_views(sql: str, user: NewUser) -> None:
     """What reached the shadow as it was sent fails there: views are read as somebody whom the tripwire binds."""
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="cannot be read"):
         user("ana").connection.execute(sql.encode())
+
+
+def test_a_role_would_reach_tables_if_nobody_asked_for_grants(
+    policy: Policy, world: World, dirty: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL describes what it does not run: the planner's own check is what keeps a role to its views."""
+    asked = (
+        "SELECT count(*) FROM late_cards",
+        "SELECT count(*) FROM card_rides, riders WHERE fare = spent",
+        "SELECT avg(age) FROM rides",
+    )
+    monkeypatch.setattr(planning, "require_views", lambda *_: None)
+    monkeypatch.setattr(relations, "require_table", lambda *_: None)
+    assert measurements(asked[0], policy, world, dirty, "narrow")
+    assert measurements(asked[2], policy, world, dirty, "narrow")
+    monkeypatch.undo()
+    for sql in asked:
+        with pytest.raises(DpsqlError, match="permission denied"):
+            measurements(sql, policy, world, dirty, "narrow")
+
+
+CAPTURED = (
+    "WITH rides AS (SELECT passenger_id AS rider, fare, tip, fare AS price, 1 AS from_zone, 'card' AS paid, 9 AS seats, "
+    "DATE '2019-03-02' AS day, true AS late, true AS shared FROM trips) SELECT count(*) FROM card_rides"
+)
+
+
+def test_no_cte_is_read_in_the_place_of_a_views_table(policy: Policy, world: World, dirty: Memory) -> None:
+    """Were a view's tables not written with their schema, a client would say what is in the view."""
+    plain = "SELECT count(*) FROM card_rides"
+    (right,), (captured,) = (measurements(sql, policy, world, dirty) for sql in (plain, CAPTURED))
+    assert captured == right
+    view = policy.views["card_rides"]
+    assert isinstance(view.tree, exp.Query)
+    tree = view.tree.copy()
+    for table in tree.find_all(exp.Table):
+        table.set("db", None)
+    broken = replace(policy, views={"card_rides": replace(view, tree=tree)})
+    (captured,) = measurements(CAPTURED, broken, world, dirty)
+    assert captured != right
