@@ -16,17 +16,17 @@ settings.register_profile("thorough", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 LONG = """
-faults/test_chaos properties/test_sensitivity queries/test_golden clients/test_matrix audit/test_canaries faults/test_life
-audit/test_transcripts properties/test_mutants faults/test_outages properties/test_shop properties/test_any_statement
-properties/test_shop_generated
-flights/test_flights faults/test_stalls properties/test_lemma_mutants privacy/mechanisms/test_discrete_laplace
-faults/test_memory faults/test_reload gateway/test_kill faults/test_strangers epsilon/test_advice_by_brute_force
-privacy/accuracy/test_margin
-attack/test_hidden_statements attack/test_statements test_local properties/test_weighed shadow/test_place
-faults/test_statement_timeout faults/test_layout queries/test_zones properties/test_order engines/test_same_integers
-docs/test_examples web/test_visits attack/test_zeros_and_scales faults/test_starved engines/test_any_expression
-queries/test_any_statement_means engines/test_spill faults/test_process_numbers queries/test_any_meaning properties/test_wide
-properties/test_transcripts attack/test_superuser
+faults/test_chaos audit/test_transcripts faults/test_life properties/test_sensitivity audit/test_canaries
+clients/test_matrix queries/test_golden properties/test_shop_generated engines/test_total_forms queries/test_weights
+docs/test_examples faults/test_outages web/test_visits properties/test_lemma_mutants
+privacy/mechanisms/test_discrete_laplace properties/test_mutants faults/test_stalls accounting/test_faults
+faults/test_strangers faults/test_memory flights/test_flights gateway/test_aiming queries/test_shop
+attack/test_hidden_statements queries/test_shells privacy/accuracy/test_margin test_local properties/test_any_statement
+audit/test_keys faults/test_cancel properties/test_shop properties/test_order engines/test_spill faults/test_layout
+privacy/mechanisms/test_quantile_width shadow/test_place faults/test_reload attack/test_zeros_and_scales
+queries/test_keys_that_occur faults/test_statement_timeout wire/test_half_closed properties/test_shop_transcripts
+cli/test_planned gateway/test_kill attack/test_statements attack/test_superuser engines/test_same_integers
+faults/test_starved faults/test_process_numbers
 """.split()
 """The files whose tests take longest, which are begun first, so that none is left alone at the end."""
 

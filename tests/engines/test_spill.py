@@ -33,7 +33,7 @@ sys.stdin.read()
 @pytest.fixture(params=["file", "parquet"])
 def source(tmp_path: Path, request: pytest.FixtureRequest) -> Path | Mapping[str, TableFile]:
     """Give records that do not fit into a little memory."""
-    rows = "SELECT i AS a, md5(i::VARCHAR) || repeat('x', 60) AS b FROM range(2000000) AS r (i)"
+    rows = "SELECT i AS a, md5(i::VARCHAR) || repeat('x', 60) AS b FROM range(1000000) AS r (i)"
     (tmp_path / "data").mkdir()
     if request.param == "file":
         with duckdb.connect(tmp_path / "data/records.duckdb") as connection:
@@ -49,7 +49,7 @@ def test_spilled_records_are_private_and_go(
 ) -> None:
     """While a statement runs they are in a directory of ours, and nothing is beside the data; in the end it has gone."""
     place, beside = tmp_path / "state/spill", list((tmp_path / "data").iterdir())
-    engine = DuckDb(source, Resources("120MB", 1, place))
+    engine = DuckDb(source, Resources("64MB", 1, place))
     (own,) = place.iterdir()
     assert (place.stat().st_mode & 0o777, own.stat().st_mode & 0o777) == (0o700, 0o700)
     assert own.stat().st_uid == place.stat().st_uid
@@ -63,7 +63,7 @@ def test_spilled_records_are_private_and_go(
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        assert asked(engine, SORTED, charge, timeout=600) == [("2000000",)]
+        assert asked(engine, SORTED, charge, timeout=600) == [("1000000",)]
     finally:
         over.set()
         looking.join()
