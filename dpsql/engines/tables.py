@@ -78,4 +78,6 @@ def _unique(table: Table, engine: Engine) -> frozenset[str]:
 def _advice(declared: SqlType, kind: str) -> str:
     if declared.is_number and not declared.is_integer and kind == "numeric":
         return " without a length, which may be beyond double precision; declare it numeric"
+    if declared is SqlType.BOOLEAN and "int" in kind.lower():
+        return "; declare it smallint with the values 0 and 1, of which x::int::boolean is a boolean"
     return ""

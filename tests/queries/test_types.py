@@ -97,6 +97,7 @@ PLAIN = (
     "SELECT count(*) FROM visits WHERE stay > interval '1 day 30 minutes' OR stay < '00:45:30'",
     "SELECT sum(extract(epoch FROM stay)) FROM visits WHERE stay < interval '12 hours'",
     "SELECT avg(opens) FROM visits",
+    "SELECT hours::boolean AS any, count(*) FILTER (WHERE NOT hours::boolean) FROM visits GROUP BY 1",
     "SELECT avg(n) FROM (SELECT visitor, count(*) AS n FROM visits GROUP BY visitor) AS t",
 )
 

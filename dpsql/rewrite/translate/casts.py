@@ -136,6 +136,8 @@ def _cast(arg: Expr, target: SqlType) -> Expr | None:
             (arg, Const(1, target), Apply("is_false", (arg,), SqlType.BOOLEAN), Const(0, target), Const(None, target)),
             target,
         )
+    if source.is_integer and target is SqlType.BOOLEAN:
+        return Apply("ne", (arg, Const(0, source)), target)
     if source is SqlType.DATE and target is SqlType.TIMESTAMP:
         return as_timestamp(arg)
     if source is SqlType.TIMESTAMP and target is SqlType.DATE:
