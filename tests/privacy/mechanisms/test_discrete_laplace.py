@@ -23,6 +23,7 @@ from dpsql.privacy.release.release import release_sums
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory
+from tests.support.samples import examples
 
 FALSE_ALARM = 1e-6
 """Of each statistical test here, if its fixed seed were changed."""
@@ -73,7 +74,7 @@ def test_laplace_law(scale: Fraction) -> None:
 @pytest.mark.parametrize(("t", "d"), [(1, 1), (1, 2), (5, 2), (3, 3), (4, 4), (1, 5), (2, 6), (3, 7), (2, 8)])
 def test_cube_radius(t: int, d: int) -> None:
     """The largest coordinate has its exact law."""
-    drawn = cube(_entropy(2), t, d, 60_000)
+    drawn = cube(_entropy(2), t, d, examples(20_000, 60_000))
     assert _p_value(_norms(drawn), _radius(t, d), range(60 * t)) > FALSE_ALARM
 
 
