@@ -77,6 +77,7 @@ def _served(world: World, files: Mapping[str, Path]) -> Served:
     for table, file in files.items():
         with served._owner.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv, HEADER)".encode()) as copy:
             copy.write(file.read_bytes())
+    served.execute("CREATE INDEX ON lineitem (l_partkey, l_suppkey)")  # without which the reference takes minutes
     served.execute("ANALYZE")
     return served
 

@@ -21,6 +21,8 @@ EVERY = [(name, number) for name, statements in BENCHMARKS.items() for number in
 ANSWERED = [(name, number) for name, number in EVERY if VERDICTS[name].get(number) == "answered"]
 QUICK = ("postgres", "clickbench")
 """What only `make test-all` tries."""
+TOO_MANY_NAMES = ("tpch", 9, "postgres")
+"""What the page says is refused where there are 2,000 parts, whose names stand in the engine's statement."""
 HIDDEN = Settings(empty_groups="hide")
 """PostgreSQL shows no group without rows."""
 _LIMITS = re.compile(r"\s+LIMIT \d+(?: OFFSET \d+)?$|(?<=HAVING COUNT\(\*\) > 100)000\b")
@@ -102,8 +104,10 @@ def test_without_noise_it_is_what_postgresql_says(name: str, number: int, engine
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("name", "number"), ANSWERED)
+@pytest.mark.parametrize(
+    ("name", "number", "engine"),
+    [(*one, engine) for one in ANSWERED for engine in ENGINES if (*one, engine) != TOO_MANY_NAMES],
+)
 def test_at_a_hundredth_of_the_size(name: str, number: int, engine: str, full: Lists) -> None:
     """The same of ten times as many records, and of many groups."""
     agrees(name, number, engine, full)
