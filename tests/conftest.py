@@ -4,11 +4,11 @@ It times none of them: how busy a machine is says nothing about the code.
 """
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from dpsql.scratch import Scratch
 from tests.support import clusters, temporary
 
 settings.register_profile("steady", derandomize=True, deadline=None)
@@ -43,7 +43,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 3 // 2
 
 
-_TEMPORARY = pytest.StashKey[Path | None]()
+_TEMPORARY = pytest.StashKey[Scratch | None]()
 
 
 @pytest.hookimpl(tryfirst=True)

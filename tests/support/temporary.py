@@ -8,27 +8,31 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from dpsql.scratch import Scratch
+
 _MEMORY = Path("/dev/shm")  # noqa: S108  (what is put there has a name that nobody can guess)
 _ROOM = 8 * 2**30
 """Free bytes from which on a run has enough."""
 
 
-def begin() -> Path | None:
-    """Let temporary files of this process, and of those that it starts, be in memory; return where, for the end."""
+def begin() -> Scratch | None:
+    """Let temporary files of this process, and of those that it starts, be in memory; return where, for the end.
+
+    What a run that was killed has left there goes.
+    """
     if "TMPDIR" in os.environ or not _is_fit():
         return None
-    place = Path(tempfile.mkdtemp(prefix="dpsql-tests-", dir=_MEMORY))
-    place.chmod(0o711)
-    os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+    place = Scratch("dpsql-run-", _MEMORY, 0o711)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(place.path)
     return place
 
 
-def end(place: Path | None) -> None:
+def end(place: Scratch | None) -> None:
     """Remove what was left."""
     if place is not None:
         del os.environ["TMPDIR"]
         tempfile.tempdir = None
-        shutil.rmtree(place, ignore_errors=True)
+        place.remove()
 
 
 def _is_fit() -> bool:
