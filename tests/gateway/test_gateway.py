@@ -146,7 +146,7 @@ def test_scopes_that_find_keys_share_delta(rides: Memory, policy: Policy, new_cl
 def test_an_epsilon_that_is_none_is_refused(epsilon: str, rides: Memory, policy: Policy, new_client: NewClient) -> None:
     """More than the role may pay for a question, and what is no amount, cost nothing."""
     client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
-    with pytest.raises(Unsupported):
+    with pytest.raises(InvalidSetting):
         client.ask(COUNT, Settings(epsilon=epsilon))
     assert client.charges == 0
 
