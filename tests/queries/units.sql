@@ -195,7 +195,3 @@ SELECT m, count(*) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY sea
 -- a percentile from above, whose ties would be decided the other way round
 --> refused 0A000: of single units is not supported
 SELECT avg(m) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY seats DESC) AS m FROM rides GROUP BY rider) AS t;
-
--- several percentiles of units
---> refused 0A000: of single units is not supported
-SELECT count(*) FROM (SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY fare) AS m FROM rides GROUP BY rider) AS t;
