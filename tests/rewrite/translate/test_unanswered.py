@@ -26,7 +26,9 @@ SINGLE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("asked", [*SINGLE, *DISTINCT, *(f"{name}(5) WITHIN GROUP (ORDER BY fare)" for name in PLACES)])
+@pytest.mark.parametrize(
+    "asked", [*SINGLE, *DISTINCT, *(f"{name}(5) WITHIN GROUP (ORDER BY fare)" for name in sorted(PLACES))]
+)
 def test_what_is_not_answered_says_what_it_is(asked: str, new_client: NewClient, policy: Policy) -> None:
     """Not only that it is not supported; and the hint has what to ask instead."""
     with pytest.raises(Unsupported) as refused:
