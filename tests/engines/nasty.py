@@ -62,6 +62,19 @@ TEXTS = (
     "NULL", "''", "' '", "'a'", "'A'", "'a '", "'b'", "'é'", "'e\u0301'", "'%'", "'_'", "'a_b'", "'\\'", "''''", "'日本'",
     "'NULL'",
 )  # fmt: skip
+PADDED = ("NULL", "''", "'a'", "'a  '", "' a'", "'A'", "'é'", "'_'", "'abc'")
+UUIDS = (
+    "NULL",
+    "'00000000-0000-0000-0000-000000000000'",
+    "'ffffffff-ffff-ffff-ffff-ffffffffffff'",
+    "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'",
+)
+DAYTIMES = ("NULL", "'00:00:00'", "'00:00:00.000001'", "'12:34:56.789012'", "'23:59:59.999999'", "'24:00:00'")
+SPANS = (
+    "NULL", "'0 days'", "'1 day'", "'24 hours'", "'1 day -24 hours'", "'1 month'", "'1 month -30 days'", "'-1 years'",
+    "'99999 days -999999 hours'", "'100000 days'", "'2147483647 days'", "'-2147483648 days'", "'178000000 years'",
+    "'1.000001 seconds'", "'-90 minutes'",
+)  # fmt: skip
 BOOLEANS = ("NULL", "TRUE", "FALSE")
 
 MARCH = Interval.of(Fraction(17956 * DAY), Fraction(17987 * DAY - 1))
@@ -114,6 +127,11 @@ COLUMNS = (
     _stored("s", SqlType.TEXT, TEXTS, ("VARCHAR COLLATE NOCASE", "varchar(20)"), nullable=True),
     _stored("sv", SqlType.TEXT, TEXTS, ("VARCHAR COLLATE NOCASE", "text"), domain=("a", "A", "é"), nullable=True),
     _stored("sw", SqlType.TEXT, TEXTS, ("VARCHAR", "text"), domain=("a", "b")),
+    _stored("tz", SqlType.TIMESTAMPTZ, TIMES, ("TIMESTAMPTZ", "timestamptz"), Interval.of(-DAY, 18700 * DAY), nullable=True),
+    _stored("ch", SqlType.CHARACTER, PADDED, ("VARCHAR", "char(3)"), nullable=True, declared="character(3)"),
+    _stored("u", SqlType.UUID, UUIDS, ("UUID", "uuid"), nullable=True),
+    _stored("tod", SqlType.TIME, DAYTIMES, ("TIME", "time"), Interval.of(0, DAY), nullable=True),
+    _stored("span", SqlType.INTERVAL, SPANS, ("INTERVAL", "interval"), Interval.of(-(10**12), 10**12), nullable=True),
     _stored("z", SqlType.BOOLEAN, BOOLEANS, ("BOOLEAN", "boolean"), nullable=True),
     _stored("y", SqlType.BOOLEAN, BOOLEANS, ("BOOLEAN", "boolean")),
 )  # fmt: skip

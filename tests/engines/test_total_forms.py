@@ -150,6 +150,12 @@ CASES: dict[str, list[Expr]] = {
     "length": _of("length", TEXTS, SqlType.INTEGER, [None, Digits(2)]),
     "case": _cases(),
     "map": _mapped(),
+    "as_text": _of("as_text", [REF["ch"], REF["u"]], SqlType.TEXT),
+    "in_utc": [
+        *_of("in_utc", TIMES, SqlType.TIMESTAMPTZ),
+        *_of("in_utc", [REF["tz"]], SqlType.TIMESTAMP),
+    ],
+    "micros": _of("micros", [REF["tod"], REF["span"]], BIGINT),
     "cut": _of("cut", TEXTS, SqlType.TEXT, [Digits(n) for n in (1, 2, 20)]),
     "unpadded": _of("unpadded", _of("cut", TEXTS, SqlType.TEXT, [Digits(3)]), SqlType.TEXT),
     "coalesce": [

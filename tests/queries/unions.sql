@@ -45,7 +45,7 @@ SELECT count(*) FROM (SELECT fare FROM trips UNION SELECT fare FROM rides) AS t;
 SELECT count(*) FROM (SELECT fare FROM trips INTERSECT ALL SELECT fare FROM rides) AS t;
 
 -- some rows of a union
---> refused 0A000: LIMIT on private rows
+--> refused 42501: LIMIT on private rows
 SELECT count(*) FROM ((SELECT fare FROM trips UNION ALL SELECT fare FROM rides) LIMIT 10) AS t;
 
 -- columns of one name
