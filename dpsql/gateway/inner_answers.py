@@ -54,10 +54,10 @@ class Reading:
         Raises:
             DpsqlError: likewise.
         """
-        if not part.awaits:
+        wanted = {table.place for table in awaiting(part.measurement.relation)}
+        if not wanted:  # an answer may be of groups alone, for which nothing is measured
             return part
         stage = _stage_of(priced, part)
-        wanted = {table.place for table in awaiting(part.measurement.relation)}
         relation = _answered(part.measurement.relation, self._answers(stage, drawn, wanted))
         measurement = replace(part.measurement, relation=relation)
         return replace(part, measurement=measurement, sql=measurement.sql(self.emitter))

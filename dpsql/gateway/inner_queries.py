@@ -9,7 +9,7 @@ from dpsql.rewrite.ir.awaited_table import AwaitedTable, awaited_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, quoted_name
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.translate.constants import Constants, evaluated
+from dpsql.rewrite.translate.constants import Constants, required
 from dpsql.rewrite.translate.public_queries import spelled_public
 
 
@@ -42,6 +42,6 @@ def awaited(place: int, text: str, fields: PublicAnswer, *, several: bool) -> Aw
         Unsupported: a column has no name of its own, or a type that can't stand beside private rows.
     """
     for type_ in fields.types:
-        evaluated(None, type_)
+        required(type_)
     token = hashlib.sha256(text.encode()).hexdigest()
     return awaited_table(place, token, fields.names, tuple(TYPES[type_] for type_ in fields.types), several=several)

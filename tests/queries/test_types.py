@@ -61,6 +61,9 @@ ZONED = (
     "SELECT CASE WHEN made < '2019-03-15' THEN 'early' ELSE 'late' END AS x, count(DISTINCT visitor) FROM visits GROUP BY 1",
 )  # fmt: skip
 PLAIN = (
+    "SELECT count(*) FROM (SELECT visitor, max(stay) AS m FROM visits GROUP BY visitor) t WHERE m > '86400'",
+    "SELECT count(*) FROM (SELECT visitor, max(opens) AS m FROM visits GROUP BY visitor) t WHERE m > '06:00'",
+    "SELECT count(*) FROM (SELECT visitor FROM visits GROUP BY visitor HAVING avg(opens) > interval '12 hours') t",
     "SELECT count(DISTINCT visitor), count(DISTINCT badge), count(*) FROM visits",
     "SELECT door, count(*) FROM visits GROUP BY 1",
     "SELECT kind, count(*) FROM visits JOIN doors USING (door) GROUP BY 1",
@@ -189,6 +192,11 @@ def test_any_interval_can_be_read(engine: str, typed_world: tuple[World, TypedEn
         ("SELECT badge, count(*) FROM visits GROUP BY 1", "key-is-unit"),
         ("SELECT count(*) FROM visits WHERE badge::text SIMILAR TO '(a|b)%'", "similar-pattern"),
         ("SELECT date_trunc('day', seen) AS d, count(*) FROM visits GROUP BY 1", "column-without-bounds"),
+        (
+            "SELECT count(*) FROM visits v WHERE code = (SELECT max(code) FROM visits w WHERE w.visitor = v.visitor)",
+            "aggregate-of-units",
+        ),
+        ("SELECT count(*) FROM visits WHERE mood = (SELECT max(mood) FROM visits)", "constant-type"),
     ],
 )
 def test_what_is_refused(sql: str, because: str, typed: NewTyped) -> None:

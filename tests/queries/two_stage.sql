@@ -150,6 +150,18 @@ SELECT payment_type, count(*) * 100.0 / max(total.n) AS share FROM trips CROSS J
 --> answered, 2 measurements
 SELECT count(*) FROM trips t WHERE fare > (SELECT avg(fare) FROM trips s WHERE s.pickup_zone = t.pickup_zone);
 
+-- an answer of groups alone, for which nothing is measured
+--> answered, 1 measurement
+SELECT count(*), count(*) FILTER (WHERE late) FROM rides WHERE late OR seats IN (SELECT seats FROM rides GROUP BY seats);
+
+-- a value of groups alone
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE seats = (SELECT min(s) FROM (SELECT seats AS s FROM rides GROUP BY seats) AS t);
+
+-- a join with groups alone
+--> answered, 1 measurement
+SELECT count(*) FROM rides JOIN (SELECT seats FROM rides GROUP BY seats) AS t USING (seats);
+
 -- an answer by what the shadow is not asked
 --> refused 0A000: an answer that decides which private rows count
 SELECT count(*) FROM trips WHERE payment_type IN (SELECT string_agg(p, '') FROM (SELECT payment_type AS p FROM trips GROUP BY 1) AS t);

@@ -195,3 +195,24 @@ SELECT m, count(*) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY sea
 -- a percentile from above, whose ties would be decided the other way round
 --> refused 0A000: of single units is not supported
 SELECT avg(m) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY seats DESC) AS m FROM rides GROUP BY rider) AS t;
+
+-- texts of units: what is ordered is their places
+--> refused 0A000: max(paid) of single units is not supported
+SELECT count(*) FROM (SELECT rider, max(paid) AS m FROM rides GROUP BY rider) AS t WHERE m = '1';
+
+-- a percentile of texts
+--> refused 0A000: of single units is not supported
+SELECT m, count(*) FROM (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY paid) AS m FROM rides GROUP BY rider) AS t GROUP BY m;
+
+-- a text beside the largest of the same individual's, which engines would read as a number
+--> refused 0A000: max(s.paid) of single units is not supported
+SELECT count(*) FROM rides AS t WHERE paid = (SELECT max(s.paid) FROM rides AS s WHERE s.rider = t.rider);
+
+-- intervals of units are intervals: a number alone is of seconds
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT rider FROM rides GROUP BY rider HAVING max(dropped - picked) > '2000000') AS t;
+
+-- the same, compared with an interval
+--> answered, 1 measurement
+SELECT count(*) FILTER (WHERE most > interval '20 days'), count(*) FILTER (WHERE mean > '12 days'), count(*) FILTER (WHERE total > '120 days')
+FROM (SELECT max(dropped - picked) AS most, avg(dropped - picked) AS mean, sum(dropped - picked) AS total FROM rides GROUP BY rider) AS t;

@@ -10,6 +10,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_units
 from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template
 from dpsql.rewrite.functions.ranges import corners
+from dpsql.rewrite.functions.steps import of_first
 from dpsql.rewrite.functions.written import field_digits
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, TimeField, Unit, option
@@ -259,6 +260,7 @@ TIMES: tuple[Function, ...] = (
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
         preimage=lambda interval: interval,
         describe=first_argument,
+        step=of_first,
         note="compared, counted, summed, averaged; an interval with months is NULL",
     ),
     Function(

@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.aggregate_names import (
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
-from dpsql.rewrite.translate.durations import in_micros, micros_of
+from dpsql.rewrite.translate.durations import in_micros, in_span, micros_of
 from dpsql.rewrite.translate.texts import in_order, labels_of
 from dpsql.rewrite.translate.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
 from dpsql.rewrite.translate.value_map import MAX_VALUES
@@ -149,7 +149,7 @@ def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
 def _argument(t: Translator, node: exp.Expr) -> Expr:
     """Return what an aggregate is of; an interval as its microseconds, of which the answer is made again."""
     value = t.operand(node)
-    return micros_of(value) if isinstance(value, (Elapsed, IntervalTimes)) else in_micros(t.value(value, node))
+    return in_micros(in_span(micros_of(value)) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value, node))
 
 
 def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:

@@ -34,7 +34,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
     a, b = _at_one_clock(t, a, b, node)
     a, b = _within_reach(t, a, b, node), _within_reach(t, b, a, node)
-    if SqlType.CHARACTER in (a.type, b.type) and a.type is not b.type:
+    if SqlType.CHARACTER in (a.type, b.type) and SqlType.TEXT in (a.type, b.type):
         a, b = as_text(a), as_text(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
     if not alike:

@@ -131,8 +131,24 @@ def evaluated(text: str | None, type_name: str) -> Const:
     """
     value = _typed(text, type_name)
     if value is None:
-        raise Unsupported(f"a value of type {type_name} can't stand beside private rows", because="constant-type")
+        raise _no_type(type_name)
     return _finite(value)
+
+
+def required(type_name: str) -> None:
+    """Check that values of a type can stand beside private rows.
+
+    Raises:
+        Unsupported: they can't.
+    """
+    evaluated(None, type_name)
+    if type_name not in TYPES:
+        raise _no_type(type_name)
+
+
+def _no_type(type_name: str) -> Unsupported:
+    named = "this type" if type_name == "?" else f"type {type_name}"  # which PostgreSQL alone knows
+    return Unsupported(f"a value of {named} can't stand beside private rows", because="constant-type")
 
 
 def coerce(const: Const, type_: SqlType, constants: Constants, *, endless: bool = False) -> Const:

@@ -19,6 +19,8 @@ from dpsql.rewrite.translate.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.context import Age, Duration, Elapsed, IntervalTimes, Operand, Translator, refused
 from dpsql.rewrite.translate.zones import instant, on_session_clock
 
+_MICROS = "micros"
+"""The function that changes nothing but whether a number, or a time of the day or an interval, is meant."""
 _HOUR, _MINUTE, _SECOND = 3600 * 10**6, 60 * 10**6, 10**6
 _PARTS: Mapping[str, tuple[int, int]] = {
     "day": (DAY, 0), "hour": (_HOUR, 24), "minute": (_MINUTE, 60), "second": (1, _MINUTE), "epoch": (1, 0),
@@ -93,7 +95,17 @@ def is_interval(value: Operand) -> bool:
 
 def in_micros(expr: Expr) -> Expr:
     """Return a time of the day, or an interval, as a whole number."""
-    return Apply("micros", (expr,), SqlType.BIGINT) if expr.type.is_span else expr
+    return Apply(_MICROS, (expr,), SqlType.BIGINT) if expr.type.is_span else expr
+
+
+def span_of(micros: Expr) -> SqlType | None:
+    """Return the type of what a whole number was made of by `in_micros`; None if by something else."""
+    return micros.args[0].type if isinstance(micros, Apply) and micros.op == _MICROS else None
+
+
+def in_span(micros: Expr, type_: SqlType = SqlType.INTERVAL) -> Expr:
+    """Return a whole number of microseconds as an interval, or as a time of the day."""
+    return Apply(_MICROS, (micros,), type_)
 
 
 def part_of_span(expr: Expr, field: str, node: exp.Expr) -> Expr:

@@ -33,7 +33,7 @@ from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.matching import matcher
 from dpsql.rewrite.translate.scope_names import Names
-from dpsql.rewrite.translate.unit_values import Aggregated, unit_value
+from dpsql.rewrite.translate.unit_values import Aggregated, as_asked, unit_value
 
 _FEW = 1000
 """Up to so many times are kept as the values of a key; of more only the interval is known."""
@@ -128,7 +128,7 @@ class _Rows:
         every = {column.name: ref(0, table, column.name) for column in columns}
         relation = Relation((Source(table, made=made),), TRUE if self.possible else FALSE, every)
         names = {f"g{i}": every[further.get(key, unit).name] for i, key in enumerate(self.keys)}
-        return relation, names | {f"a{i}": every[value.column.name] for i, value in enumerate(named)}
+        return relation, names | {f"a{i}": as_asked(value, every[value.column.name]) for i, value in enumerate(named)}
 
     def _table(self, columns: Mapping[str, Column], unit: Column, further: Mapping[Expr, Column]) -> Table:
         below = self.found.relation

@@ -18,17 +18,21 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.functions.table import step_of
-from dpsql.rewrite.ir.expr import TRUE, Expr
+from dpsql.rewrite.ir.expr import TRUE, Apply, Expr
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import UnitFunction, UnitValue
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.aggregates import Aggregate, Distinct, Extreme, Moment, Quantile, Vote, condition_of
+from dpsql.rewrite.translate.durations import in_span, span_of
 
 _FINE = 2**30
 """How many steps there are between the bounds of what has no step of its own."""
 _SQUARED = 2**20
 """The same for variances, which add up squares."""
+_NUMBERS = frozenset({"count", "count_distinct"})
+_PLACES = frozenset({"min", "max", "percentile_disc"})
+"""What is one of the values that it is of."""
 _ROOT_OF_HALF = Fraction(70711, 100_000)
 """A little more."""
 _SUMS: Mapping[SqlType, SqlType] = {
@@ -63,26 +67,37 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             return _count("count", None, condition_of(asked), given.most, present=not given.known.nullable)
         case Moment(name="sum" | "avg" as name, args=(arg,)):
             return _sum(name, argument(arg), asked.where)
-        case Extreme(name=name, arg=arg):
+        case Extreme(name=name, arg=arg, ordered=None):
             return _extreme(name, argument(arg), asked.where)
         case Distinct(arg=arg):
             given = argument(arg)
             return _count("count_distinct", arg, asked.where, given.most, present=not given.known.nullable)
         case Moment(name="var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" as name, args=(arg,)):
             return _spread(name, argument(arg), asked.where)
-        case Quantile(arg=arg, points=(point,), array=False) if not (asked.discrete and _is_descending(node)):
+        case Quantile(arg=arg, points=(point,), array=False, ordered=None) if not (
+            asked.discrete and _is_descending(node)
+        ):
             return _percentile(point, argument(arg), asked.where, discrete=asked.discrete)
         case Vote(name="bool_and" | "bool_or" as name, arg=arg):
             given = argument(arg)
             nullable = given.known.nullable or asked.where != TRUE
             return UnitValue(name, arg, asked.where, Column("", SqlType.BOOLEAN, "boolean", nullable=nullable))
-        case _:
+        case _:  # of texts, what is ordered is their places, which are no texts
             raise Unsupported(
                 f"{render(node)[:80]} of single units is not supported",
                 because="aggregate-of-units",
-                hint="count, sum, avg, min, max, count(DISTINCT x), bool_and, bool_or, variances and percentiles are.",
+                hint="Counts, bool_and and bool_or are; of numbers and times sum, avg, min, max, variances and percentiles.",
                 position=position(node),
             )
+
+
+def as_asked(value: UnitValue, column: Expr) -> Expr:
+    """Return a unit's number as PostgreSQL has it: what is made of times of the day, or of intervals, is one."""
+    type_ = span_of(value.arg) if value.arg is not None and value.column.type.is_number else None
+    if type_ is None or value.function in _NUMBERS:
+        return column
+    micros = column if column.type.is_integer else Apply("to_integer", (column,), SqlType.BIGINT)
+    return in_span(micros, type_ if value.function in _PLACES else SqlType.INTERVAL)
 
 
 def _count(function: UnitFunction, arg: Expr | None, where: Expr, most: int, *, present: bool) -> UnitValue:
