@@ -32,6 +32,8 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return dialect.stored_number(column, representable=True)
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID | SqlType.ENUM:
             return _text(column, ref.column)
+        case SqlType.TIME | SqlType.INTERVAL if ref.column.declared == SqlType.BIGINT:
+            return column  # a subquery's, which has read it already
         case SqlType.TIME:
             return micros_of_time(column)
         case SqlType.INTERVAL:

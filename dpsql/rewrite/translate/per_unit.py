@@ -169,10 +169,12 @@ def made_column(name: str, key: Expr, env: Env) -> Column:
     column = replace(column, name=name, references=None, nullable=known.nullable, description=None)
     if key.type is SqlType.BOOLEAN:
         return column
+    if key.type.is_span:
+        column = replace(column, declared=SqlType.BIGINT.value)
     values = known.values
     if values is None and key.type.is_temporal and not isinstance(key, Ref):
         values = _moments(key, env)
-    bounds = known.interval if values is None and (key.type.is_number or key.type.is_temporal) else None
+    bounds = known.interval if values is None and not key.type.is_text else None
     return replace(column, bounds=bounds, values=values)
 
 

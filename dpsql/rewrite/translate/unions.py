@@ -110,7 +110,8 @@ def _column(name: str, place: int, parts: Sequence[_Part], node: exp.Expr) -> Co
     given = [(e, known) for e, known in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
     type_ = _common({expr.type for expr, _ in given}, node)
     nullable = any(known.nullable for _, known in pairs)
-    column = Column(name, type_, "numeric(38,10)" if type_ is SqlType.NUMERIC else type_.value, nullable=nullable)
+    declared = {SqlType.NUMERIC: "numeric(38,10)", SqlType.TIME: "bigint", SqlType.INTERVAL: "bigint"}
+    column = Column(name, type_, declared.get(type_, type_.value), nullable=nullable)
     if type_ is SqlType.BOOLEAN:
         return column
     values = _values([known for _, known in given])
