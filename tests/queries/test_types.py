@@ -63,7 +63,7 @@ ZONED = (
 PLAIN = (
     "SELECT count(*) FROM (SELECT stay, lag(stay) OVER (PARTITION BY visitor ORDER BY made) AS p FROM visits) WHERE stay > p",
     "SELECT count(*), avg(s) FROM (SELECT stay AS s FROM visits UNION ALL SELECT stay FROM visits) t WHERE s > '1 hour'",
-    "SELECT count(*) FROM (SELECT visitor, stay, opens FROM visits GROUP BY 1, 2, 3) WHERE stay > '1 hour' AND opens > '6:00'",
+    "SELECT count(*) FROM (SELECT visitor, stay, opens FROM visits GROUP BY 1,2,3) WHERE stay > '1 hour' AND opens > '6:00'",
     "SELECT count(*) FROM (SELECT visitor, max(stay) AS m FROM visits GROUP BY visitor) t WHERE m > '86400'",
     "SELECT count(*) FROM (SELECT visitor, max(opens) AS m FROM visits GROUP BY visitor) t WHERE m > '06:00'",
     "SELECT count(*) FROM (SELECT visitor FROM visits GROUP BY visitor HAVING avg(opens) > interval '12 hours') t",
