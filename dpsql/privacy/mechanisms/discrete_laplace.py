@@ -149,11 +149,27 @@ def _inside(entropy: Entropy, radius: int, d: int) -> list[int]:
 
 
 def _wide_geometrics(entropy: Entropy, t: int, n: int) -> list[int]:
-    """Return integers as in `_geometric` for any t; up to 2^62 what takes longest is done in 64-bit words."""
-    if t > _WIDE or n <= _FEW:
+    """Return integers as in `_geometric` for any t; up to 2^62 what takes longest is done in 64-bit words.
+
+    Beyond that all numbers are Python's, and only coins are thrown together: they would take ten times as long.
+    """
+    if n <= _FEW:
         return [_wide_geometric(entropy, t) for _ in range(n)]
+    if t > _WIDE:
+        wide = _wide_parts(entropy, t, n)
+        return [part + t * run for part, run in zip(wide, _runs(entropy, n).tolist(), strict=True)]
     parts, runs = _parts(entropy, t, n)
     return [part + t * run for part, run in zip(parts.tolist(), runs.tolist(), strict=True)]
+
+
+def _wide_parts(entropy: Entropy, t: int, n: int) -> list[int]:
+    """Return `n` integers x from 0 to t − 1 with P(x) ∝ exp(−x / t), for any t."""
+    found: list[int] = []
+    while len(found) < n:
+        drawn = [below(entropy, t) for _ in range(n - len(found))]
+        kept = coins(entropy, np.array(drawn, object), Fraction(1, t))
+        found += [part for part, keep in zip(drawn, kept.tolist(), strict=True) if keep]
+    return found
 
 
 def _wide_geometric(entropy: Entropy, t: int) -> int:

@@ -8,7 +8,7 @@ from sqlglot import exp
 _T = TypeVar("_T", bound=exp.Expr)
 _PLAIN = frozenset({type(None), bool, str, int})
 """Kinds of arguments that are no nodes: most are."""
-_LEAVES = frozenset({exp.Identifier, exp.Literal, exp.Boolean, exp.Null})
+_LEAVES = frozenset({exp.Identifier, exp.Literal, exp.Null})
 """Kinds of nodes with none in them: most are."""
 
 

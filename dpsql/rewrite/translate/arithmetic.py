@@ -13,6 +13,7 @@ from dpsql.rewrite.functions.function import Call, Function, wide
 from dpsql.rewrite.functions.table import NUMBERS, integral
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Whole
+from dpsql.rewrite.ir.literal import is_endless
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.constants import coerce
 from dpsql.rewrite.translate.context import (
@@ -97,7 +98,8 @@ def as_timestamp(expr: Expr) -> Expr:
     if expr.type is not SqlType.DATE:
         return expr
     if isinstance(expr, Const):
-        return Const(None if expr.value is None else int(expr.value) * DAY, SqlType.TIMESTAMP)
+        still = expr.value is None or is_endless(expr.value)
+        return Const(expr.value if still else int(expr.value) * DAY, SqlType.TIMESTAMP)
     return Apply("date_to_timestamp", (expr,), SqlType.TIMESTAMP)
 
 
