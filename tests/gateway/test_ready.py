@@ -69,7 +69,9 @@ def test_monitors_are_told(rides: Served, world: World) -> None:
 
 
 def _end(rides: Served) -> None:
-    rides.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+    """End this engine's sessions, and none of other files' engines in the same server."""
+    whose = "usename = 'reader' AND datname = current_database()"
+    rides.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {whose}")
 
 
 def test_the_tables_stay_as_they_are_until_the_end(rides: Served, new_client: NewClient) -> None:

@@ -99,8 +99,9 @@ def in_micros(expr: Expr) -> Expr:
 
 
 def span_of(micros: Expr) -> SqlType | None:
-    """Return the type of what a whole number was made of by `in_micros`; None if by something else."""
-    return micros.args[0].type if isinstance(micros, Apply) and micros.op == _MICROS else None
+    """Return the type of what a whole number was made of by `in_micros`, the only one that makes one of spans."""
+    made = isinstance(micros, Apply) and micros.type is SqlType.BIGINT and len(micros.args) == 1
+    return micros.args[0].type if made and micros.args[0].type.is_span else None
 
 
 def in_span(micros: Expr, type_: SqlType = SqlType.INTERVAL) -> Expr:
