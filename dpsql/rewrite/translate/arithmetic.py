@@ -98,8 +98,9 @@ def as_timestamp(expr: Expr) -> Expr:
     if expr.type is not SqlType.DATE:
         return expr
     if isinstance(expr, Const):
-        still = expr.value is None or is_endless(expr.value)
-        return Const(expr.value if still else int(expr.value) * DAY, SqlType.TIMESTAMP)
+        if expr.value is None or is_endless(expr.value):
+            return Const(expr.value, SqlType.TIMESTAMP)
+        return Const(int(expr.value) * DAY, SqlType.TIMESTAMP)
     return Apply("date_to_timestamp", (expr,), SqlType.TIMESTAMP)
 
 

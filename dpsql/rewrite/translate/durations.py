@@ -99,9 +99,10 @@ def in_micros(expr: Expr) -> Expr:
 
 
 def span_of(micros: Expr) -> SqlType | None:
-    """Return the type of what a whole number was made of by `in_micros`, the only one that makes one of spans."""
-    made = isinstance(micros, Apply) and micros.type is SqlType.BIGINT and len(micros.args) == 1
-    return micros.args[0].type if made and micros.args[0].type.is_span else None
+    """Return the type of what a whole number was made of by `in_micros`, and nothing else makes one of spans."""
+    if not isinstance(micros, Apply) or micros.type is not SqlType.BIGINT:
+        return None
+    return next((arg.type for arg in micros.args if arg.type.is_span), None)
 
 
 def in_span(micros: Expr, type_: SqlType = SqlType.INTERVAL) -> Expr:
