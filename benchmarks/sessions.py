@@ -35,7 +35,7 @@ SESSIONS = 64
 _THINKING = 0.2  # seconds, on average
 _EVERY = 5.0  # seconds between two looks at the memory
 _SHARES = {"catalogue": 2, "public rows": 4, "private, asked before": 3, "private, new": 1}
-_BEFORE = 5_000
+_BEFORE = 10_000
 """New questions until what is kept in memory has filled up."""
 
 
