@@ -84,7 +84,8 @@ class Saboteur:
         """Kill the shadow's server."""
         shadow = self._scene.shadow()
         if shadow is not None:
-            os.kill(shadow, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(shadow, signal.SIGKILL)
 
     def kill_session(self) -> None:
         """Kill a session in the shadow, upon which PostgreSQL ends all."""
