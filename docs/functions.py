@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from dpsql.rewrite.functions.day_times import DAY_TIMES
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.table import ANY_TEXTS, CONDITIONS, CUTS, NUMBERS
@@ -32,7 +33,7 @@ def tables() -> Mapping[str, str]:
     return {
         "logic": table((*CONDITIONS, *CUTS, *ANY_TEXTS)),
         "numbers": table(NUMBERS),
-        "times": table((*TIMES, *SPANS)),
+        "times": table((*TIMES, *DAY_TIMES, *SPANS)),
         "shadowed": names(_CONSTANT_FUNCTIONS),
     }
 

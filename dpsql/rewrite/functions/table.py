@@ -9,6 +9,7 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.analytic import ANALYTIC
 from dpsql.rewrite.functions.arithmetic import ARITHMETIC
 from dpsql.rewrite.functions.comparisons import COMPARISONS
+from dpsql.rewrite.functions.day_times import DAY_TIMES
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.intervals import SPANS
 from dpsql.rewrite.functions.logical import LOGIC
@@ -21,7 +22,9 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
 NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
 _SCALE = re.compile(r"numeric\(\d+,(\d+)\)")
-TABLE: Mapping[str, Function] = {f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *SPANS, *MAPS, *CUTS, *ANY_TEXTS)}
+TABLE: Mapping[str, Function] = {
+    f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *DAY_TIMES, *SPANS, *MAPS, *CUTS, *ANY_TEXTS)
+}
 
 
 def function_of(apply: Apply) -> Function:

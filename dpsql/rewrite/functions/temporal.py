@@ -8,9 +8,8 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_units
-from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template
+from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template, unchanged
 from dpsql.rewrite.functions.ranges import corners
-from dpsql.rewrite.functions.steps import of_first
 from dpsql.rewrite.functions.written import field_digits
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
 from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, TimeField, Unit, option
@@ -238,29 +237,10 @@ TIMES: tuple[Function, ...] = (
         describe=_moved_by,
         note="n a whole number; no months",
     ),
-    Function(
-        "in_utc",
-        "t AT TIME ZONE 'UTC'",
-        template("{0}"),
-        needs_bounds=False,
-        evaluate=lambda args, _: args[0],
-        facts=lambda known, _: known,
-        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
-        preimage=lambda interval: interval,
-        describe=first_argument,
-        note="other constant zones need bounds of at most 24 years",
-    ),
-    Function(
+    unchanged("in_utc", "t AT TIME ZONE 'UTC'", note="other constant zones need bounds of at most 24 years"),
+    unchanged(
         "micros",
         "a time of the day, an interval",
-        template("{0}"),
-        needs_bounds=False,
-        evaluate=lambda args, _: args[0],
-        facts=lambda known, _: known,
-        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
-        preimage=lambda interval: interval,
-        describe=first_argument,
-        step=of_first,
         note="compared, counted, summed, averaged; an interval with months is NULL",
     ),
     Function(

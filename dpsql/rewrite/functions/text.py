@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import EmitRule, Function, Inverse, first_argument, template
+from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, template, unchanged
 from dpsql.rewrite.functions.steps import of_map
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Results, option
 from dpsql.rewrite.ir.facts import Facts
@@ -86,9 +86,9 @@ def _replaced(characters: str, by: str) -> EmitRule:
 
 
 def _length(args: Sequence[str], apply: Apply, _: Dialect) -> str:
-    longest = option(apply, Digits).number if apply.option is not None else None
-    text = f"CAST(length({args[0]}) AS BIGINT)"
-    return text if longest is None else f"least({text}, {longest})"
+    # What is longer than declared is cut first: the lesser of a number and NULL would be the number.
+    text = args[0] if apply.option is None else f"left({args[0]}, {option(apply, Digits).number})"
+    return f"CAST(length({text}) AS BIGINT)"
 
 
 def _lengths(_: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -122,16 +122,7 @@ ANY_TEXTS: tuple[Function, ...] = (
     ),
 )
 CUTS: tuple[Function, ...] = (
-    Function(
-        "as_text",
-        "a::text of char(n), uuid and enum",
-        template("{0}"),
-        needs_bounds=False,
-        evaluate=lambda args, _: args[0],
-        facts=lambda known, _: known,
-        inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
-        describe=first_argument,
-    ),
+    unchanged("as_text", "a::text of char(n), uuid and enum"),
     Function(
         "cut",
         "a::varchar(n), left(a, n), substring(a, 1, n)",

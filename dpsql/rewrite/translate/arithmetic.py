@@ -22,7 +22,6 @@ from dpsql.rewrite.translate.context import (
     Handler,
     IntervalTimes,
     Operand,
-    TimeOfDay,
     Translator,
     refused,
 )
@@ -37,7 +36,7 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     if function.call is not None and function.call.arity == 1:
         return applied(function, (t.expression(node.this),), node)
     a, b = t.operand(node.this), t.operand(node.expression)
-    if isinstance(a, (Elapsed, Age, TimeOfDay)) or isinstance(b, (Elapsed, Age, TimeOfDay)):
+    if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
         raise refused(node, because="interval-arithmetic")
     if any(isinstance(one, Expr) and one.type.is_span for one in (a, b)):
         raise refused(node, because="interval-arithmetic")
@@ -143,7 +142,7 @@ def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand
             return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if sign > 0 else b.times(-1))
         case IntervalTimes(number=number, span=span):
             return Apply("shift_by", (as_timestamp(a), number), SqlType.TIMESTAMP, span if sign > 0 else span.times(-1))
-        case Elapsed() | Age() | TimeOfDay():
+        case Elapsed() | Age():
             raise refused(node, because="interval-arithmetic")
         case _:
             return _with_date(t, a, b, node)

@@ -20,7 +20,7 @@ from dpsql.rewrite.translate.arithmetic import applied, as_timestamp, power
 from dpsql.rewrite.translate.casts import cast
 from dpsql.rewrite.translate.clock import part_of_day
 from dpsql.rewrite.translate.comparisons import compare, unified
-from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, TimeOfDay, Translator, refused
+from dpsql.rewrite.translate.context import Age, Elapsed, Handler, Operand, Translator, refused
 from dpsql.rewrite.translate.durations import age, date_bin, part, part_of_span
 from dpsql.rewrite.translate.texts import left, length, substring
 from dpsql.rewrite.translate.to_char import to_char
@@ -182,9 +182,7 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
         return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
     field = _FIELD_NAMES.get(field.lower(), field.lower())
     if isinstance(value, Expr) and value.type.is_span:
-        return part_of_span(value, field, node)
-    if isinstance(value, TimeOfDay) and field in FIELDS:
-        return part_of_day(value, field)
+        return part_of_day(value, field) or part_of_span(value, field, node)
     if field not in FIELDS:
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)

@@ -1,26 +1,30 @@
-"""The time of the day of private times: compared, or a field of it.
+"""The time of the day of private times: a value of its own, whose number counts the microseconds since midnight.
 
-picked::time >= '08:00'  →  microseconds from date_trunc('day', picked) to picked >= 28800000000
+picked::time >= '08:00'  →  micros(time_of_day(picked)) >= 28800000000
 """
 
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, TimeField, Unit
-from dpsql.rewrite.translate.context import TimeOfDay, Translator, refused
+from dpsql.rewrite.functions.day_times import moment_of
+from dpsql.rewrite.functions.temporal import FIELDS
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, TimeField
+from dpsql.rewrite.translate.context import Translator, refused
 from dpsql.rewrite.translate.zones import on_session_clock
 
 TIME_TYPES = frozenset({"time", "time without time zone"})
 _MICROS = 10**6
 
 
-def time_of_day(t: Translator, node: exp.Cast) -> TimeOfDay:
+def time_of_day(t: Translator, node: exp.Cast) -> Expr:
     """Translate `t::time` of a timestamp, with a zone as the session's clock shows it."""
     arg = on_session_clock(t, t.expression(node.this), node)
+    if arg.type is SqlType.TIME:
+        return arg
     if arg.type is not SqlType.TIMESTAMP:
         raise refused(node, because="cast-to-time")
-    return TimeOfDay(arg)
+    return Apply("time_of_day", (arg,), SqlType.TIME)
 
 
 def is_time(node: exp.Expr) -> bool:
@@ -43,12 +47,8 @@ def is_time_column(t: Translator, node: exp.Expr) -> bool:
 
 def since_midnight(t: Translator, node: exp.Expr) -> Expr:
     """Return a time of the day, or a constant that is one, in microseconds since midnight."""
-    if is_time_column(t, node):
+    if is_time_column(t, node) or is_time(node):
         return Apply("micros", (t.expression(node),), SqlType.BIGINT)
-    if is_time(node):
-        value = t.operand(node)
-        assert isinstance(value, TimeOfDay)
-        return micros_of_day(value)
     if node.find(exp.Column) is not None:
         raise refused(node, because="compared-with-time")
     time = exp.cast(exp.Paren(this=node.copy()), "time", dialect="postgres")
@@ -58,15 +58,12 @@ def since_midnight(t: Translator, node: exp.Expr) -> Expr:
     return Const(None if found.value is None else int(found.value * _MICROS), SqlType.BIGINT)
 
 
-def micros_of_day(time: TimeOfDay) -> Expr:
-    """Return the microseconds since midnight."""
-    start = Apply("date_trunc", (time.moment,), SqlType.TIMESTAMP, Unit("day"))
-    return Apply("elapsed", (time.moment, start), SqlType.BIGINT)
+def part_of_day(time: Expr, field: str) -> Expr | None:
+    """Return EXTRACT(field FROM t::time), which is that of t but for the epoch; None of other times.
 
-
-def part_of_day(time: TimeOfDay, field: str) -> Expr:
-    """Return EXTRACT(field FROM time); PostgreSQL refuses the fields that it has not."""
-    if field != "epoch":
-        return Apply("extract", (time.moment,), SqlType.NUMERIC, TimeField(field))
-    micros = Apply("to_double", (micros_of_day(time),), SqlType.NUMERIC)
-    return Apply("div", (micros, Const(_MICROS, SqlType.NUMERIC)), SqlType.NUMERIC)
+    PostgreSQL refuses the fields that a time of the day has not.
+    """
+    moment = moment_of(time)
+    if moment is None or field == "epoch" or field not in FIELDS:
+        return None
+    return Apply("extract", (moment,), SqlType.NUMERIC, TimeField(field))

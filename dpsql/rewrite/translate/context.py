@@ -48,15 +48,8 @@ class Age:
     earlier: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOfDay:
-    """The time of the day, as `t::time` has it: exists only until it is compared, or a number is made of it."""
-
-    moment: Expr
-
-
 Duration = Elapsed | Age
-Operand = Expr | IntervalValue | IntervalTimes | Duration | TimeOfDay
+Operand = Expr | IntervalValue | IntervalTimes | Duration
 """What may stand in an expression: a value of each row, or an interval."""
 
 
@@ -98,13 +91,6 @@ class Translator:
                 "an interval that depends on private rows is not supported as a value",
                 because="interval-as-value",
                 hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
-                position=position(node),
-            )
-        if isinstance(operand, TimeOfDay):
-            raise Unsupported(
-                "a time of the day is not supported as a value",
-                because="time-as-value",
-                hint="Compare it, t::time < '12:00', or GROUP BY extract(hour FROM t) or to_char(t, 'HH24:MI').",
                 position=position(node),
             )
         return operand

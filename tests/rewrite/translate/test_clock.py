@@ -5,13 +5,12 @@ import pytest
 from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.translate.clock import micros_of_day
-from dpsql.rewrite.translate.context import TimeOfDay, Translator
+from dpsql.rewrite.translate.context import Translator
 from tests.rewrite.translate.shown import translated, tree
 
 _ZONED = "in_utc(in_utc(picked))"
-_SINCE_ZONED = f"lt(elapsed({_ZONED}, date_trunc[day]({_ZONED})), 43200000000)"
-_SINCE = "elapsed(picked, date_trunc[day](picked))"
+_SINCE_ZONED = f"lt(micros(time_of_day({_ZONED})), 43200000000)"
+_SINCE = "micros(time_of_day(picked))"
 TRANSLATED = {
     "picked::time < '00:00:01'": f"lt({_SINCE}, 1000000)",
     "time '12:00' = cast(picked AS time)": f"eq(43200000000, {_SINCE})",
@@ -19,9 +18,10 @@ TRANSLATED = {
     "picked::time > NULL": f"gt({_SINCE}, NULL)",
     "extract(hour FROM picked::time)": "extract[hour](picked)",
     "extract(epoch FROM picked::time)": f"div(to_double({_SINCE}), 1000000)",
+    "picked::time": "time_of_day(picked)",
+    "picked::time::time": "time_of_day(picked)",
 }
 REFUSED = {
-    "picked::time": "time-as-value",
     "day::time": "cast-to-time",
     "picked::time - dropped::time": "interval-arithmetic",
     "picked::time + interval '1 hour'": "interval-arithmetic",
@@ -40,7 +40,7 @@ def test_a_time_of_the_day_is_counted_from_midnight(sql: str, translator: Transl
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_a_time_of_the_day_is_no_value(sql: str, translator: Translator) -> None:
+def test_nothing_is_added_to_a_time_of_the_day(sql: str, translator: Translator) -> None:
     """Nor is there one of what has none, or of a time whose clock may be another."""
     with pytest.raises(Unsupported) as refusal:
         translated(translator, sql)
@@ -49,5 +49,4 @@ def test_a_time_of_the_day_is_no_value(sql: str, translator: Translator) -> None
 
 def test_a_day_has_so_many_microseconds(translator: Translator) -> None:
     """Whatever the bounds of the time are."""
-    moment = translator.expression(tree("picked"))
-    assert translator.known(micros_of_day(TimeOfDay(moment))).interval == Interval.of(0, DAY - 1)
+    assert translator.known(translator.expression(tree("picked::time"))).interval == Interval.of(0, DAY - 1)
