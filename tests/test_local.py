@@ -23,8 +23,27 @@ def config() -> Iterator[Path]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_connection_asks_and_leaves_nothing(config: Path) -> None:
-    """A question, a refusal, a cancel (for which libpq waits without letting other threads run), and the end."""
+@pytest.fixture
+def left(config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a place for temporary files with those of a server that was killed."""
+    place = config.parent / "temporary"
+    place.mkdir(mode=0o711)
+    monkeypatch.setenv("TMPDIR", str(place))
+    connection = dpsql.connect(config, role="analyst")
+    server, connection._server = connection._server, None
+    assert server is not None
+    server.kill()
+    server.communicate()
+    connection.close()
+    assert list(place.glob("dpsql-*"))
+    return place
+
+
+def test_connection_asks_and_leaves_nothing(config: Path, left: Path) -> None:
+    """A question, a refusal, a cancel (for which libpq waits without letting other threads run), and the end.
+
+    What a server that was killed left is removed by the next.
+    """
     with dpsql.connect(config, role="analyst") as connection:
         server = connection._server
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
@@ -37,22 +56,7 @@ def test_connection_asks_and_leaves_nothing(config: Path) -> None:
         assert described.error_message
     assert server is not None
     assert server.returncode == 0
-
-
-def test_server_that_was_killed_leaves_nothing_for_long(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next one removes what it left where temporary files are."""
-    place = config.parent / "temporary"
-    place.mkdir(mode=0o711)
-    monkeypatch.setenv("TMPDIR", str(place))
-    connection = dpsql.connect(config, role="analyst")
-    server, connection._server = connection._server, None
-    assert server is not None
-    server.kill()
-    server.communicate()
-    connection.close()
-    assert list(place.glob("dpsql-*"))
-    dpsql.connect(config, role="analyst").close()
-    assert list(place.glob("dpsql-*")) == []
+    assert list(left.glob("dpsql-*")) == []
 
 
 def test_role_that_is_not_there_is_named(config: Path) -> None:

@@ -1,14 +1,18 @@
-"""What `epsilon noise` says of statements, from the EXPLAIN of a real server."""
+"""What `epsilon noise` says of statements, from the EXPLAIN of a real server.
 
-from collections.abc import Mapping
+That is one of the tests' own, which starts sooner than that of `dpsql.connect` and stays for all of them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from dpsql.cli.support.epsilon_tables import OutputNoise
+from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise
 from dpsql.cli.support.explained import ExplainedChoice, ExplainedRange
 from dpsql.cli.support.planned import planned, quantiles
+from tests.support.connected import as_own, connections
 
 _CONFIG = """\
 dataset: rides
@@ -47,10 +51,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+Noise = Callable[[str], StatementNoise]
+
+
 @pytest.fixture(scope="module")
-def lines(home: Path) -> Mapping[str, OutputNoise]:
+def noise(home: Path) -> Iterator[Noise]:
+    """Give what tells the noise of a statement."""
+    config = home / "config.yaml"
+    with connections(config) as connect, as_own(config, connect):
+        yield lambda statement: planned(config, "analyst", statement)
+
+
+@pytest.fixture(scope="module")
+def lines(noise: Noise) -> Mapping[str, OutputNoise]:
     """Give what is said of each output."""
-    return {line.output: line for line in planned(home / "config.yaml", "analyst", _ASKED).outputs}
+    return {line.output: line for line in noise(_ASKED).outputs}
 
 
 def test_every_output_has_a_line(lines: Mapping[str, OutputNoise]) -> None:
@@ -91,7 +106,7 @@ def test_many_points_have_no_rank() -> None:
     ]
 
 
-def test_what_nothing_can_be_said_of_is_told(home: Path) -> None:
+def test_what_nothing_can_be_said_of_is_told(noise: Noise) -> None:
     """Instead of an empty table."""
-    (line,) = planned(home / "config.yaml", "analyst", "SELECT bool_or(fare > 1) FROM rides").outputs
+    (line,) = noise("SELECT bool_or(fare > 1) FROM rides").outputs
     assert line.of == "nothing can be said of these statistics before they are asked"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from dpsql.cli.commands.plot import plot
 from dpsql.cli.support.plotted import Plotted
-from tests.support.connected import connections
+from tests.support.connected import as_own, connections
 
 APP = typer.Typer()
 APP.command()(plot)
@@ -66,8 +66,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(home: Path) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-    """Serve it."""
-    with connections(home / "config.yaml") as connect:
+    """Serve it, also to who asks by the configuration."""
+    config = home / "config.yaml"
+    with connections(config) as connect, as_own(config, connect):
         yield connect("analyst")
 
 
@@ -165,6 +166,7 @@ def test_every_picture_names_data_statistic_epsilon_and_role(
         assert part in caption
 
 
+@pytest.mark.usefixtures("server")
 def test_a_role_asks_by_its_configuration(home: Path, tmp_path: Path) -> None:
     """And is named."""
     options = ["-o", str(tmp_path / "role.html"), "--role", "analyst", "--config", str(home / "config.yaml")]

@@ -18,6 +18,7 @@ from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
 from dpsql.server import Server
 from tests.policy.fix_config import write_files
+from tests.support import clusters
 
 
 def run(*words: str) -> Result:
@@ -77,6 +78,7 @@ def test_another_data_set_is_not_served_with_the_ledger(file: Path, old: str, ne
 def test_a_ledger_that_is_gone_stops_the_start(file: Path) -> None:
     """Of every command that would make one; the hint says how to go on, and that way goes on."""
     (file.parent / "ledger.db").unlink()
+    clusters.prepare(file.parent / ".dpsql" / "shadow")
     for command in ("serve", "budget", "refresh", "adopt"):
         refused = run(command, "--config", str(file))
         assert (refused.exit_code, "is gone" in refused.stderr) == (1, True)

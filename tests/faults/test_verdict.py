@@ -37,6 +37,14 @@ def test_what_clients_should_not_live_through_is_seen(done: Done) -> None:
     assert len(list(of_clients([done], [KILLED]))) == 1
 
 
+def test_who_rested_is_told_late_that_their_session_ended() -> None:
+    """Who has asked since is not."""
+    died = [Fault("kill_shadow", 99.5, 100.5)]
+    told = replace(GOOD, began=108.0, value=None, sqlstate="57P01", failed="the session ended")
+    assert list(of_clients([GOOD, told], died)) == []
+    assert len(list(of_clients([GOOD, replace(GOOD, began=105.0), told], died))) == 1
+
+
 def _ledger(path: Path, *, charges: int, stored: bool) -> Path:
     with closing(sqlite3.connect(path)) as ledger, ledger:
         ledger.execute("CREATE TABLE statements (id INTEGER, text TEXT)")

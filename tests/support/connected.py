@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
+import pytest
 
 from dpsql.cli.support.signals import Signals
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, User
@@ -38,6 +39,21 @@ def connections(config: Path) -> Iterator[Connect]:
             return opened.enter_context(psycopg.connect(dsn, autocommit=True))
 
         yield connect
+
+
+@contextmanager
+def as_own(config: Path, connect: Connect) -> Iterator[None]:
+    """Let `dpsql.connect` give connections to the server of a configuration that runs already, and start none."""
+
+    def connected(asked: Path, *, role: str) -> psycopg.Connection[tuple[Any, ...]]:
+        assert asked == config
+        connection = connect(role)
+        connection.autocommit = False
+        return connection
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("dpsql.connect", connected)
+        yield
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import pytest
 from dpsql.policy.load import load
 from dpsql.server import Server
 from dpsql.wire.protocol.scram import Verifier
+from tests.support import clusters
 
 FARES = {7.38291: 6173, 23.46917: 9257, 61.92853: 4561}
 """Every fare in the table, and in how many rows it stands."""
@@ -88,6 +89,7 @@ def running() -> Iterator[Running]:
     with tempfile.TemporaryDirectory(prefix="dpsql-pages-") as directory:
         home = Path(directory)
         home.chmod(0o711)
+        clusters.prepare(home / ".dpsql" / "shadow")
         stop, started = threading.Event(), Future[tuple[str, str]]()
         thread = threading.Thread(target=lambda: asyncio.run(_serve(_write(home), started, stop)), daemon=True)
         thread.start()

@@ -1,13 +1,12 @@
-"""A process full of clients of one driver: `python -m tests.faults.chaos.fleet DRIVER DSN FIRST COUNT PAUSE SEED FILE`.
+"""A process full of clients of one driver, which `sail` is.
 
-The clients are numbered from FIRST on. Each asks, is cancelled, dies and comes back until standard input ends, with up to
-PAUSE seconds between; every operation is a line of JSON in the file.
+Each asks, is cancelled, dies and comes back until the process hears SIGTERM; every operation is a line of JSON in a file.
 """
 
 import asyncio
 import json
 import random
-import sys
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
@@ -165,15 +164,12 @@ def expected(statement: str) -> str | None:
 
 async def _live(driver: str, dsn: str, numbers: range, pause: float, seed: str, log: IO[str]) -> None:
     over = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     clients = [Client(n, DRIVERS[driver](dsn), f"{seed} {n}", pause, log) for n in numbers]
-    living = [asyncio.ensure_future(client.live(over)) for client in clients]
-    await asyncio.to_thread(sys.stdin.read)
-    over.set()
-    await asyncio.gather(*living)
+    await asyncio.gather(*(client.live(over) for client in clients))
 
 
-if __name__ == "__main__":
-    _driver, _dsn, _first, _count, _pause, _seed, _file = sys.argv[1:]
-    _numbers = range(int(_first), int(_first) + int(_count))
-    with Path(_file).open("w", buffering=1, encoding="utf-8") as _log:
-        asyncio.run(_live(_driver, _dsn, _numbers, float(_pause), _seed, _log))
+def sail(driver: str, dsn: str, numbers: range, pause: float, seed: str, log: str) -> None:
+    """Be as many clients as there are numbers, with up to `pause` seconds between two operations of one."""
+    with Path(log).open("w", buffering=1, encoding="utf-8") as written:
+        asyncio.run(_live(driver, dsn, numbers, pause, seed, written))

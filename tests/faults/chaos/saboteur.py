@@ -155,8 +155,7 @@ class Saboteur:
     def kill_fleet(self) -> None:
         """Kill all clients of a driver, and start as many."""
         fleet = self._scene.fleets[self._random.choice(sorted(self._scene.fleets))]
-        fleet.process.send_signal(signal.SIGKILL)
-        fleet.process.communicate()
+        fleet.kill()
         self._count += 1
         self._scene.launch(fleet.driver, fleet.count, f"{self._random.random()}")
 

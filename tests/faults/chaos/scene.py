@@ -1,11 +1,8 @@
 """The stage: dpsql over a PostgreSQL engine, and fleets of clients in processes of their own."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,9 +17,11 @@ from tests.clients.site import Site, configure, serving
 from tests.faults.chaos.fleet import Done
 from tests.faults.controls import write
 from tests.faults.engine_server import engine_server, of, use
+from tests.support.forked import Forked
 from tests.support.processes import children, descriptors, megabytes
 
 _ENDING = 30.0  # seconds
+_FLEET = "tests.faults.chaos.fleet"
 _SCHEMAS = Path(__file__).parent.parent.parent.parent / "schemas"
 
 
@@ -32,8 +31,19 @@ class Fleet:
 
     driver: str
     count: int
-    process: subprocess.Popen[str]
+    process: Forked
     log: Path
+
+    def kill(self) -> None:
+        """Kill them all at once."""
+        self.process.kill()
+        self.process.wait(_ENDING)
+        self.close()
+
+    def close(self) -> None:
+        """Forget a process that has ended."""
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +104,18 @@ class Scene:
         log = self.directory / f"{driver}-{len(self.logs)}.json"
         # No two clients have the same number: by it they ask what nobody else does.
         first = 100 * (len(self.logs) + 1)
-        module, words = "tests.faults.chaos.fleet", (driver, self.site.dsn, first, count, self.pause, seed, log)
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", module, *map(str, words)],
-            stdin=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
+        words = (driver, self.site.dsn, range(first, first + count), self.pause, seed, str(log))
+        process = Forked([], before=f"from {_FLEET} import sail; sail{words!r}; raise SystemExit", modules=[_FLEET])
         self.logs.append(log)
         self.fleets[driver] = Fleet(driver, count, process, log)
 
     def land(self) -> None:
         """Let all fleets end."""
         for fleet in self.fleets.values():
-            with suppress(BrokenPipeError):
-                fleet.process.communicate("", timeout=_ENDING * 3)
+            fleet.process.send_signal(signal.SIGTERM)
+        for fleet in self.fleets.values():
+            fleet.process.wait(_ENDING * 3)
+            fleet.close()
         self.fleets.clear()
 
     def records(self) -> list[Done]:
@@ -155,8 +162,7 @@ def scene(directory: Path, pause: float) -> Iterator[Scene]:
                 yield staged
             finally:
                 for fleet in staged.fleets.values():
-                    fleet.process.send_signal(signal.SIGKILL)
-                    fleet.process.communicate()
+                    fleet.kill()
 
 
 def _listen(staged: Scene) -> None:

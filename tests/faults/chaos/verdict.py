@@ -47,8 +47,14 @@ def complaints(scene: Scene, faults: Sequence[Fault], before: Size, after: Size)
 
 
 def of_clients(records: Sequence[Done], faults: Sequence[Fault]) -> Iterator[str]:
-    """Yield what clients should not have lived through."""
+    """Yield what clients should not have lived through.
+
+    Who rests while their session ends is told when they ask next.
+    """
+    rests: dict[int, float] = {}
     for done in records:
+        rested = min(rests.get(done.client, done.began), done.began)
+        rests[done.client] = done.began + done.took
         if done.took > PATIENCE:
             yield f"{done.client} waited {done.took:.1f} s: {done}"
         if (
@@ -58,20 +64,20 @@ def of_clients(records: Sequence[Done], faults: Sequence[Fault]) -> Iterator[str
             and done.value != expected(done.statement)
         ):
             yield f"the answer is wrong: {done}"
-        if done.failed is not None and not done.given_up and not _may_fail(done, faults):
+        if done.failed is not None and not done.given_up and not _may_fail(done, rested, faults):
             yield f"nothing explains it: {done}"
 
 
-def _may_fail(done: Done, faults: Sequence[Fault]) -> bool:
-    """Return whether something that was done explains what a client was told."""
+def _may_fail(done: Done, rested: float, faults: Sequence[Fault]) -> bool:
+    """Return whether something that was done explains what a client was told who rested since a moment."""
     causes = _ENDS_SESSIONS if done.sqlstate is None else _ALLOWED.get(done.sqlstate, set())
     if causes is None:
         return True
-    return _met(done, causes, faults)
+    return _met(done, causes, faults, rested if causes is _ENDS_SESSIONS else done.began)
 
 
-def _met(done: Done, causes: set[str], faults: Sequence[Fault]) -> bool:
-    return any(fault.what in causes and fault.meets(done.began, done.began + done.took) for fault in faults)
+def _met(done: Done, causes: set[str], faults: Sequence[Fault], since: float) -> bool:
+    return any(fault.what in causes and fault.meets(since, done.began + done.took) for fault in faults)
 
 
 def of_ledger(ledger: Path, records: Sequence[Done], faults: Sequence[Fault]) -> Iterator[str]:
@@ -86,7 +92,7 @@ def of_ledger(ledger: Path, records: Sequence[Done], faults: Sequence[Fault]) ->
         uncharged = done.what != PIPELINE and "nothing was charged" in (done.failed or "")
         if uncharged and charged[text]:
             yield f"charged against its word: {done}"
-        if done.value is not None and text not in stored and not _met(done, {"move_ledger"}, faults):
+        if done.value is not None and text not in stored and not _met(done, {"move_ledger"}, faults, done.began):
             yield f"answered and not stored: {done}"
     killed = any(fault.what == "kill_fleet" for fault in faults)
     for text, times in charged.items():
