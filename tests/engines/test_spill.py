@@ -33,7 +33,7 @@ sys.stdin.read()
 @pytest.fixture(params=["file", "parquet"])
 def source(tmp_path: Path, request: pytest.FixtureRequest) -> Path | Mapping[str, TableFile]:
     """Give records that do not fit into a little memory."""
-    rows = "SELECT i AS a, md5(i::VARCHAR) || repeat('x', 60) AS b FROM range(1000000) AS r (i)"
+    rows = "SELECT i AS a, md5(i::VARCHAR) || repeat('x', 60) AS b FROM range(700000) AS r (i)"
     (tmp_path / "data").mkdir()
     if request.param == "file":
         with duckdb.connect(tmp_path / "data/records.duckdb") as connection:
@@ -63,7 +63,7 @@ def test_spilled_records_are_private_and_go(
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        assert asked(engine, SORTED, charge, timeout=600) == [("1000000",)]
+        assert asked(engine, SORTED, charge, timeout=600) == [("700000",)]
     finally:
         over.set()
         looking.join()
@@ -111,7 +111,9 @@ def test_too_little_memory_is_told_by_a_fixed_text(
     """What can't be spilled fails, and tells the client nothing about records."""
     database = tmp_path / "records.duckdb"
     with duckdb.connect(database) as connection:
-        connection.execute("CREATE TABLE t AS SELECT i AS a, md5(i::VARCHAR) AS b FROM range(1000000) AS r (i)")
+        connection.execute(
+            "CREATE TABLE t AS SELECT md5(i::VARCHAR) || repeat('x', 80) AS b FROM range(300000) AS r (i)"
+        )
     engine = DuckDb(database, Resources("20MB", 1, tmp_path / "spill"))
     with pytest.raises(EngineFailed) as caught:
         asked(engine, "SELECT CAST(length(string_agg(b, '')) AS VARCHAR) FROM {t}", charge)
