@@ -38,7 +38,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe, tokens_of
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.parse import Wrap
@@ -89,9 +89,10 @@ class Gateway:
             return None
         known = self._known.questions.get(text)
         if known is None:
-            if not mentions(text, self._names):
+            read = tokens_of(text)
+            if not mentions(text, self._names, read):
                 return None
-            analyzed = analyze(text, self._deps.policy)
+            analyzed = analyze(text, self._deps.policy, read)
             known = (None if analyzed is None else Question(text, analyzed, rehearsal(text, analyzed)),)
             self._known.questions.keep(text, known)
         return known[0]

@@ -58,7 +58,9 @@ class KnownPlans:
 
 def _key(request: Request) -> Hashable:
     """Return all that a plan depends on, but for the policy: ε and errors decide what it pays, and not what is measured."""
-    settings = replace(request.settings, epsilon=None, error=None)
+    settings = request.settings
+    if settings.epsilon is not None or settings.error is not None:
+        settings = replace(settings, epsilon=None, error=None)
     return request.question.text, request.described, request.arguments, settings, request.asker.role
 
 

@@ -31,7 +31,7 @@ from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.single_row import several_rows, values_of_several_rows
 from dpsql.rewrite.syntax.splice import Match, drop_private_ctes, replace_scope
-from dpsql.rewrite.syntax.trees import copied
+from dpsql.rewrite.syntax.trees import copied, every
 from dpsql.rewrite.syntax.undefined import without_failing
 from dpsql.rewrite.syntax.views import in_words
 from dpsql.rewrite.translate.aggregates import Aggregate, aggregate
@@ -57,6 +57,8 @@ class ResolvedQuery:
     scopes: tuple[tuple[Scope, Sequence[ColumnDescription]], ...]
     inner: tuple[InnerAnswer, ...]
     """The inner queries that its scopes wait for."""
+    nodes: Sequence[exp.Expr]
+    """All nodes of the tree as it is before it is changed, each behind what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Planner:
             found = known.among(copies) or find(tree, self.policy)
             said = {id(scope.select): next(rest) for scope in found.scopes}
             scopes = tuple((scope, said[id(scope.select)]) for scope in found.own)
-            queries.append(ResolvedQuery(query, tree, columns, scopes, found.inner))
+            queries.append(ResolvedQuery(query, tree, columns, scopes, found.inner, tuple(reversed(copies.values()))))
         return ResolvedStatement(analyzed.statement, tuple(queries), dict(zip(analyzed.probes, described, strict=True)))
 
     def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:
@@ -126,7 +128,7 @@ class Planner:
         queries, inner = [], list[StatementPlan]()
         for one in resolved.queries:
             with _positions_in_statement(one.query):
-                require_views(self.context.role, one.tree)
+                require_views(self.context.role, one.nodes)
                 answers: dict[int, AwaitedTable] = {}
                 for answer in one.inner:
                     plan, table = self._inner(answer, resolved.described, constants, len(inner))
@@ -148,7 +150,7 @@ class Planner:
         text = render(tree)
         query, inside = Query(text, tree, 0), find(tree, self.policy)
         scopes = tuple((scope, described[probe(scope)]) for scope in inside.own)
-        resolved = ResolvedQuery(query, tree, (), scopes, inside.inner)
+        resolved = ResolvedQuery(query, tree, (), scopes, inside.inner, every(tree, exp.Expr)[::-1])
         statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
         tracked = self.track(statement, constants.arguments)
         found, _ = self._answered(tracked)
@@ -176,8 +178,8 @@ class Planner:
                 plans = [_scope_plan(scope, self.context) for scope in scopes]
                 for scope, place in zip(scopes, places, strict=True):
                     replace_scope(scope.scope, scope.match, _output_names(scope.scope, resolved), place, self.policy)
-            in_words(resolved.tree)
-            drop_private_ctes(resolved.tree, self.policy)
+            in_words(resolved.nodes)
+            drop_private_ctes(resolved.nodes, self.policy)
             without_failing(resolved.tree)
             found += zip(places, plans, strict=True)
             trees.append(resolved.tree)

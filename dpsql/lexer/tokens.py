@@ -83,6 +83,8 @@ def _one_of(plain: str, unicode: str) -> re.Pattern[str]:
 # Where backslashes count in plain literals PostgreSQL refuses those with Unicode escapes.
 _TOKEN = {True: _one_of(pieces.PLAIN, pieces.UNICODE), False: _one_of(pieces.BACKSLASHED, "(?!)")}
 _SKIPPED = re.compile(rf"(?:{pieces.SKIPPED}|{pieces.COMMENT})*+")
+_MAY_BE_SKIPPED = frozenset(" \t\n\r\f-/")
+"""What blanks and comments begin with."""
 _TAG = re.compile(pieces.TAG)
 _EDGES = re.compile(r"(?:/\*)++|\*/")
 _JUNK = re.compile(r"""^(?:(?:[uU]&)?""|[$.]?[\w$.]+|[\s\S])""")
@@ -111,9 +113,9 @@ def tokens(text: str, *, conforming: bool = True) -> Iterator[Token]:
         SyntaxFailed: where PostgreSQL's lexer would stop, or in an operator of more than 63 characters.
         Unsupported: in a comment with too many comments in it.
     """
-    find = _TOKEN[conforming].match
+    find, size = _TOKEN[conforming].match, len(text)
     at = skipped(text, 0)
-    while at < len(text):
+    while at < size:
         found = find(text, at)
         if found is None:
             token = _quoted_by_dollars(text, at)
@@ -122,7 +124,9 @@ def tokens(text: str, *, conforming: bool = True) -> Iterator[Token]:
             end = found.end() if sort is not Sort.OPERATOR else at + _length(found[0])
             token = Token(sort, text[at:end], at, end)
         yield token
-        at = skipped(text, token.end)
+        at = token.end
+        if at < size and text[at] in _MAY_BE_SKIPPED:
+            at = skipped(text, at)
 
 
 def skipped(text: str, at: int) -> int:

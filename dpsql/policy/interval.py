@@ -26,7 +26,9 @@ class Interval(HashedOnce):
     @classmethod
     def of(cls, low: Fraction | int | str, high: Fraction | int | str) -> Self:
         """Build from anything that `Fraction` reads exactly (not from floats)."""
-        return cls(Fraction(low), Fraction(high))
+        return cls(
+            low if isinstance(low, Fraction) else Fraction(low), high if isinstance(high, Fraction) else Fraction(high)
+        )
 
     @property
     def width(self) -> Fraction:

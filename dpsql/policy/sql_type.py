@@ -28,22 +28,22 @@ class SqlType(StrEnum):
     @property
     def is_integer(self) -> bool:
         """Return whether every value is an integer."""
-        return self in (SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT)
+        return self in _INTEGERS
 
     @property
     def is_float(self) -> bool:
         """Return whether NaN and ±infinity are values."""
-        return self in (SqlType.REAL, SqlType.DOUBLE)
+        return self in _FLOATS
 
     @property
     def is_number(self) -> bool:
         """Return whether arithmetic is defined."""
-        return self.is_integer or self.is_float or self is SqlType.NUMERIC
+        return self in _NUMBERS
 
     @property
     def is_text(self) -> bool:
         """Return whether engines read the values as texts."""
-        return self in (SqlType.TEXT, SqlType.CHARACTER, SqlType.UUID, SqlType.ENUM)
+        return self in _TEXTS
 
     @property
     def spelled(self) -> str:
@@ -53,18 +53,27 @@ class SqlType(StrEnum):
     @property
     def is_moment(self) -> bool:
         """Return whether the values are microseconds: of a clock, or of UTC's where the type has a time zone."""
-        return self in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
+        return self in _MOMENTS
 
     @property
     def is_span(self) -> bool:
         """Return whether the values are microseconds and no moment: since midnight, or of an interval."""
-        return self in (SqlType.TIME, SqlType.INTERVAL)
+        return self in _SPANS
 
     @property
     def is_temporal(self) -> bool:
         """Return whether the values are days or microseconds."""
-        return self is SqlType.DATE or self.is_moment
+        return self in _TEMPORAL
 
+
+# Planning asks for these of every expression again and again.
+_INTEGERS = frozenset({SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT})
+_FLOATS = frozenset({SqlType.REAL, SqlType.DOUBLE})
+_NUMBERS = _INTEGERS | _FLOATS | {SqlType.NUMERIC}
+_TEXTS = frozenset({SqlType.TEXT, SqlType.CHARACTER, SqlType.UUID, SqlType.ENUM})
+_MOMENTS = frozenset({SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ})
+_SPANS = frozenset({SqlType.TIME, SqlType.INTERVAL})
+_TEMPORAL = _MOMENTS | {SqlType.DATE}
 
 TYPE_NAMES: Mapping[str, SqlType] = {
     **{type_.value: type_ for type_ in SqlType},

@@ -1,5 +1,6 @@
 """Every statistic by its name; one without a line here does not type-check."""
 
+from functools import cache
 from typing import assert_never
 
 from dpsql.privacy.features.counts import RowCount, Sum
@@ -13,6 +14,7 @@ from dpsql.privacy.features.statistic import Statistic
 from dpsql.rewrite.syntax.aggregate_names import StatisticName
 
 
+@cache
 def statistic(name: StatisticName) -> Statistic:  # noqa: C901, PLR0912  (a line each)
     """Return what is known of a statistic."""
     match name:

@@ -65,7 +65,12 @@ def _lost(readout: Readout, loss: Fraction) -> Fraction:
 def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
     """Return the variance of a weighted sum of features; coordinates are uncorrelated, whatever their law."""
     onto = combined(weighted, read).items()
-    return sum((Fraction(weight) ** 2 * variances[place] for place, weight in onto), Fraction(0))
+    total = _NOTHING
+    for place, weight in onto:
+        if weight:  # most are 0, of what does not move a statistic
+            exact = weight if isinstance(weight, Fraction) else Fraction(weight)
+            total += exact * exact * variances[place]
+    return total
 
 
 def combined(weighted: Weights, read: Mapping[Feature, Combination]) -> Mapping[int, Number]:

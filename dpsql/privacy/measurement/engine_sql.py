@@ -195,10 +195,10 @@ def _narrow(text: str, key: Key, emitter: Emitter) -> str:
 
     What an engine knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
     """
-    values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
-    if not values or key.fractional or not key.grouped.type.is_number or _easy(key.grouped, text, emitter):
+    if not key.grouped.type.is_number or key.fractional or _easy(key.grouped, text, emitter):
         return text
-    return emitter.dialect.narrowed(text, min(values), max(values))
+    values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
+    return emitter.dialect.narrowed(text, min(values), max(values)) if values else text
 
 
 def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:

@@ -94,7 +94,7 @@ def shares(
     plans = chosen(plans, epsilon, role.least_epsilon)
     # What an engine is asked, and what is read off it, depends neither on ε nor on δ, and is written once.
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
-    asked = [tuple(map(_asked, plan.parts, sqls)) for plan, sqls in zip(plans, texts, strict=True)]
+    asked = [tuple(map(_hashed, plan.parts, sqls)) for plan, sqls in zip(plans, texts, strict=True)]
     written = list(zip(texts, asked, strict=True))
     distinct = {part.identity: part for plan, one in zip(plans, written, strict=True) for part in _parts(plan, *one)}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
@@ -128,16 +128,23 @@ def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
     return replace(plan, parts=parts)
 
 
-def _parts(plan: MeasurementPlan, sqls: Sequence[str], asked: Sequence[str]) -> tuple[PricedMeasurement, ...]:
+def _parts(
+    plan: MeasurementPlan, sqls: Sequence[str], asked: Sequence["hashlib._Hash"]
+) -> tuple[PricedMeasurement, ...]:
     made: list[PricedMeasurement] = []
-    for measurement, sql, text in zip(plan.parts, sqls, asked, strict=True):
+    for measurement, sql, hashed in zip(plan.parts, sqls, asked, strict=True):
         finder = made[0] if made and plan.finder else None
-        identity = _identity(measurement, text) + (finder.identity if finder else "")
+        identity = _identity(measurement, hashed) + (finder.identity if finder else "")
         rule = selection_rule(measurement) if measurement.epsilon else None
         made.append(
             PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule=rule)
         )
     return tuple(made)
+
+
+def _hashed(measurement: Measurement, sql: str) -> "hashlib._Hash":
+    """Return the hash of what is measured, but for δ, which is added to it: the text may list thousands of groups."""
+    return hashlib.sha256(_asked(measurement, sql).encode())
 
 
 def _asked(measurement: Measurement, sql: str) -> str:
@@ -162,10 +169,13 @@ def _asked(measurement: Measurement, sql: str) -> str:
     return "\n".join((*common, *map(repr, rest)))
 
 
-def _identity(measurement: Measurement, asked: str) -> str:
+def _identity(measurement: Measurement, asked: "hashlib._Hash") -> str:
     """Return a hash of what is measured, for the δ that it takes."""
-    whole = asked if isinstance(measurement, Histogram) else f"{asked}\n{measurement.delta!r}"
-    return hashlib.sha256(whole.encode()).hexdigest()
+    if isinstance(measurement, Histogram):
+        return asked.hexdigest()
+    whole = asked.copy()
+    whole.update(f"\n{measurement.delta!r}".encode())
+    return whole.hexdigest()
 
 
 def _shown(key: Key) -> object:

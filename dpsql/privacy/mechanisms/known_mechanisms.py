@@ -1,5 +1,6 @@
 """Every mechanism by the name that a policy has for it; one without a line here does not type-check."""
 
+from functools import cache
 from typing import assert_never
 
 from dpsql.policy.model import MechanismName
@@ -8,6 +9,7 @@ from dpsql.privacy.mechanisms.k_norm import KNorm
 from dpsql.privacy.mechanisms.mechanism import Mechanism
 
 
+@cache
 def mechanism(name: MechanismName) -> Mechanism:
     """Return what is known of a mechanism."""
     match name:

@@ -45,7 +45,7 @@ def facts(expr: Expr, env: Env) -> Facts:
             assert_never(expr)
     if known.float_range or known.interval is None:
         return known
-    return replace(known, float_range=as_read(known.interval, expr.type))
+    return Facts(known.nullable, known.interval, known.values, as_read(known.interval, expr.type))
 
 
 def _applied(expr: Apply, env: Env) -> Facts:

@@ -19,6 +19,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)$")
 _FARTHEST = 400
 """Double precision ends near 10^308."""
+_FEW_DIGITS = 300
+"""Whole numbers of so many digits have their place in double precision."""
 _ISO_SPAN = re.compile(
     r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?$"
 )
@@ -118,6 +120,8 @@ def exact_number(text: str) -> Fraction | int:
     Raises:
         ValueError: it is none, has no place in double precision, or is so small that writing it out would take long.
     """
+    if text.isascii() and text.isdecimal() and len(text) <= _FEW_DIGITS:
+        return int(text)
     exponent = _EXPONENT.search(text)
     if exponent and abs(int(exponent[1])) > _FARTHEST:
         raise ValueError(text)

@@ -48,7 +48,7 @@ class Source:
     @property
     def only_tested(self) -> bool:
         """Return whether the table only decides which rows stay, and is nothing of the rows themselves."""
-        return self.join in {Join.EXISTS, Join.NOT_EXISTS, Join.INSIDE}
+        return self.join is Join.EXISTS or self.join is Join.NOT_EXISTS or self.join is Join.INSIDE
 
 
 UnitFunction = Literal[

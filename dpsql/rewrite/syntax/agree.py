@@ -1,5 +1,6 @@
 """Whether the parser's tokens are PostgreSQL's: a statement that the two read differently is not understood."""
 
+import sys
 from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token as ParserToken
@@ -8,6 +9,9 @@ from dpsql.lexer.tokens import TEXTS, Sort, Token
 
 _WHOLE = TEXTS | {Sort.BITS, Sort.QUOTED, Sort.UNICODE_NAME}
 """Tokens whose inside is read by nothing else."""
+_SPLIT = frozenset({Sort.OPERATOR, Sort.PARAMETER, Sort.NUMBER})
+"""Tokens that the parser may read as several."""
+_NOWHERE = (sys.maxsize, sys.maxsize)
 
 
 def same_tokens(ours: Sequence[Token], theirs: Sequence[ParserToken]) -> bool:
@@ -17,25 +21,26 @@ def same_tokens(ours: Sequence[Token], theirs: Sequence[ParserToken]) -> bool:
     """
     starts = {token.start for token in ours}
     ends = {token.end for token in ours}
-    for token in ours:
-        if token.sort is Sort.OPERATOR:
-            starts.update(range(token.start, token.end))
-            ends.update(range(token.start + 1, token.end))
-        elif token.sort is Sort.PARAMETER or (token.sort is Sort.NUMBER and token.text.startswith(".")):
-            starts.add(token.start + 1)
-            ends.add(token.start + 1)
-        elif token.sort is Sort.NUMBER and token.text.endswith("."):
-            starts.add(token.end - 1)
-            ends.add(token.end - 1)
-    if any(token.start not in starts or token.end + 1 not in ends for token in theirs):
+    for sort, text, start, end in ours:
+        if sort not in _SPLIT:
+            continue
+        if sort is Sort.OPERATOR:
+            starts.update(range(start, end))
+            ends.update(range(start + 1, end))
+        elif sort is Sort.PARAMETER or text[0] == ".":
+            starts.add(start + 1)
+            ends.add(start + 1)
+        elif text[-1] == ".":
+            starts.add(end - 1)
+            ends.add(end - 1)
+    spans = [(token.start, token.end + 1) for token in theirs]
+    if any(start not in starts or end not in ends for start, end in spans):
         return False
-    spans = iter(theirs)
-    around = next(spans, None)
-    for token in ours:
-        while around is not None and around.end < token.start:
-            around = next(spans, None)
-        if around is None or around.start > token.start:
-            return False
-        if token.sort in _WHOLE and around.end + 1 > token.end:
+    rest = iter(spans)
+    first, last = next(rest, _NOWHERE)
+    for sort, _, start, end in ours:
+        while last <= start:
+            first, last = next(rest, _NOWHERE)
+        if first > start or (last > end and sort in _WHOLE):
             return False
     return True

@@ -4,7 +4,7 @@ COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT
 →  the query in COPY (…), and the probe SELECT zone AS g0, avg(fare) AS a0 FROM trips GROUP BY 1
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import Token, tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.column_probes import is_empty, limit_of
 from dpsql.rewrite.syntax.dialect import render
@@ -46,11 +46,22 @@ class AnalyzedStatement:
     """The scopes of each query, where there is to be an answer."""
 
 
-def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
-    """Return what is asked of protected tables; None when the statement is the shadow's own business."""
+def tokens_of(text: str) -> Sequence[Token] | None:
+    """Return the tokens of a text that can be read, and is not too long to be taken apart."""
+    try:
+        return None if len(text) > _LONGEST else tuple(tokens(text))
+    except DpsqlError:
+        return None
+
+
+def analyze(text: str, policy: Policy, read: Sequence[Token] | None = None) -> AnalyzedStatement | None:
+    """Return what is asked of protected tables; None when the statement is the shadow's own business.
+
+    `read` are its tokens, if they are known.
+    """
     protected = policy.protected
     try:
-        statement = None if len(text) > _LONGEST else _statement(text, protected, policy)
+        statement = None if len(text) > _LONGEST else _statement(text, protected, policy, read)
         if statement is not None:
             return _understood(statement, policy)
     except DpsqlError as error:
@@ -61,8 +72,8 @@ def analyze(text: str, policy: Policy) -> AnalyzedStatement | None:
     return _not_understood(text) if _is_query(text) and reads(text, protected) else None
 
 
-def _statement(text: str, protected: Collection[str], policy: Policy) -> Statement | None:
-    return parse(text) or written(text, protected, partial(_kind, policy))
+def _statement(text: str, protected: Collection[str], policy: Policy, read: Sequence[Token] | None) -> Statement | None:
+    return parse(text, read) or written(text, protected, partial(_kind, policy))
 
 
 def _kind(policy: Policy, tree: exp.Query) -> Kind:

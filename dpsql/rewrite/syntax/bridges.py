@@ -20,6 +20,8 @@ from dpsql.lexer import literals
 from dpsql.lexer.tokens import Sort, Token, tokens
 
 _ODD_NUMBER = re.compile(r"0[xXoObB]|.*_")
+_CHANGED_WORDS = frozenset({"for", "using", "interval", "substring"})
+"""Keywords that may begin a change."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +83,15 @@ def _changes(t: _Tokens) -> list[tuple[int, int, str]]:
                 changes.append((token.start, token.end, "'" + value.replace("'", "''") + "'"))
             case Sort.DOLLARS:
                 changes.append((token.start, token.end, "'" + (literals.value(token) or "").replace("'", "''") + "'"))
-            case Sort.NAME:
-                changes += ((start, end, other) for start, end, other in _of_word(t, i))
+            case Sort.NAME if token.word in _CHANGED_WORDS:
+                changes += _of_word(t, i)
             case _:
                 pass
     return sorted(changes)
 
 
 def _of_word(t: _Tokens, i: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the changes that a keyword begins."""
+    """Yield the changes that one of `_CHANGED_WORDS` begins."""
     word, following = t.found[i].word, t.words(i + 1, 2)
     if word == "for" and following == ["read", "only"]:
         yield t.found[i].start, t.found[i + 2].end, ""

@@ -34,6 +34,10 @@ _PARAMETER = "\ue000"
 """Stands for the `$` of a parameter: a character of no script, which no statement has outside quotes."""
 
 
+_BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
+"""What few columns have."""
+
+
 class TooComplexError(Exception):
     """The parser repeats itself without end."""
 
@@ -94,6 +98,21 @@ class Client(Postgres):
             """Write a tree as if it were the first one."""
             self._next_name = name_sequence("_t")
             return super().generate(expression, copy)
+
+        def identifier_sql(self, expression: exp.Identifier) -> str:
+            """Write a name; most are plain, and need no look at what has to be quoted."""
+            name = str(expression.this)
+            if not (name.isascii() and name.isidentifier()):
+                return super().identifier_sql(expression)
+            return f'"{name}"' if expression.args.get("quoted") else name
+
+        def column_sql(self, expression: exp.Column) -> str:
+            """Write a column; most are a name alone, or behind their table's."""
+            table, more = expression.args.get("table"), _BEYOND_TABLES & expression.args.keys()
+            if more and any(expression.args[key] for key in more):
+                return super().column_sql(expression)
+            name = self.sql(expression.this)
+            return f"{self.sql(table)}.{name}" if table else name
 
         def datatype_sql(self, expression: exp.DataType) -> str:
             """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""

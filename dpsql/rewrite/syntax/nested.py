@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.trees import every
 
@@ -48,4 +48,6 @@ def aggregates_of(node: exp.Select) -> tuple[exp.Expr, ...]:
     places = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("distinct")]
     places += node.args.get("windows") or []
     calls = [call for place in places if place is not None for call in top_aggregates(place)]
-    return tuple({render(call): call for call in reversed(calls)}.values())[::-1] if len(calls) > 1 else tuple(calls)
+    if len({function_name(call) for call in calls}) == len(calls):
+        return tuple(calls)  # which spares writing them to see that they differ
+    return tuple({render(call): call for call in reversed(calls)}.values())[::-1]

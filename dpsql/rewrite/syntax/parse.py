@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import tokens
+from dpsql.lexer.tokens import Token, tokens
 from dpsql.rewrite.syntax.agree import same_tokens
 from dpsql.rewrite.syntax.bridges import bridged
 from dpsql.rewrite.syntax.dialect import TooComplexError, tokenized, trees_of, with_marked_parameters
@@ -67,15 +67,15 @@ class Statement:
         return "".join(part for pair in zip(self.around, (*queries, ""), strict=True) for part in pair)
 
 
-def parse(text: str) -> Statement | None:
-    """Return the statement, or None when it is not one query in one of the known wraps."""
+def parse(text: str, read: Sequence[Token] | None = None) -> Statement | None:
+    """Return the statement, or None when it is not one query in one of the known wraps; `read` are its tokens, if known."""
     try:
         wrap, start, end = place(text)
     except DpsqlError:
         return None
     if wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(":
         return None
-    tree = parsed(text[start:end])
+    tree = parsed(text[start:end], read if (start, end) == (0, len(text)) else None)
     return Statement(wrap, (text[:start], text[end:]), (Query(text[start:end], tree, start),)) if tree else None
 
 
@@ -138,10 +138,13 @@ def _before_tail(text: str, start: int) -> int:
     return len(text)
 
 
-def parsed(text: str) -> exp.Query | None:
-    """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it."""
+def parsed(text: str, read: Sequence[Token] | None = None) -> exp.Query | None:
+    """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it.
+
+    `read` are its tokens, if they are known.
+    """
     try:
-        read = tuple(tokens(text))
+        read = tuple(tokens(text)) if read is None else read
         plain = bridged(text, read)
         ours = read if plain == text else tuple(tokens(plain))
         if is_misread(ours):

@@ -7,7 +7,7 @@ FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING
 the private rows has no meaning any more and is refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlglot import exp
 
@@ -48,9 +48,14 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     select.set("from_", exp.From(this=exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier(ANSWER)))))
 
 
-def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
-    """Remove the CTEs whose rows were private: nothing refers to them any more."""
-    for with_ in reversed(every(tree, exp.With)):  # those inside first, which read rows
+def drop_private_ctes(nodes: Iterable[exp.Expr], policy: Policy) -> None:
+    """Remove the CTEs whose rows were private: nothing refers to them any more.
+
+    `nodes` are those of a query, each behind what is in it: CTEs inside come first, which read rows.
+    """
+    for with_ in nodes:
+        if not isinstance(with_, exp.With):
+            continue
         kept: list[exp.Expr] = []
         gone: set[str] = set()
         for cte in with_.expressions:

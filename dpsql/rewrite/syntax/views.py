@@ -7,7 +7,7 @@ stands, since each later stage sees that statement only. So nothing about sensit
 The tables of a view are written with their schema: no CTE of a client's is read in their place.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -19,7 +19,8 @@ from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.parse import parsed
-from dpsql.rewrite.syntax.trees import every, nodes
+from dpsql.rewrite.syntax.trees import every
+from dpsql.rewrite.syntax.trees import nodes as nodes_of
 from dpsql.rewrite.syntax.units import output_columns
 from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
 
@@ -87,10 +88,13 @@ def _read(view: View, table: exp.Table) -> ViewRead:
     return ViewRead(this=body, alias=alias.copy(), view=view.name, public=view.public)
 
 
-def in_words(tree: exp.Query) -> None:
-    """Let the answers in views that are no rows stand as subqueries: what is in them is released and no view any more."""
-    for one in every(tree, ViewRead):
-        if not one.args["public"]:
+def in_words(nodes: Iterable[exp.Expr]) -> None:
+    """Let the answers in views that are no rows stand as subqueries: what is in them is released and no view any more.
+
+    `nodes` are those of a query.
+    """
+    for one in nodes:
+        if isinstance(one, ViewRead) and not one.args["public"]:
             one.replace(exp.Subquery(this=one.this, alias=one.args["alias"]))
 
 
@@ -169,7 +173,7 @@ class _Reader:
                 return
             public = public and found.public
             table.replace(_viewed(table, found))
-        for node in nodes(tree):
+        for node in nodes_of(tree):
             node.comments = node._meta = None  # noqa: SLF001  # places in another text
         typed = self._typed(view, tree)
         if typed is not None:

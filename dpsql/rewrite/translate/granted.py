@@ -4,12 +4,13 @@ FROM by_card, with tables: [by_card]  →  allowed, though the view reads trips
 FROM by_card, trips                   →  permission denied for table "trips"
 """
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied
 from dpsql.policy.model import Role, Table
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
 
 
@@ -23,14 +24,14 @@ def require_table(role: Role, table: Table, item: exp.Table) -> None:
         _require(role, "table", table.name, item)
 
 
-def require_views(role: Role, tree: exp.Expr) -> None:
-    """Check that a role may use every view that a query reads.
+def require_views(role: Role, nodes: Iterable[exp.Expr]) -> None:
+    """Check that a role may use every view that is among the nodes of a query.
 
     Raises:
         AccessDenied: it may not.
     """
-    for read in every(tree, ViewRead):
-        if not read.args["public"]:
+    for read in nodes:
+        if isinstance(read, ViewRead) and not read.args["public"]:
             _require(role, "view", read.view, read)
 
 
