@@ -2,7 +2,8 @@
 
 Cold, a text was never seen before; so is one with another constant. Warm, it is the same text again. What the shadow is
 asked for the types of the outputs is the wire's round trip and not counted; what planning itself asks it is. The largest
-are statements over several protected tables, of rows of single units, and of two stages.
+are statements over several protected tables, of rows of single units, and of two stages. Garbage is collected as often as
+where `dpsql serve` runs.
 """
 
 import re
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.collector import collect_seldom
 from dpsql.gateway.gateway import Gateway
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
@@ -56,6 +58,7 @@ class Planning:
 
 def main() -> None:
     """Print the median and the 95th percentile over the statements of the golden files, and of the shop."""
+    collect_seldom()
     with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as name:
         directory = Path(name)
         with running(read_policy(directory)) as world:

@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 
+from dpsql.collector import collect_seldom
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, EmbeddedShadow, Listen, Shadow, User
 from dpsql.policy.load import load
@@ -105,6 +106,7 @@ def _moved(shadow: Shadow, directory: Path) -> Shadow:
 
 async def _serve(config: Config) -> None:
     async with Server(config) as server:
+        collect_seldom()
         host, port = server.address
         _say({"host": host, "port": port})
         await asyncio.to_thread(sys.stdin.read)

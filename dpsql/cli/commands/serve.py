@@ -11,6 +11,7 @@ from dpsql.accounting.sqlite.file import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.signals import Signals
+from dpsql.collector import collect_seldom
 from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
@@ -34,6 +35,7 @@ def serve(
 async def _serve(config: Config, ledger: Way) -> None:
     with Signals() as signals:
         async with Server(config, ledger) as server:
+            collect_seldom()
             host, port = server.address
             pages = "" if server.pages is None else f", pages at {server.pages}"
             typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
