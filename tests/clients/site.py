@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -91,10 +92,14 @@ class Site:
 def configure(directory: Path, *, tls: str = "", schemas: Path = _DEMO / "schemas") -> Path:
     """Write a configuration, schemas and a few trips; return the configuration's file."""
     write(directory / "taxi.duckdb")
-    verifier = Verifier.of(_PASSWORD)
     config = directory / "config.yaml"
-    config.write_text(_CONFIG.format(schemas=schemas, verifier=verifier, tls=tls))
+    config.write_text(_CONFIG.format(schemas=schemas, verifier=_verifier(), tls=tls))
     return config
+
+
+@cache
+def _verifier() -> Verifier:
+    return Verifier.of(_PASSWORD)
 
 
 @contextmanager

@@ -6,21 +6,55 @@ import signal
 import socket
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
 
 from tests.clients.asked import GROUPED
-from tests.clients.data import BY_PAYMENT
-from tests.clients.site import Site, serving
+from tests.clients.data import BY_PAYMENT, LONG_TRIPS
+from tests.clients.site import Site, configure, serving
 from tests.faults.controls import kill_shadow, line, shadow_of, signal_to, write
 from tests.support.processes import children
 
 QUICK = 7.0
 """Seconds for a stop; half a second on a quiet machine, and far less than the grace of what is waited for."""
 linux = pytest.mark.skipif(not Path("/proc").exists(), reason="finds children in /proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """A server that outlives what is done to it, and tells of it."""
+
+    config: Path
+    site: Site
+    log: Path
+
+    def said(self, words: str, times: int = 1) -> None:
+        """Wait until it has said something on its standard error so many times since it started."""
+        deadline = time.monotonic() + 120
+        while self.log.read_text().count(words) < times:
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.05)
+
+    def count(self, words: str) -> int:
+        """Return how often it has said something."""
+        return self.log.read_text().count(words)
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Lasting]:
+    """Give one server to the tests that leave it as it was."""
+    with TemporaryDirectory(prefix="dpsql-life-") as made:
+        directory = Path(made)
+        directory.chmod(0o711)
+        config = configure(directory)
+        with (directory / "log").open("w") as log, serving(config, log=log) as site:
+            yield Lasting(config, site, directory / "log")
 
 
 def _spent(connection: psycopg.Connection) -> object:
@@ -58,7 +92,7 @@ def test_stop_does_not_wait_for_idle_encrypted_clients(config: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stop_right_after_the_start_is_clean(config: Path, number: signal.Signals) -> None:
     """Whoever stops it as soon as it says that it serves gets an exit code of 0, each time."""
-    for _ in range(3):
+    for _ in range(2):
         with serving(config) as site:
             signal_to(site, number)
             assert site.process is not None
@@ -79,38 +113,28 @@ def test_kill_loses_nothing_that_was_paid(config: Path) -> None:
 
 
 @linux
-def test_dead_shadow_is_replaced(config: Path) -> None:
+def test_dead_shadow_is_replaced(lasting: Lasting) -> None:
     """Who has not asked anything yet notices nothing; who has is told to connect again."""
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as busy:
+    with psycopg.connect(lasting.site.dsn, autocommit=True) as busy:
         busy.execute(GROUPED.encode())
-        with psycopg.connect(site.dsn, autocommit=True) as idle:
-            kill_shadow(site)
+        with psycopg.connect(lasting.site.dsn, autocommit=True) as idle:
+            kill_shadow(lasting.site)
             assert idle.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
             with pytest.raises(psycopg.OperationalError):
                 busy.execute("SELECT 1")
 
 
-def test_mistake_in_a_reload_changes_nothing(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_mistake_in_a_reload_changes_nothing(lasting: Lasting) -> None:
     """The operator reads what is wrong, and the old configuration goes on."""
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+    with psycopg.connect(lasting.site.dsn, autocommit=True) as asked:
         asked.execute("SELECT 1")
-        good = config.read_text()
-        config.write_text(good.replace("role: analyst", "role: nobody"))
-        signal_to(site, signal.SIGHUP)
-        while not (said := capfd.readouterr().err):
+        good, before = lasting.config.read_text(), lasting.count("not reloaded")
+        lasting.config.write_text(good.replace("role: analyst", "role: nobody"))
+        signal_to(lasting.site, signal.SIGHUP)
+        while lasting.count("not reloaded") == before:
             assert asked.execute("SELECT 1").fetchone() == (1,)
-        assert "not reloaded" in said
-        config.write_text(good)
+        lasting.config.write_text(good)
         assert asked.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-
-
-def _said(capfd: pytest.CaptureFixture[str], words: str) -> None:
-    """Wait until the server has said something on its standard error."""
-    deadline, said = time.monotonic() + 120, ""
-    while words not in said:
-        assert time.monotonic() < deadline, said
-        said += capfd.readouterr().err
-        time.sleep(0.05)
 
 
 def _hide(directory: Path) -> Path:
@@ -119,28 +143,27 @@ def _hide(directory: Path) -> Path:
 
 
 @linux
-def test_shadow_comes_back_while_the_data_are_away(config: Path) -> None:
+def test_shadow_comes_back_while_the_data_are_away(lasting: Lasting) -> None:
     """What it is made of was read before; who only looks at the catalogue notices nothing."""
-    with serving(config) as site:
-        hidden = _hide(config.parent)
-        kill_shadow(site)
-        with psycopg.connect(site.dsn, autocommit=True) as connection:
-            assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
-        hidden.rename(config.parent / "taxi.duckdb")
+    hidden = _hide(lasting.config.parent)
+    kill_shadow(lasting.site)
+    with psycopg.connect(lasting.site.dsn, autocommit=True) as connection:
+        assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
+    hidden.rename(lasting.config.parent / "taxi.duckdb")
 
 
 @linux
-def test_shadow_comes_back_while_the_ledger_is_locked(config: Path) -> None:
+def test_shadow_comes_back_while_the_ledger_is_locked(lasting: Lasting) -> None:
     """What it is made of was read before; what costs nothing is answered."""
-    with serving(config) as site, closing(sqlite3.connect(config.parent / "ledger.db", isolation_level=None)) as ledger:
+    with closing(sqlite3.connect(lasting.config.parent / "ledger.db", isolation_level=None)) as ledger:
         ledger.execute("BEGIN EXCLUSIVE")
-        old = shadow_of(site)
+        old = shadow_of(lasting.site)
         os.kill(old, signal.SIGKILL)
-        with psycopg.connect(site.dsn, autocommit=True) as connection:
+        with psycopg.connect(lasting.site.dsn, autocommit=True) as connection:
             assert connection.execute("SELECT count(*) > 1 FROM zones").fetchone() == (True,)
-            assert shadow_of(site) != old
+            assert shadow_of(lasting.site) != old
             ledger.execute("ROLLBACK")
-            assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+            assert connection.execute("SELECT count(*) FROM trips WHERE fare > 20.5").fetchone() == (LONG_TRIPS,)
 
 
 def _freeze(site: Site) -> None:
@@ -168,30 +191,29 @@ def test_a_session_that_heeds_nothing_keeps_no_server_down(config: Path) -> None
 
 
 @linux
-def test_shadow_comes_back_after_it_could_not_start(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_shadow_comes_back_after_it_could_not_start(lasting: Lasting) -> None:
     """Whoever tends it goes on after an error, and says so."""
-    with serving(config) as site:
-        data = config.parent / "shadow" / "data"
-        away = data.rename(config.parent / "shadow" / "away")
-        os.kill(shadow_of(site), signal.SIGKILL)
-        _said(capfd, "the shadow could not be started")
-        away.rename(data)
-        with psycopg.connect(site.dsn, autocommit=True) as connection:
-            assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-
-
-def test_a_hangup_that_fails_is_not_the_last_that_is_heard(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Whatever was in the way, the next one counts, and until then all is as it was."""
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
-        connection.execute("SELECT 1")
-        good = config.read_text()
-        config.unlink()
-        signal_to(site, signal.SIGHUP)
-        _said(capfd, "not reloaded")
+    data = lasting.config.parent / "shadow" / "data"
+    away = data.rename(lasting.config.parent / "shadow" / "away")
+    os.kill(shadow_of(lasting.site), signal.SIGKILL)
+    lasting.said("the shadow could not be started")
+    away.rename(data)
+    with psycopg.connect(lasting.site.dsn, autocommit=True) as connection:
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-        config.write_text(good)
-        signal_to(site, signal.SIGHUP)
-        assert line(site) == "reloaded\n"
+
+
+def test_a_hangup_that_fails_is_not_the_last_that_is_heard(lasting: Lasting) -> None:
+    """Whatever was in the way, the next one counts, and until then all is as it was."""
+    with psycopg.connect(lasting.site.dsn, autocommit=True) as connection:
+        connection.execute("SELECT 1")
+        good, before = lasting.config.read_text(), lasting.count("not reloaded")
+        lasting.config.unlink()
+        signal_to(lasting.site, signal.SIGHUP)
+        lasting.said("not reloaded", before + 1)
+        assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+        lasting.config.write_text(good)
+        signal_to(lasting.site, signal.SIGHUP)
+        assert line(lasting.site) == "reloaded\n"
 
 
 def test_a_hangup_while_it_starts_ends_nothing(config: Path) -> None:

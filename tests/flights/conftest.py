@@ -2,7 +2,9 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -48,7 +50,7 @@ def _fill_postgres(server: Postgres, database: Path) -> str:
     return reading(server)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
     """Return a directory with the flights in DuckDB, which a server of another account may pass through."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-flights-"))
@@ -59,12 +61,12 @@ def home() -> Iterator[Path]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-@pytest.fixture(scope="session", params=["duckdb", "postgres"])
-def deployed(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
-    """Return a configuration whose engine is DuckDB, then one whose engine is a PostgreSQL server."""
+@contextmanager
+def _deployed(home: Path, engine: str) -> Iterator[Path]:
+    """Give a configuration with an engine, which runs."""
     text = (HERE / "config.yaml").read_text(encoding="utf-8")
-    config = home / f"{request.param}.yaml"
-    if request.param == "duckdb":
+    config = home / f"{engine}.yaml"
+    if engine == "duckdb":
         config.write_text(text, encoding="utf-8")
         yield config
         return
@@ -78,26 +80,40 @@ def deployed(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
     server.stop()
 
 
-@pytest.fixture(scope="session")
-def connect(deployed: Path) -> Iterator[Connect]:
-    """Serve the configuration."""
-    with connections(deployed) as given:
-        yield given
+@pytest.fixture(params=["duckdb", "postgres"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Give the name of an engine."""
+    return str(request.param)
 
 
-@pytest.fixture(scope="session")
-def exact(connect: Connect) -> psycopg.Connection:
+Served = Callable[[str], Connect]
+
+
+@pytest.fixture(scope="module")
+def served(home: Path) -> Iterator[Served]:
+    """Give what serves the flights in an engine from the first time on that somebody asks, each role on one connection."""
+    with ExitStack() as until:
+
+        @cache
+        def serve(engine: str) -> Connect:
+            return cache(until.enter_context(connections(until.enter_context(_deployed(home, engine)))))
+
+        yield serve
+
+
+@pytest.fixture
+def exact(served: Served, engine: str) -> psycopg.Connection:
     """Connect as a role whose ε is so large that the noise is far below one row."""
-    return connect("exact")
+    return served(engine)("exact")
 
 
-@pytest.fixture(scope="session")
-def analyst(connect: Connect) -> psycopg.Connection:
+@pytest.fixture
+def analyst(served: Served, engine: str) -> psycopg.Connection:
     """Connect as a role that pays ε = 2 a statement."""
-    return connect("analyst")
+    return served(engine)("analyst")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def truth(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Return the data itself as dpsql's users are meant to see it: planes without a number left out, values clamped."""
     connection = duckdb.connect()

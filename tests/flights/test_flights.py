@@ -7,6 +7,8 @@ import duckdb
 import psycopg
 import pytest
 
+from tests.support.samples import in_one_way
+
 EXACT = {
     "all flights": "SELECT count(*) FROM flights",
     "by carrier": "SELECT carrier, count(*) FROM flights GROUP BY carrier ORDER BY carrier",
@@ -46,7 +48,14 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("question", EXACT.values(), ids=EXACT.keys())
+ENGINES = ("duckdb", "postgres")
+
+
+@pytest.mark.parametrize(
+    ("question", "engine"),
+    in_one_way({name: (question,) for name, question in EXACT.items()}, ENGINES, ENGINES),
+    indirect=["engine"],
+)
 def test_means_what_sql_means(question: str, exact: psycopg.Connection, truth: duckdb.DuckDBPyConnection) -> None:
     """With negligible noise every answer is the plain SQL's over the clamped rows."""
     expected = truth.execute(question).fetchall()
