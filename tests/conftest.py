@@ -3,6 +3,8 @@
 It times none of them: how busy a machine is says nothing about the code.
 """
 
+import atexit
+import gc
 import os
 
 import pytest
@@ -14,6 +16,9 @@ from tests.support import clusters, temporary
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("thorough", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+gc.disable()  # until the tests are collected: nothing of what is made till then goes away
+atexit.register(gc.unfreeze)  # DuckDB misses what is left
 
 LONG = """
 faults/test_chaos audit/test_transcripts faults/test_life properties/test_sensitivity audit/test_canaries
@@ -35,6 +40,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest."""
     place = {f"tests/{name}.py": rank for rank, name in enumerate(LONG)}
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage only among what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

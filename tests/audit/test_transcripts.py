@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import pytest
-from scipy.stats import binom
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Privacy, RoleBudget
@@ -27,6 +26,7 @@ from tests.support.exactness import measurements
 from tests.support.fix_engines import ENGINES
 from tests.support.fix_wide import LARGE, PUBLIC, USERS, Engines, Wide, plain
 from tests.support.fix_world import Client, noon
+from tests.support.laws import at_least
 from tests.support.lemma_mutants import Break
 from tests.support.quick_ledger import quick_ledger
 from tests.support.records import Cell, Row
@@ -126,7 +126,7 @@ class Audit:
             _, looks, mean = self._round(there=there)
             right = [n + (guess(looks, mean, coin) == there) for n, guess in zip(right, guesses, strict=True)]
         most = math.exp(self.epsilon) / (1 + math.exp(self.epsilon)) + float(DELTA)
-        return float(binom.sf(max(right) - 1, rounds, most))
+        return at_least(max(right), rounds, most)
 
     def _round(self, *, there: bool) -> tuple[bool, str, float]:
         """Return whether the canary was there, what the transcript looks like, and the mean of its numbers."""

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dpsql.errors import QueryCanceled
 from dpsql.interrupt import interruptible
@@ -16,6 +15,7 @@ from dpsql.privacy.mechanisms import discrete_gaussian as module
 from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Cancellation
+from tests.support.laws import chisquare
 
 FALSE_ALARM = 1e-6
 """Of each statistical test here, if its fixed seed were changed."""
@@ -35,7 +35,7 @@ def _p_value(drawn: Sequence[int], sigma: float) -> float:
     rest = len(drawn) - wanted.sum()
     if rest > 1:
         observed, wanted = np.append(observed, len(drawn) - observed.sum()), np.append(wanted, rest)
-    return float(stats.chisquare(observed, wanted * observed.sum() / wanted.sum()).pvalue)
+    return chisquare(observed, wanted * observed.sum() / wanted.sum())
 
 
 @pytest.mark.parametrize("sigma", [1, 2, 7, 40])
