@@ -140,6 +140,7 @@ def _same(a: object, b: object, within: float) -> bool:
     return a == b
 
 
+@cache
 def _tree(sql: str) -> exp.Query | None:
     return parsed(sql.rstrip().removesuffix(";"))
 

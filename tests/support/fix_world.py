@@ -43,6 +43,11 @@ USERS = {
 }
 
 
+_NAMED: dict[tuple[int, int], str] = {}
+_FIRST_OF_OTHERS = 16_384
+"""The first number of a type that is not PostgreSQL's own."""
+
+
 def noon() -> datetime:
     """Return the time at which all questions are asked."""
     return datetime(2019, 4, 2, 12, tzinfo=UTC)
@@ -60,18 +65,27 @@ class Answer:
 def fields(connection: psycopg.Connection, owner: psycopg.Connection, probe: str) -> Iterator[ColumnDescription]:
     """Yield the row description of a statement that is not run."""
     server = connection.pgconn
-    prepared = server.prepare(b"probe", probe.encode())
+    prepared = server.prepare(b"", probe.encode())
     if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
         raise psycopg.errors.lookup((prepared.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode())(
             prepared.error_message.decode()
         )
-    described = server.describe_prepared(b"probe")
-    connection.execute("DEALLOCATE probe")
+    described = server.describe_prepared(b"")
     for i in range(described.nfields):
         type_, modifier = described.ftype(i), described.fmod(i)
-        row = owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
-        assert row is not None
-        yield ColumnDescription((described.fname(i) or b"").decode(), type_, modifier, str(row[0]))
+        yield ColumnDescription((described.fname(i) or b"").decode(), type_, modifier, _named(owner, type_, modifier))
+
+
+def _named(owner: psycopg.Connection, type_: int, modifier: int) -> str:
+    """Return the name of a type; those of PostgreSQL's own have the same in every database."""
+    known = _NAMED.get((type_, modifier))
+    if known is not None:
+        return known
+    row = owner.execute("SELECT format_type(%s, %s)", (type_, modifier)).fetchone()
+    assert row is not None
+    if type_ < _FIRST_OF_OTHERS:
+        _NAMED[type_, modifier] = str(row[0])
+    return str(row[0])
 
 
 @dataclass(slots=True)

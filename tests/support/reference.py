@@ -5,11 +5,11 @@ every column that it names and that is not declared nullable.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psycopg
 import sqlglot
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Composed, Identifier
 from sqlglot import exp
 
 from dpsql.policy.model import Policy, Table
@@ -31,6 +31,8 @@ class Reference:
 
     policy: Policy
     connection: psycopg.Connection
+    _shown: dict[str, Composed] = field(default_factory=dict)
+    """As what the tables are seen now."""
 
     @classmethod
     def of(cls, world: World, tables: Mapping[str, Sequence[Row]], name: str = "clamped") -> "Reference":
@@ -55,17 +57,18 @@ class Reference:
         names = {
             column.name.lower() for column in sqlglot.parse_one(bridged(sql), read="postgres").find_all(exp.Column)
         }
+        for table in self.policy.tables.values():
+            if not table.public:
+                self._show(table, names, kind)
         with self.connection.transaction(force_rollback=True):
-            for table in self.policy.tables.values():
-                if not table.public:
-                    self._show(table, names, kind)
             return fetched(self.connection, sql.replace('"taxi".', ""))
 
     def _show(self, table: Table, names: set[str], kind: str) -> None:
         needed = [c.name for c in table.columns.values() if c.name in names and not c.nullable]
         present = (SQL("{} IS NOT NULL").format(Identifier(name)) for name in (table.units[kind].column, *needed))
-        self.connection.execute(
-            SQL("CREATE VIEW public.{0} AS SELECT * FROM clamped.{0} WHERE {1}").format(
-                Identifier(table.name), SQL(" AND ").join(present)
-            )
+        view = SQL("CREATE OR REPLACE VIEW public.{0} AS SELECT * FROM clamped.{0} WHERE {1}").format(
+            Identifier(table.name), SQL(" AND ").join(present)
         )
+        if self._shown.get(table.name) != view:
+            self.connection.execute(view)
+            self._shown[table.name] = view
