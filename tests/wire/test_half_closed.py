@@ -16,7 +16,7 @@ from tests.wire.listening import dsn
 from tests.wire.raw import FLUSH, SYNC, Raw, bind, execute, parse, query
 
 Connect = Callable[..., psycopg.Connection]
-LONG = "select count(*) from generate_series(1, 3000000)"
+LONG = "select count(*) from generate_series(1, 1000000)"
 PRIVATE = "select count(*) from trips"
 PIPELINE = (parse(b"", PRIVATE.encode()), bind(b"", b""), execute(b""))
 
