@@ -33,17 +33,17 @@ def _vanish(connection: psycopg.Connection) -> None:
 @pytest.mark.parametrize("statement", [None, "select count(*) from generate_series(1, 1000000000000)"])
 def test_a_seat_comes_back(shadow: Postgres, answers: Exact, statement: str | None) -> None:
     """Of whoever waits for nothing, and of whoever waits for an answer."""
-    limits, silence = Limits(connections_per_user=1), Silence(idle=3, interval=1)
+    limits, silence = Limits(connections_per_user=1), Silence(idle=1, interval=1)
     with listening(answers, shadow, limits, silence=silence) as (served, _):
         where = f"{dsn(served)} password=pw"
         gone = psycopg.connect(where, autocommit=True)
         if statement is not None:
             gone.pgconn.send_query(statement.encode())
             gone.pgconn.flush()
-        _vanish(gone)
         with pytest.raises(psycopg.OperationalError, match="too many connections"):
             psycopg.connect(where)
-        deadline = time.monotonic() + 20
+        _vanish(gone)
+        deadline = time.monotonic() + 60
         while True:
             with suppress(psycopg.OperationalError), psycopg.connect(where) as again:
                 assert again.execute("select 1").fetchone() == (1,)
