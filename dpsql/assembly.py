@@ -1,8 +1,12 @@
 """What a server is put together from, as its configuration says."""
 
+import hashlib
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+
+import psycopg
 
 from dpsql.errors import ConfigError
 from dpsql.gateway.public_tables import Public
@@ -26,6 +30,24 @@ def servable(file: Path) -> Config:
         ConfigError: it can't be served.
     """
     return with_checked_views(load(file))
+
+
+def reloaded(old: Config) -> Config:
+    """Return what the configuration's file says now.
+
+    Raises:
+        ConfigError: it can't be served, or something changed that can't be reloaded.
+    """
+    new = servable(old.file)
+    kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
+    if kept != old or new.policy.dataset != old.policy.dataset:
+        raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
+    return new
+
+
+def contents_of(epoch: int, public: Public) -> str:
+    """Return what the shadow's tables depend on beside the policy: the epoch, and a hash of the public rows."""
+    return f"{epoch} {hashlib.sha256(repr(public.rows).encode()).hexdigest()}"
 
 
 def roles_of(config: Config) -> Mapping[str, str]:
@@ -52,6 +74,14 @@ def start_shadow(config: Config) -> Postgres:
             return Postgres.start(directory, account=account, sandbox=sandbox)
         case PostgresServer():
             raise ConfigError("a shadow on another server is not supported yet; use shadow: {directory: …}")
+
+
+def drop_roles(shadow: Postgres, config: Config) -> None:
+    """Drop the roles of users who were removed; they can't log in even if that fails, and the next reload tries again."""
+    try:
+        build.dismiss(shadow, config.policy, roles_of(config))
+    except psycopg.Error as failed:
+        _LOG.warning("the shadow still has roles of users that are no more, until the next reload: %s", failed)
 
 
 def rows_of(public: Public) -> build.Rows:

@@ -1,14 +1,12 @@
 """One running dpsql: engine, ledger, shadow, gateway, listener and pages, started in order and stopped in reverse."""
 
 import asyncio
-import hashlib
 import logging
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
@@ -17,10 +15,9 @@ import psycopg
 
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.assembly import entries_of, roles_of, rows_of, servable, start_shadow
+from dpsql.assembly import contents_of, drop_roles, entries_of, reloaded, roles_of, rows_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
-from dpsql.errors import ConfigError
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.readiness import Readiness
@@ -37,6 +34,7 @@ from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
 from dpsql.shadow.sandbox import Sandbox
 from dpsql.shadow.warden import Warden
+from dpsql.snapshot_keeper import SnapshotKeeper
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
 from dpsql.web.site import Site
@@ -66,12 +64,13 @@ class Server:
 
     def __init__(self, config: Config, ledger: Way = Way.AS_IT_IS) -> None:
         """Serve `config`; `ledger` is how its owner allows it to be opened."""
-        self._config = config
-        self._way = ledger
+        self._config, self._way = config, ledger
         self._stack = AsyncExitStack()
         self._pages: Pages | None = None
         self._shadow_thread = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
         self._complete = True
+        self._changing = asyncio.Lock()
+        """Held while the configuration or the engine is replaced."""
         self._rebuilding = asyncio.Lock()
         """Held while the shadow's database is made."""
         self._public: Public
@@ -127,24 +126,32 @@ class Server:
         Raises:
             ConfigError: it can't be used, or something else in it changed; everything stays as it was.
         """
-        new, old = await asyncio.to_thread(servable, self._config.file), self._config
-        kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
-        if kept != old or new.policy.dataset != old.policy.dataset:
-            raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
-        old_engine = engine = self._engine
-        if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
-            engine = await asyncio.to_thread(open_engine, new)
+        async with self._changing:
+            old, engine = self._config, self._engine
+            new = await asyncio.to_thread(reloaded, old)
+            if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
+                engine = await asyncio.to_thread(open_engine, new)
+            await self._change(new, engine)
+
+    async def _serve_copy(self) -> None:
+        """Answer from the newest copy of the records."""
+        async with self._changing:
+            await self._change(self._config, await asyncio.to_thread(open_engine, self._config))
+
+    async def _change(self, new: Config, engine: Engine) -> None:
+        """Serve by another configuration, or from another engine, and tell those whom it concerns."""
+        old_engine = self._engine
         try:
             await self._serve_config(new, engine)
         except BaseException:
             if engine is not self._engine:
                 engine.close()
             raise
-        if old_engine is not engine:
+        if engine is not old_engine:
             # Statements that run on it may finish.
             old_engine.close()
         await self._listener.drain_outdated()
-        await self._on_shadow_thread(self._drop_roles)
+        await self._on_shadow_thread(drop_roles, self._shadow, self._config)
         if self._pages is not None:
             await self._pages.change(self._site())
 
@@ -152,7 +159,7 @@ class Server:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
         # What may take long comes before the lock: the shadow can be restarted meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine)
-        contents = await asyncio.to_thread(self._contents_of, new, public)
+        contents = await asyncio.to_thread(self._contents_of, new, public, engine)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 async with self._rebuilding:
@@ -180,7 +187,7 @@ class Server:
         self._shares = Shares.of(most())
         config = self._config = with_checked_views(self._config)
         self._engine = open_engine(config)
-        self._stack.callback(self._close_engine)
+        self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._public = read_public(config.policy, self._engine)
         self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)
@@ -190,25 +197,22 @@ class Server:
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
         self._stack.callback(self._oracle.close)
-        self._contents = self._contents_of(config, self._public)
+        self._contents = self._contents_of(config, self._public, self._engine)
         parts = (config, self._public, self._engine, self._contents)
         self._listener = await self._listen(await self._on_shadow_thread(self._build_gateway, *parts))
         watching = asyncio.get_running_loop().create_task(self._watch_shadow())
         self._stack.callback(watching.cancel)
         self._stack.push_async_callback(self._close_pages)
         await self._open_pages()
+        if config.snapshot is not None:
+            keeper = SnapshotKeeper(lambda: (self._config, self._engine), self._serve_copy)
+            self._stack.push_async_callback(keeper.stop)
 
-    def _drop_roles(self) -> None:
-        """Drop the roles of users who were removed; they can't log in even if that fails, and the next reload tries again."""
-        try:
-            build.dismiss(self._shadow, self._config.policy, roles_of(self._config))
-        except psycopg.Error as failed:
-            _LOG.warning("the shadow still has roles of users that are no more, until the next reload: %s", failed)
-
-    def _contents_of(self, config: Config, public: Public) -> str:
-        """Return what the shadow's tables depend on beside the policy: the epoch, and a hash of the public rows."""
-        rows = hashlib.sha256(repr(public.rows).encode()).hexdigest()
-        return f"{self._ledger.epoch(config.refresh)} {rows}"
+    def _contents_of(self, config: Config, public: Public, engine: Engine) -> str:
+        """Return what the shadow's tables depend on beside the policy; each copy of the records begins an epoch."""
+        if engine.edition is not None:
+            self._ledger.begin(engine.edition.epoch)
+        return contents_of(self._ledger.epoch(config.asked_anew), public)
 
     def _build_gateway(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and return a gateway for it."""
@@ -219,7 +223,7 @@ class Server:
             return ShadowOracle(session, settings)
 
         parts = (policy, engine, self._ledger, evaluator, public.declared, public.rows, os.urandom)
-        return Gateway(GatewayDependencies(*parts, config.refresh, _TIMEOUT))
+        return Gateway(GatewayDependencies(*parts, config.asked_anew, _TIMEOUT))
 
     async def _listen(self, gateway: Gateway) -> Listener:
         config = self._config
@@ -290,9 +294,6 @@ class Server:
         clock = time.monotonic
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
         return Site(config.policy, roles_of(config), server.connect, self._ledger, os.urandom, clock, trouble)
-
-    def _close_engine(self) -> None:
-        self._engine.close()
 
     async def _close_pages(self) -> None:
         if self._pages is not None:

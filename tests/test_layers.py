@@ -25,7 +25,7 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
-    frozenset({"open_ledger", "secret", "system_limits"}),
+    frozenset({"open_ledger", "secret", "snapshot_keeper", "system_limits"}),
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),
@@ -54,6 +54,8 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "engines": (
         frozenset({"open"}),
+        frozenset({"snapshot"}),
+        frozenset({"connect"}),
         frozenset({"duckdb", "owner", "postgres", "source", "tables"}),
         frozenset({"base", "kinds", "values", "watch"}),
     ),

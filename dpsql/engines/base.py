@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from dpsql.accounting.privacy_loss import Charge
@@ -14,6 +16,24 @@ from dpsql.rewrite.dialects.base import Dialect
 
 class NoEngine(ConfigError, sqlstate="F0000"):
     """There is no engine where the configuration says that it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """Which copy of the records answers; what was measured on another one does not belong to it."""
+
+    name: str
+    taken: datetime
+    """When it was begun: what was written to the records later is not in it."""
+
+    @property
+    def epoch(self) -> str:
+        """Return why an epoch began with it, as the ledger tells."""
+        return f"snapshot {self.name}"
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"snapshot of {self.taken:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class PreparedMeasurements(Protocol):
@@ -37,6 +57,10 @@ class Engine(Protocol):
     @property
     def dialect(self) -> Dialect:
         """Return the SQL that it speaks."""
+
+    @property
+    def edition(self) -> Edition | None:
+        """Return which copy of the records it reads, the same one for as long as it lives; None: the records themselves."""
 
     def named(self, table: str) -> str:
         """Return a table's name as statements have to write it, so that it can't be taken for another."""

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.engines.base import Edition
 from dpsql.gateway.plan_formats import as_json, as_xml, as_yaml
 from dpsql.gateway.plan_values import clamped, plan_values
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
@@ -30,15 +31,17 @@ _MARGINS = 3
 """Mean absolute errors in a margin at 95 %, of Laplace noise (ln 20)."""
 
 
-def explain(priced: PricedPlan, prefix: str) -> str:
+def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None) -> str:
     """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
 
+    `edition` is the copy of the records that would be asked.
     It is named and typed as EXPLAIN's own output is. FORMAT TEXT has a line a row. The others have one value,
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
     options = prefix.lower()
-    lines = _lines(priced, statements="verbose" in options)
-    node = {"Node Type": _NODE, **plan_values(priced), "Details": lines}
+    lines = _lines(priced, edition, statements="verbose" in options)
+    copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
+    node = {"Node Type": _NODE, **copy, **plan_values(priced), "Details": lines}
     if "json" in options:
         return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
     if "yaml" in options:
@@ -50,12 +53,14 @@ def explain(priced: PricedPlan, prefix: str) -> str:
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 
 
-def _lines(priced: PricedPlan, *, statements: bool) -> list[str]:
+def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
     cost = compose(part.cost for part in priced.measurements)
     lines = [
         f"Private answer: ε = {show_down(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
     ]
+    if edition is not None:
+        lines.append(f"Data: {edition}; what was written to the records later is not in it")
     if priced.aim is not None:
         lines += _aim(priced.aim)
     stages = list(priced.stages())

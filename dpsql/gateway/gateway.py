@@ -117,7 +117,7 @@ class Gateway:
             return Reply(columns)
         priced = self.priced(analyzed, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
-            return Reply(explain(priced, analyzed.statement.prefix))
+            return Reply(explain(priced, analyzed.statement.prefix, self._deps.engine.edition))
         if not priced.measurements:
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)

@@ -253,7 +253,9 @@ class Measuring:
         """Return what a release is stored under: everything that it depends on."""
         kind = self.policy.roles[asker.role].protects
         cost, print_ = part.cost, self.policy.fingerprint
-        whose = (self.ledger.identity, kind, print_, epoch)
+        edition = self.engine.edition
+        # An answer belongs to the very copy of the records that it was measured on, whatever epoch the ledger counts.
+        whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity)
         parts = (*parts, *(self._key(one, asker, epoch) for one in part.awaits))
         if part.finds_keys is not None:

@@ -43,6 +43,15 @@ class DuckDbTables:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotConfig:
+    """A copy of the declared columns, which is made once an epoch and asked instead of the records themselves."""
+
+    directory: Path
+    resources: Resources = Resources()
+    """What DuckDB, which holds it, may use of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
 class SqliteLedgerConfig:
     """A SQLite database in a file."""
 
@@ -127,8 +136,15 @@ class Config:
     """When the epoch advances by itself."""
     web: Listen | None = None
     """Where the pages are; None: there are none."""
+    snapshot: SnapshotConfig | None = None
+    """Where the copy is that answers for the engine; None: the engine answers itself."""
 
     @property
     def base(self) -> Path:
         """Return the directory that relative paths start from."""
         return self.file.parent
+
+    @property
+    def asked_anew(self) -> Period:
+        """Return when a question begins an epoch: never where each copy of the records begins one."""
+        return self.refresh if self.snapshot is None else Period.NEVER

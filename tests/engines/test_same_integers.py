@@ -1,21 +1,27 @@
 """One question has one exact answer, whichever engine computes it and in whichever form."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
+from dpsql.engines.snapshot.open import open_snapshot
+from dpsql.policy.config import PostgresServer
 from dpsql.policy.model import Policy, Table
 from dpsql.privacy.measurement import sums
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.exact import exact_buckets, exact_sums
+from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.shadow.postgres import Postgres
+from tests.engines.copies import copying, written
+from tests.engines.reader import READER, reading
 from tests.support import mutants
 from tests.support.dialects import POSTGRES
 from tests.support.exactness import Exact, Measured, measurements
@@ -69,15 +75,39 @@ def in_postgres(server: Postgres, bounded: Policy, rides: Sequence[Row], world: 
         _fill(connection, bounded.tables["rides"], rides)
         _fill(connection, bounded.tables["zones"], ZONES)
 
-        def ask(measurement: Measurement) -> Exact:
-            rows = connection.execute(measurement.sql(emitter).encode()).fetchall()
-            grouped = measurement.groups.grouped
-            if isinstance(measurement, Sums):
-                return dict(zip(grouped, exact_sums(measurement, rows).coordinates, strict=True))
-            assert isinstance(measurement, Histogram)
-            return dict(zip(grouped, exact_buckets(measurement, rows, None).histogram.tolist(), strict=True))
+        yield lambda part: _read(part, connection.execute(part.sql(emitter).encode()).fetchall())
 
-        yield ask
+
+def _read(measurement: Measurement, rows: Sequence[EngineRow]) -> Exact:
+    grouped = measurement.groups.grouped
+    if isinstance(measurement, Sums):
+        return dict(zip(grouped, exact_sums(measurement, rows).coordinates, strict=True))
+    assert isinstance(measurement, Histogram)
+    return dict(zip(grouped, exact_buckets(measurement, rows, None).histogram.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def in_copy(server: Postgres, bounded: Policy, in_postgres: Ask, world: World, shared: Path) -> Iterator[Ask]:
+    """Give the exact answers of a snapshot of PostgreSQL's tables."""
+    _ = in_postgres  # it makes them
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        connection.execute(
+            f"GRANT USAGE ON SCHEMA same TO {READER}; GRANT SELECT ON ALL TABLES IN SCHEMA same TO {READER}"
+        )
+    tables = (bounded.tables["rides"], bounded.tables["zones"])
+    config = copying(shared, PostgresServer(reading(server).replace("records", "same")), *tables)
+    written(config)
+    engine = open_snapshot(config)
+    emitter = Emitter(engine.dialect, world.public.declared, engine.named)
+    yield lambda part: _read(part, engine.for_owner(part.sql(emitter), timeout=60))
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Path]:
+    """Give a directory."""
+    with tempfile.TemporaryDirectory(prefix="dpsql-same-") as made:
+        yield Path(made)
 
 
 def _fill(connection: psycopg.Connection, table: Table, rows: Sequence[Row]) -> None:
@@ -94,9 +124,10 @@ def test_engines_and_forms_agree(
     planned: Callable[[str], Sequence[Measurement]],
     in_duckdb: Ask,
     in_postgres: Ask,
+    in_copy: Ask,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """DuckDB, PostgreSQL by rows and PostgreSQL by units give the same integers.
+    """DuckDB, PostgreSQL by rows and by units, and a snapshot of PostgreSQL's tables give the same integers.
 
     Which rows a selection keeps is each engine's own: it is by the text of numbers, which they write differently.
     """
@@ -105,6 +136,7 @@ def test_engines_and_forms_agree(
             continue
         expected = in_duckdb(part)
         assert any(any(values) for values in expected.values())
+        assert in_copy(part) == expected
         for most in (0, 10**6):
             monkeypatch.setattr(sums, "_FEW_GROUPS", most)
             assert in_postgres(part) == expected

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Engine, PreparedMeasurements
+from dpsql.engines.base import Edition, Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import EngineRow
@@ -32,6 +32,11 @@ class Watched:
     def dialect(self) -> Dialect:
         """Return the engine's."""
         return self.engine.dialect
+
+    @property
+    def edition(self) -> Edition | None:
+        """Return the engine's."""
+        return self.engine.edition
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return the engine's."""

@@ -158,6 +158,12 @@ class SqliteLedger:
         with self._file.write() as connection:
             return self._next_epoch(connection, reason)
 
+    def begin(self, reason: str) -> int:
+        """Begin an epoch for a reason that no other has, unless it is the last one's; return the last one's number."""
+        with self._file.write() as connection:
+            last = connection.execute("SELECT number, reason FROM epochs ORDER BY number DESC LIMIT 1").fetchone()
+            return int(last[0]) if last and last[1] == reason else self._next_epoch(connection, reason)
+
     def is_closed(self, role: str) -> bool:
         """Return whether an account is closed; see `Ledger.is_closed`."""
         with self._file.read() as connection:

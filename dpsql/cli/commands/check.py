@@ -10,8 +10,9 @@ from rich.console import Console
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.report import show_report
-from dpsql.engines.open import connect_engine
+from dpsql.engines.connect import connect_engine
 from dpsql.engines.owner import report
+from dpsql.engines.snapshot.from_postgres import check_copyable
 from dpsql.engines.tables import check_tables
 from dpsql.gateway.public_tables import read_public
 from dpsql.gateway.views import with_checked_views
@@ -57,6 +58,9 @@ def check_config(
     with closing(connect_engine(loaded)) as engine:
         check_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
+        if loaded.snapshot is not None:
+            check_copyable(policy, engine)
+            typer.echo("every declared column can be copied into a snapshot")
         if data:
             reports = report(policy, engine, read_public(policy, engine).declared)
             show_report(Console(), policy, reports, groups)

@@ -1,15 +1,28 @@
-"""`dpsql refresh`: begin the next epoch."""
+"""`dpsql refresh`: begin the next epoch, with a copy of the records if the configuration wants one."""
+
+from functools import partial
 
 import typer
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.gateway.views import with_checked_views
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
+from dpsql.question import Cancellation
 
 
 @with_exit_code
 def refresh(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Let answers be measured anew; asking again will then cost again."""
-    with open_ledger(load(config)) as ledger:
-        typer.echo(f"epoch {ledger.advance('dpsql refresh')} has begun")
+    """Let answers be measured anew; asking again will then cost again.
+
+    With engine.snapshot the records are copied first; what was answered from the copy before stays free until that is done.
+    """
+    loaded = with_checked_views(load(config))
+    with open_ledger(loaded) as ledger:
+        if loaded.snapshot is None:
+            typer.echo(f"epoch {ledger.advance('dpsql refresh')} has begun")
+            return
+        edition = write_snapshot(loaded, partial(typer.echo, err=True), Cancellation()).edition
+        typer.echo(f"epoch {ledger.begin(edition.epoch)} has begun, with the {edition}")

@@ -12,9 +12,12 @@ from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.signals import Signals
 from dpsql.collector import collect_seldom
+from dpsql.engines.snapshot.open import see_that_there_is_one
 from dpsql.errors import DpsqlError
+from dpsql.gateway.views import with_checked_views
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
+from dpsql.question import Cancellation
 from dpsql.server import Server
 
 _LOG = logging.getLogger("dpsql.server")
@@ -29,7 +32,11 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the data set to PostgreSQL clients."""
-    asyncio.run(_serve(load(config), Way.ANEW if new_ledger else Way.AS_IT_IS))
+    loaded = load(config)
+    if loaded.snapshot is not None:
+        # Before signals are caught: what takes long here may be interrupted, or killed, at any moment.
+        see_that_there_is_one(with_checked_views(loaded), partial(typer.echo, err=True), Cancellation())
+    asyncio.run(_serve(loaded, Way.ANEW if new_ledger else Way.AS_IT_IS))
 
 
 async def _serve(config: Config, ledger: Way) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from dpsql.engines.base import NoEngine
+from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
 from dpsql.engines.duckdb.prepared import DuckPrepared, Use, prepare
@@ -30,6 +30,7 @@ class DuckDb:
     """An `Engine` over one DuckDB file, or over files that stand for tables."""
 
     dialect = DUCKDB
+    edition: Edition | None = None
 
     def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.

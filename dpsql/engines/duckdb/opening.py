@@ -37,15 +37,7 @@ def of_file(path: Path, spill: Path, resources: Resources) -> duckdb.DuckDBPyCon
         NoEngine: there is none.
         ConfigError: it is none.
     """
-    if not path.is_file():
-        raise NoEngine(f"there is no DuckDB file {path}")
-    connection = _empty(spill, resources)
-    try:
-        connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {ATTACHED} (READ_ONLY)")
-    except duckdb.Error as error:
-        connection.close()
-        raise ConfigError(f"{path}: DuckDB can't open it: {error}") from error
-    return _closed_off(connection, [])
+    return _closed_off(_with_file(path, spill, resources), [])
 
 
 def of_tables(
@@ -56,6 +48,33 @@ def of_tables(
     Raises:
         ConfigError: they can't be read.
     """
+    return _closed_off(_with_tables(tables, spill, resources), files)
+
+
+def to_copy(source: Path | Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Open either for dpsql's own copying, with the doors open: what is asked of it is no client's.
+
+    Raises:
+        ConfigError: as above.
+    """
+    if isinstance(source, Path):
+        return _with_file(source, spill, resources)
+    return _with_tables(source, spill, resources)
+
+
+def _with_file(path: Path, spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
+    if not path.is_file():
+        raise NoEngine(f"there is no DuckDB file {path}")
+    connection = _empty(spill, resources)
+    try:
+        connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {ATTACHED} (READ_ONLY)")
+    except duckdb.Error as error:
+        connection.close()
+        raise ConfigError(f"{path}: DuckDB can't open it: {error}") from error
+    return connection
+
+
+def _with_tables(tables: Mapping[str, TableFile], spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:
     connection = _empty(spill, resources)
     try:
         for name, table in tables.items():
@@ -63,7 +82,7 @@ def of_tables(
     except BaseException:
         connection.close()
         raise
-    return _closed_off(connection, files)
+    return connection
 
 
 def _empty(spill: Path, resources: Resources) -> duckdb.DuckDBPyConnection:

@@ -9,10 +9,10 @@ from typing import Any
 
 import psycopg
 
-from dpsql.engines.base import NoEngine
+from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role
 from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
-from dpsql.engines.postgres.prepared import PgPrepared, accepted, cancel, is_lost, reading
+from dpsql.engines.postgres.prepared import PgPrepared, accepted, cancel, is_lost, reading, unchanging
 from dpsql.engines.values import exact_value, public_column
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
@@ -32,6 +32,7 @@ class PostgresEngine:
     """An `Engine` over the tables of one PostgreSQL database that the DSN's search path finds."""
 
     dialect = POSTGRES
+    edition: Edition | None = None
 
     def __init__(self, dsn: str, tables: Sequence[str]) -> None:
         """Connect, and see that the role can only read `tables`.
@@ -112,6 +113,15 @@ class PostgresEngine:
                 rows = own.enter_context(reading(connection, timeout, *asked))
             stack.push(own.pop_all())
         return connection, rows
+
+    @contextmanager
+    def one_state(self) -> Iterator[PgConnection]:
+        """Give a connection all of whose statements see one state of the tables, and may take as long as they like."""
+        with ExitStack() as held:
+            with _told():
+                connection = held.enter_context(self._pool.lent(wait=_WAIT))
+                held.enter_context(unchanging(connection))
+            yield connection
 
     def is_current(self) -> bool:
         """Return whether the catalogue says of the tables what it said at first."""

@@ -24,6 +24,8 @@ _CANCEL = 5.0
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 """Each statement sees what was committed when its tables were locked; an older view of a table that was emptied is empty."""
 
+_BEGIN_UNCHANGING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
 
 @contextmanager
 def reading(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
@@ -39,6 +41,25 @@ def reading(connection: PgConnection, timeout: float, *statements: str) -> Itera
     settled(cursors[len(begin) - 1].fetchone())
     try:
         yield [cursor.fetchall() if cursor.description is not None else [] for cursor in cursors[len(begin) :]]
+    finally:
+        _end(connection)
+
+
+@contextmanager
+def unchanging(connection: PgConnection) -> Iterator[None]:
+    """Open a transaction all of whose statements see one state of the tables, and may take as long as they like.
+
+    Raises:
+        UnsettledError: the session has other settings than ours.
+        psycopg.Error: the server refuses.
+    """
+    with connection.pipeline():
+        for each in (_BEGIN_UNCHANGING, "SET LOCAL statement_timeout = 0"):
+            connection.execute(each.encode())
+        shown = connection.execute(SHOWN.encode())
+    settled(shown.fetchone())
+    try:
+        yield
     finally:
         _end(connection)
 

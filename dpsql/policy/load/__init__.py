@@ -13,7 +13,7 @@ from dpsql.policy.load.document import Document, read_document
 from dpsql.policy.load.expand import expand
 from dpsql.policy.load.fingerprint import fingerprint
 from dpsql.policy.load.mistakes import Mistakes
-from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of
+from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_of, shadow_of, snapshot_of
 from dpsql.policy.load.roles import Access, budgets_of, read_roles, users_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
@@ -89,4 +89,5 @@ def _config(path: Path, access: Access) -> Config | None:
         file=path,
         refresh=shape.refresh,
         web=None if shape.web is None else listen_of(shape.web, ("web",), operation),
+        snapshot=snapshot_of(operation),
     )

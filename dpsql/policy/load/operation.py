@@ -14,6 +14,7 @@ from dpsql.policy.config import (
     PostgresServer,
     Resources,
     Shadow,
+    SnapshotConfig,
     SqliteLedgerConfig,
     Tls,
 )
@@ -22,9 +23,10 @@ from dpsql.policy.load.mistakes import Mistakes, Path
 from dpsql.policy.load.shapes import ConfigShape, EngineShape, ListenShape, ShadowShape, TlsShape, WebShape
 
 _STATE = ".dpsql"
+_RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
-    EngineKind.DUCKDB: frozenset({"database", "tables", "memory", "threads", "spill"}),
-    EngineKind.POSTGRES: frozenset({"dsn"}),
+    EngineKind.DUCKDB: frozenset({"database", "tables", "snapshot"}) | _RESOURCES,
+    EngineKind.POSTGRES: frozenset({"dsn", "snapshot"}),
 }
 
 
@@ -48,6 +50,8 @@ def engine_of(operation: Operation) -> EngineConfig | None:
     if shape is None or shape.kind is None:
         return None
     wanted, every = _ENGINE_KEYS[shape.kind], frozenset[str]().union(*_ENGINE_KEYS.values())
+    if shape.snapshot:  # DuckDB holds it
+        wanted |= _RESOURCES
     for key in sorted(every - wanted):
         if operation.document.has(("engine", key)):
             operation.wrong(("engine", key), f"is not for {shape.kind}, which takes {', '.join(sorted(wanted))}")
@@ -64,10 +68,23 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
         wrong = "has database and tables; one of them is allowed" if given else 'lacks the key "database" (or "tables")'
         operation.wrong(("engine",), wrong)
         return None
-    resources = Resources(shape.memory, shape.threads, _beside(operation, shape.spill, "spill"))
+    resources = _resources(shape, operation)
     if shape.tables is not None:
         return DuckDbTables({name: operation.base / path for name, path in shape.tables.items()}, resources)
     return None if shape.database is None else DuckDbFile(operation.base / shape.database, resources)
+
+
+def _resources(shape: EngineShape, operation: Operation) -> Resources:
+    return Resources(shape.memory, shape.threads, _beside(operation, shape.spill, "spill"))
+
+
+def snapshot_of(operation: Operation) -> SnapshotConfig | None:
+    """Return where the copy of the records is, if there is to be one."""
+    shape, name = operation.shape.engine, operation.shape.dataset
+    if shape is None or not shape.snapshot or name is None:
+        return None
+    state = operation.base / (operation.shape.state or _STATE)
+    return SnapshotConfig(state / name / "snapshot", _resources(shape, operation))
 
 
 def shadow_of(operation: Operation) -> Shadow:

@@ -163,6 +163,8 @@ class EngineShape(StrictShape):
     """Where DuckDB puts what does not fit into memory, for as long as it is needed: a private directory is made below it."""
     dsn: Scalar | None = None
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
+    snapshot: Flag = False
+    """Whether questions are answered from a copy of the declared columns, which dpsql makes at the start of each epoch."""
 
 
 class TlsShape(StrictShape):
@@ -187,15 +189,11 @@ class ListenShape(StrictShape):
     """The certificate; without one connections are not encrypted."""
 
 
-class WebShape(StrictShape):
+class WebShape(ListenShape):
     """Where the pages are."""
 
-    host: Name = "127.0.0.1"
-    """The address to listen on."""
     port: Port = 8439
     """The port; 0 is any free one."""
-    tls: TlsShape | None = None
-    """The certificate; without one connections are not encrypted."""
 
 
 class ShadowShape(StrictShape):

@@ -175,6 +175,12 @@ def test_advance_begins_an_epoch_and_drops_its_releases(ledger: SqliteLedger) ->
     assert spent(ledger, account_of())[0] == Fraction("0.8")
 
 
+def test_a_reason_begins_one_epoch_only(ledger: SqliteLedger) -> None:
+    """Whoever serves a copy of the records says that its epoch has begun, each once more after a start."""
+    assert [ledger.begin(reason) for reason in ("one", "one", "two", "two", "one")] == [1, 1, 2, 2, 3]
+    assert ledger.epoch(Period.NEVER) == 3
+
+
 def test_release_must_be_of_the_charge(ledger: SqliteLedger) -> None:
     """What was not paid for can't be stored; nor can a key be asked for twice at once, nor for nothing."""
     with ledger.open_statement(account_of(), "SELECT 1", [item_of("a")]) as statement, pytest.raises(InternalError):

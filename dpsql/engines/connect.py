@@ -1,0 +1,42 @@
+"""From the configuration to the engine that holds the records themselves."""
+
+from typing import assert_never
+
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.files import TableFile
+from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.errors import ConfigError
+from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer
+from dpsql.policy.model import Policy
+
+
+def connect_engine(config: Config) -> DuckDb | PostgresEngine:
+    """Open the engine.
+
+    Raises:
+        ConfigError: it can't be opened or reached, or can be written to.
+    """
+    match config.engine:
+        case DuckDbFile(path, resources):
+            return DuckDb(path, resources)
+        case DuckDbTables(resources=resources) as source:
+            return DuckDb(table_files(source, config.policy), resources)
+        case PostgresServer(dsn):
+            return PostgresEngine(dsn, list(config.policy.tables))
+        case _:
+            assert_never(config.engine)
+
+
+def table_files(source: DuckDbTables, policy: Policy) -> dict[str, TableFile]:
+    """Return the files that stand for tables.
+
+    Raises:
+        ConfigError: one stands for a table that no schema file declares.
+    """
+    unknown = sorted(set(source.tables) - set(policy.tables))
+    if unknown:
+        raise ConfigError(f"engine.tables: {', '.join(unknown)}: no schema file declares such a table")
+    return {
+        name: TableFile(path, {column.name: column.type for column in policy.tables[name].columns.values()})
+        for name, path in source.tables.items()
+    }

@@ -1,0 +1,1 @@
+"""dpsql's own copy of the records, which answers for them."""

@@ -1,0 +1,60 @@
+"""The engine over a copy: DuckDB, on a file that nobody but dpsql writes, and that only before it is served.
+
+A newer copy takes the place of this one's file in the directory, not of what is open: who reads this one reads it to the end.
+"""
+
+import os
+from pathlib import Path
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.files import Watched
+from dpsql.engines.snapshot.manifest import Manifest
+from dpsql.policy.config import Resources
+
+
+class SnapshotEngine(DuckDb):
+    """An `Engine` over a copy; see there."""
+
+    def __init__(self, file: Path, manifest: Manifest, resources: Resources) -> None:
+        """Open a copy.
+
+        Raises:
+            NoEngine: it is not there any more.
+            ConfigError: it can't be opened.
+        """
+        # What DuckDB opens by its name next is this very file: names are never given twice.
+        self._opened = _Opened(file, manifest.size, manifest.changed)
+        try:
+            super().__init__(file, resources)
+        except BaseException:
+            self._opened.close()
+            raise
+        self._watched = self._opened
+        self.edition = manifest.edition
+        # As the records' engine keeps them, and as was seen on the copy, which has no constraints itself.
+        self._unique = {table: frozenset(columns) for table, columns in manifest.unique.items()}
+
+    def _remove(self) -> None:
+        super()._remove()
+        self._opened.close()
+
+
+class _Opened(Watched):
+    """A file that is watched through a descriptor: it may lose its name, and must not be written to."""
+
+    def __init__(self, file: Path, size: int, changed: int) -> None:
+        self._file, self._wanted = file, (size, changed)
+        try:
+            self._descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            raise NoEngine(f"there is no snapshot {file}") from None
+
+    def changed(self) -> Path | None:
+        """Return the file if it is not what it was."""
+        found = os.fstat(self._descriptor)
+        return None if (found.st_size, found.st_mtime_ns) == self._wanted else self._file
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)

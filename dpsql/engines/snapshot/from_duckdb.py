@@ -1,0 +1,32 @@
+"""Copies tables of a DuckDB file, and Parquet and CSV files, column by column as they are: same types, same values."""
+
+from collections.abc import Mapping
+
+import duckdb
+
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.snapshot.progress import Progress
+from dpsql.policy.model import Policy
+from dpsql.rewrite.emit.columns import quoted
+
+
+def copy_from_duckdb(
+    engine: DuckDb, policy: Policy, target: tuple[duckdb.DuckDBPyConnection, str], progress: Progress
+) -> Mapping[str, frozenset[str]]:
+    """Copy the declared columns of all tables into the attached database `target`; return which stay unique, by table.
+
+    `engine` has the same names for them as the target's connection.
+    """
+    connection, catalog = target
+    for table, declared in progress.of(policy.tables.items()):
+        columns = ", ".join(map(quoted, declared.columns))
+        connection.execute(
+            f"CREATE TABLE {catalog}.main.{quoted(table)} AS SELECT {columns} FROM {engine.named(table)}"  # noqa: S608
+        )
+    return {name: _unique(engine, name) & table.columns.keys() for name, table in policy.tables.items()}
+
+
+def _unique(engine: DuckDb, table: str) -> frozenset[str]:
+    """Return the unique columns but for floats, of which −0 is 0 to one who counts and not to one who looks up."""
+    kinds = {name: kind.lower() for name, kind in engine.columns(table).items()}
+    return frozenset(c for c in engine.unique_columns(table) if kinds[c] not in engine.dialect.stored_types.floats)

@@ -1,0 +1,72 @@
+"""What is known of a copy beside it, and whether it may be used: by the configuration and the file, never by a row."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from dpsql.engines.base import Edition
+from dpsql.engines.source import source
+from dpsql.policy.config import Config
+
+_VERSION = 1
+"""Counts the changes of what a copy holds."""
+
+
+_NAME = re.compile(r"\d{8}T\d{12}Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What was copied: another data set's copy, or one that was made by another policy or dpsql, is not used."""
+
+    dataset: str
+    source: str
+    """Where the records are."""
+    fingerprint: str
+    """The policy's."""
+    version: int = _VERSION
+
+    @classmethod
+    def of(cls, config: Config) -> "Origin":
+        """Return what is to be copied."""
+        return cls(config.policy.dataset, source(config.engine), config.policy.fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole copy; only what a manifest names is ever used."""
+
+    name: str
+    taken: str
+    """When it was begun: what was written to the records later is not in it."""
+    origin: Origin
+    unique: Mapping[str, tuple[str, ...]]
+    """By table, the columns that the records' engine keeps unique, as was seen on the copy."""
+    size: int
+    changed: int
+    """When the file was changed last, in nanoseconds: by dpsql, or it is not used."""
+
+    @property
+    def edition(self) -> Edition:
+        """Return which copy it is."""
+        return Edition(self.name, datetime.fromisoformat(self.taken))
+
+    def to_bytes(self) -> bytes:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), indent=1).encode()
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> "Manifest | None":
+        """Read one; None if it is none."""
+        try:
+            found = json.loads(text)
+            unique = {str(table): tuple(map(str, names)) for table, names in found.pop("unique").items()}
+            manifest = cls(origin=Origin(**found.pop("origin")), unique=unique, **found)
+            _ = manifest.edition
+            if _NAME.fullmatch(manifest.name) is None:
+                return None
+        except (ValueError, TypeError, AttributeError, KeyError):
+            return None
+        return manifest

@@ -1,0 +1,69 @@
+"""Opens the copy that a configuration wants; where there is none that may be used, it is made first."""
+
+import logging
+import time
+from contextlib import suppress
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.snapshot.engine import SnapshotEngine
+from dpsql.engines.snapshot.manifest import Manifest, Origin
+from dpsql.engines.snapshot.place import SnapshotBusy, SnapshotPlace
+from dpsql.engines.snapshot.progress import Tell
+from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.errors import InternalError
+from dpsql.policy.config import Config
+from dpsql.question import Cancellation
+
+_LOG = logging.getLogger("dpsql.engine")
+_AGAIN = 0.2
+"""Seconds until somebody else's writing is looked at again."""
+
+
+def current_snapshot(config: Config) -> Manifest | None:
+    """Return the copy that may be used; None: one has to be made.
+
+    Raises:
+        ConfigError: there is no place for one.
+    """
+    if config.snapshot is None:
+        raise InternalError
+    return SnapshotPlace(config.snapshot.directory).current(Origin.of(config))
+
+
+def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+    """Return the copy that may be used, made now if need be; who finds another process at it waits for that one.
+
+    Raises:
+        ConfigError: it can't be made.
+        QueryCanceled: somebody cancelled.
+    """
+    waiting = False
+    while (found := current_snapshot(config)) is None:
+        try:
+            return write_snapshot(config, tell, cancellation)
+        except SnapshotBusy as busy:
+            if not waiting:
+                tell(f"{busy.message}, which is waited for")
+            waiting = True
+            time.sleep(_AGAIN)
+    return found
+
+
+def open_snapshot(config: Config) -> SnapshotEngine:
+    """Open the copy that may be used, made now if need be.
+
+    Raises:
+        ConfigError: it can't be made, or opened.
+    """
+    if config.snapshot is None:
+        raise InternalError
+    place = SnapshotPlace(config.snapshot.directory)
+    with suppress(NoEngine):  # a newer one has just taken its place
+        return _opened(config, place)
+    return _opened(config, place)
+
+
+def _opened(config: Config, place: SnapshotPlace) -> SnapshotEngine:
+    assert config.snapshot is not None
+    manifest = see_that_there_is_one(config, _LOG.info, Cancellation())
+    return SnapshotEngine(place.file(manifest.name), manifest, config.snapshot.resources)

@@ -1,0 +1,129 @@
+"""The directory of a copy: one file that is served, named by a manifest, and perhaps one that is being written.
+
+Promise: nothing half written is ever used. A file counts from the moment at which the manifest that names it has taken the
+earlier one's place, by a rename; it lay on the disk whole before. What a killed process has left the next writer removes.
+They are records: the directory and all in it belong to our account alone.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dpsql.engines.snapshot.manifest import Manifest, Origin
+from dpsql.errors import ConfigError
+
+_LOG = logging.getLogger("dpsql.engine")
+_MANIFEST, _LOCK = "manifest.json", "lock"
+_HINT = "state names a directory that dpsql may make and write to."
+
+
+class SnapshotBusy(ConfigError, sqlstate="F0000"):
+    """Another process is writing a copy."""
+
+
+class SnapshotPlace:
+    """Where a data set's copy is."""
+
+    def __init__(self, directory: Path) -> None:
+        """Make the directory if there is none.
+
+        Raises:
+            ConfigError: it can't be made, or belongs to somebody else.
+        """
+        self.directory = directory
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = directory.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+                raise ConfigError(f"the snapshot's directory {directory} belongs to another account, or is none")
+            if found.st_mode & 0o077:
+                directory.chmod(0o700)
+        except OSError as error:
+            raise ConfigError(f"the snapshot has no place at {directory}: {error.strerror}", hint=_HINT) from None
+
+    def file(self, name: str) -> Path:
+        """Return where the copy of a name is."""
+        return self.directory / f"{name}.duckdb"
+
+    def current(self, origin: Origin) -> Manifest | None:
+        """Return the copy that may be used; None if there is none of this origin, or somebody has changed it."""
+        found = self.last()
+        if found is None or found.origin != origin:
+            return None
+        wrong = _wrong(self.file(found.name), found)
+        if wrong is not None:
+            _LOG.warning("the snapshot %s is not used: %s", self.file(found.name), wrong)
+            return None
+        return found
+
+    def last(self) -> Manifest | None:
+        """Return the copy that was finished last, whatever it is of; None if there is none."""
+        try:
+            return Manifest.from_bytes((self.directory / _MANIFEST).read_bytes())
+        except OSError:
+            return None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other writers away, also those of other processes, and remove what dead ones have left.
+
+        Raises:
+            SnapshotBusy: there is one.
+        """
+        lock = os.open(self.directory / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise SnapshotBusy(
+                    f"another dpsql is writing a snapshot in {self.directory}", hint="Wait until it is done."
+                ) from None
+            self._sweep()
+            try:
+                yield
+            finally:
+                self._sweep()
+        finally:
+            os.close(lock)
+
+    def switch(self, manifest: Manifest) -> None:
+        """Let a copy that is whole take the place of the one before; who reads that one may go on."""
+        fresh = self.directory / f"{_MANIFEST}.new"
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(file, "wb") as out:
+            out.write(manifest.to_bytes())
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(self.directory / _MANIFEST)
+        directory = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def _sweep(self) -> None:
+        """Remove all but the copy that the manifest names."""
+        last = self.last()
+        kept = {_MANIFEST, _LOCK, *(() if last is None else (self.file(last.name).name,))}
+        for found in self.directory.iterdir():
+            if found.name not in kept:
+                with contextlib.suppress(OSError):
+                    found.unlink()
+
+
+def _wrong(file: Path, manifest: Manifest) -> str | None:
+    """Return why a file is not the copy that dpsql wrote."""
+    try:
+        found = file.lstat()
+    except OSError as error:
+        return str(error.strerror)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        return "others may read it, or it is not ours"
+    if (found.st_size, found.st_mtime_ns) != (manifest.size, manifest.changed):
+        return "somebody has changed it"
+    return None

@@ -1,0 +1,161 @@
+"""Writes a copy of the records: whole, or not at all.
+
+Whether there is a new copy, and from when on, is seen by everybody. So it depends on nothing but the clock, the policy, the
+catalogue, and on machines that are there or not: no value of a row makes a copy fail (`columns`), and where one fails
+nevertheless what is told is the kind of error alone, since DuckDB's own messages quote values.
+"""
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import assert_never
+
+import duckdb
+
+from dpsql.engines.connect import connect_engine, table_files
+from dpsql.engines.duckdb.engine import DuckDb
+from dpsql.engines.duckdb.files import TableFile, duckdb_literal
+from dpsql.engines.duckdb.opening import to_copy
+from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.snapshot.from_duckdb import copy_from_duckdb
+from dpsql.engines.snapshot.from_postgres import copy_from_postgres
+from dpsql.engines.snapshot.manifest import Manifest, Origin
+from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.progress import Progress, Tell
+from dpsql.engines.tables import check_tables
+from dpsql.engines.watch import stopping_when_cancelled
+from dpsql.errors import ConfigError, InternalError, QueryCanceled
+from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer
+from dpsql.question import Cancellation
+from dpsql.rewrite.emit.columns import quoted
+
+_LOG = logging.getLogger("dpsql.engine")
+_FRESH = "fresh"
+_FOREVER = 10 * 365 * 86_400.0
+_KEPT = "What there was before is served still."
+_TOLD = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
+
+
+def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+    """Copy the records' declared columns, and let the copy take the place of the one before.
+
+    Raises:
+        SnapshotBusy: another process is at it.
+        ConfigError: the records can't be read, or the copy not be written; what there was before stays.
+        QueryCanceled: somebody cancelled; likewise.
+    """
+    if config.snapshot is None:
+        raise InternalError
+    place = SnapshotPlace(config.snapshot.directory)
+    with place.writing():
+        now = datetime.now(UTC)
+        name = f"{now:%Y%m%dT%H%M%S%f}Z"
+        file = place.file(name)
+        with _failing_by_kind(cancellation):
+            unique = _copied(config, file, Progress(file, tell), cancellation)
+            written = _on_disk(file)
+        kept = {table: tuple(sorted(columns)) for table, columns in unique.items()}
+        manifest = Manifest(name, now.isoformat(), Origin.of(config), kept, written.st_size, written.st_mtime_ns)
+        place.switch(manifest)
+    return manifest
+
+
+def _copied(config: Config, file: Path, progress: Progress, cancellation: Cancellation) -> Mapping[str, frozenset[str]]:
+    """Write the file; return which columns are unique in it, by table."""
+    with closing(connect_engine(config)) as engine:
+        check_tables(config.policy, engine)
+        with _writer(config) as connection, stopping_when_cancelled(connection.interrupt, _FOREVER, cancellation):
+            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {_FRESH}")
+            file.chmod(0o600)
+            with progress.told():
+                connection.execute("BEGIN")
+                unique = _filled(
+                    engine, config, (connection, _FRESH), file.with_suffix(".rows"), progress, cancellation
+                )
+                connection.execute("COMMIT")
+                for table, columns in unique.items():
+                    _see_that_they_are(connection, table, columns)
+                connection.execute(f"CHECKPOINT {_FRESH}")
+                connection.execute(f"DETACH {_FRESH}")
+        if isinstance(engine, DuckDb) and not engine.is_current():
+            raise ConfigError("a file of the records changed while a snapshot was written", hint=_KEPT)
+    return unique
+
+
+def _filled(
+    engine: DuckDb | PostgresEngine,
+    config: Config,
+    target: tuple[duckdb.DuckDBPyConnection, str],
+    piece: Path,
+    progress: Progress,
+    cancellation: Cancellation,
+) -> Mapping[str, frozenset[str]]:
+    match engine:
+        case DuckDb():
+            return copy_from_duckdb(engine, config.policy, target, progress)
+        case PostgresEngine():
+            return copy_from_postgres(engine, config.policy, target, piece, progress, cancellation)
+        case _:
+            assert_never(engine)
+
+
+@contextmanager
+def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection that may write, and sees the records where DuckDB reads them."""
+    assert config.snapshot is not None
+    resources = config.snapshot.resources
+    match config.engine:
+        case DuckDbFile(path):
+            source: Path | Mapping[str, TableFile] = path
+        case DuckDbTables() as tables:
+            source = table_files(tables, config.policy)
+        case PostgresServer():
+            source = {}
+        case _:
+            assert_never(config.engine)
+    scratch = spill(resources.spill)
+    try:
+        with closing(to_copy(source, scratch.path, resources)) as connection:
+            yield connection
+    finally:
+        scratch.remove()
+
+
+def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: str, columns: frozenset[str]) -> None:
+    """See that columns are unique in the copy too: the records' engine has said so of one state of them."""
+    for column in sorted(columns):
+        text = quoted(column)
+        found = connection.execute(
+            f"SELECT count({text}) = count(DISTINCT {text}) FROM {_FRESH}.main.{quoted(table)}"  # noqa: S608
+        ).fetchone()
+        if found != (True,):
+            raise ConfigError(
+                f'the column "{column}" of table "{table}" is not unique in the snapshot, though its engine keeps it so',
+                hint=_KEPT,
+            )
+
+
+def _on_disk(file: Path) -> os.stat_result:
+    """Have the file on the disk; return its state, which nobody changes from now on."""
+    found = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(found)
+        return os.fstat(found)
+    finally:
+        os.close(found)
+
+
+@contextmanager
+def _failing_by_kind(cancellation: Cancellation) -> Iterator[None]:
+    """Tell what went wrong by its kind: DuckDB's messages may quote a value of a row."""
+    try:
+        yield
+    except (duckdb.Error, RuntimeError, OSError) as error:
+        if cancellation.requested:
+            raise QueryCanceled from None
+        kind = next((text for text in _TOLD if text in str(error)), type(error).__name__)
+        raise ConfigError(f"the snapshot could not be written: {kind}", hint=_KEPT) from None

@@ -1,0 +1,43 @@
+"""What was measured on one copy of the records answers nothing about another."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from dpsql.engines.base import Edition
+from dpsql.policy.model import Policy
+from tests.support.fix_world import NewClient
+from tests.support.memory import Memory
+
+COUNT = "SELECT count(*) FROM rides"
+OLD, NEW = (Edition(f"20240515T12{minute:010}Z", datetime(2024, 5, 15, 12, minute, tzinfo=UTC)) for minute in (0, 5))
+
+
+@pytest.fixture
+def engine(policy: Policy) -> Iterator[Memory]:
+    """Give an engine without rides."""
+    engine = Memory(policy)
+    yield engine
+    engine.close()
+
+
+def test_an_answer_belongs_to_its_copy(engine: Memory, new_client: NewClient) -> None:
+    """Within one epoch of the ledger too: of another copy, or of the records themselves, it is measured anew."""
+    client = new_client(engine)
+    for edition, charged in ((OLD, 1), (OLD, 1), (NEW, 2), (OLD, 2), (None, 3), (NEW, 3)):
+        engine.edition = edition
+        client.ask(COUNT)
+        assert client.charges == charged
+
+
+def test_explain_names_the_copy(engine: Memory, new_client: NewClient) -> None:
+    """As a line for people, and as a value for programs; without one nothing is said."""
+    client = new_client(engine)
+    assert "snapshot" not in str(client.ask(f"EXPLAIN {COUNT}").rows)
+    engine.edition = OLD
+    lines = [str(line) for (line,) in client.ask(f"EXPLAIN {COUNT}").rows]
+    assert "Data: snapshot of 2024-05-15 12:00:00 UTC; what was written to the records later is not in it" in lines
+    ((found,),) = client.ask(f"EXPLAIN (FORMAT JSON) {COUNT}").rows
+    assert json.loads(json.dumps(found))[0]["Plan"]["Snapshot"] == "2024-05-15T12:00:00+00:00"
