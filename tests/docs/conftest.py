@@ -28,7 +28,13 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def ask(home: Path) -> Iterator[Connect]:
-    """Return what connects as a role of the demo; the same connection each time."""
+def served(home: Path) -> Iterator[Connect]:
+    """Return what connects as a role of the demo."""
     with connections(home / "config.yaml") as connect:
-        yield cache(connect)
+        yield connect
+
+
+@pytest.fixture(scope="session")
+def ask(served: Connect) -> Connect:
+    """Return what connects as a role of the demo; the same connection each time."""
+    return cache(served)

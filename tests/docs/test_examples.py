@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tests.docs.pages import Block, blocks, statements
-from tests.support.connected import Connect
+from tests.support.connected import Connect, as_own
 
 ANSWERED = [*blocks("sql", "run"), *blocks("sql", "free")]
 REFUSED = blocks("sql", "refused")
@@ -53,10 +53,11 @@ def test_refusals_have_their_code(block: Block, ask: Connect) -> None:
 
 
 @pytest.mark.parametrize("block", blocks("python", "run"), ids=str)
-def test_python_examples_run(block: Block, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_examples_run(block: Block, home: Path, served: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown in Python runs beside the demo's configuration."""
     monkeypatch.chdir(home)
-    exec(compile(block.text, str(block), "exec"), {})  # noqa: S102  (our own pages)
+    with as_own(home / "config.yaml", served):
+        exec(compile(block.text, str(block), "exec"), {})  # noqa: S102  (our own pages)
 
 
 def test_there_are_examples_of_each_kind() -> None:

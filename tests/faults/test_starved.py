@@ -29,9 +29,9 @@ def test_too_little_is_told(config: Path, capfd: pytest.CaptureFixture[str], nam
     assert not (config.parent / "ledger.db").exists()
 
 
-@pytest.mark.parametrize(("name", "most"), [("RLIMIT_NOFILE", 256), ("RLIMIT_AS", 2 << 30)])
-def test_the_least_suffices(config: Path, name: str, most: int) -> None:
-    """With so much a private question is answered."""
-    before = LIMIT.format(name=name, most=most)
+def test_the_least_suffices(config: Path) -> None:
+    """With so much of both a private question is answered."""
+    least = {"RLIMIT_NOFILE": 256, "RLIMIT_AS": 2 << 30}
+    before = "\n".join(LIMIT.format(name=name, most=most) for name, most in least.items())
     with serving(config, before=before, executed=True) as site, psycopg.connect(site.dsn) as connection:
         assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT

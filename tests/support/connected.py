@@ -45,8 +45,8 @@ def connections(config: Path) -> Iterator[Connect]:
 def as_own(config: Path, connect: Connect) -> Iterator[None]:
     """Let `dpsql.connect` give connections to the server of a configuration that runs already, and start none."""
 
-    def connected(asked: Path, *, role: str) -> psycopg.Connection[tuple[Any, ...]]:
-        assert asked == config
+    def connected(asked: str | Path, *, role: str) -> psycopg.Connection[tuple[Any, ...]]:
+        assert Path(asked).resolve() == config.resolve()
         connection = connect(role)
         connection.autocommit = False
         return connection
