@@ -7,7 +7,7 @@ and changes no value: else an error, or two units that look alike, would be a fa
 import re
 from collections.abc import Callable, Mapping
 
-from dpsql.policy.model import SqlType, Table
+from dpsql.policy.model import Column, SqlType, Table
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import representable
 
@@ -30,6 +30,13 @@ def fits(declared: SqlType, written: str, found: str, dialect: Dialect) -> bool:
         return True
     # Without a length a numeric may be beyond double precision; only a plain numeric is read with that in mind.
     return declared is SqlType.NUMERIC and kind == "numeric" and not representable(written)
+
+
+def fits_column(column: Column, found: str, dialect: Dialect) -> bool:
+    """Return whether a column of the engine's type `found` can be read as it is declared."""
+    if column.in_numbers:
+        return fits(SqlType.BIGINT, SqlType.BIGINT.value, found, dialect) or found.lower() in dialect.stored_types.wide
+    return fits(column.type, column.declared, found, dialect)
 
 
 def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:

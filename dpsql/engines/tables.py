@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from dpsql.engines.base import Engine, NoEngine
-from dpsql.engines.kinds import fits, identifies, unique_as_declared
+from dpsql.engines.kinds import fits_column, identifies, unique_as_declared
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
-from dpsql.policy.model import Policy, SqlType, Table
+from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 
@@ -51,8 +51,9 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iter
         named = f'{table.file}: column "{column.name}" of table "{table.name}"'
         if kind is None:
             yield f"{named}: the engine has no such column"
-        elif not fits(column.type, column.declared, kind, engine.dialect):
-            yield f"{named} is declared {column.declared}, the engine has {kind}{_advice(column.type, kind)}"
+        elif not fits_column(column, kind, engine.dialect):
+            declared = f"{column.declared} with values 0 and 1" if column.in_numbers else column.declared
+            yield f"{named} is declared {declared}, the engine has {kind}{_advice(column, kind)}"
         elif column.name in units and not identifies(column.type, kind, engine.dialect):
             why = "which takes different texts for one" if column.type.is_text else "which rounds"
             yield f"{named} identifies a privacy unit, but the engine has {kind}, {why}"
@@ -75,9 +76,10 @@ def _unique(table: Table, engine: Engine) -> frozenset[str]:
     return unique_as_declared(table, engine.unique_columns(table.name), engine.columns)
 
 
-def _advice(declared: SqlType, kind: str) -> str:
+def _advice(column: Column, kind: str) -> str:
+    declared = column.type
     if declared.is_number and not declared.is_integer and kind == "numeric":
         return " without a length, which may be beyond double precision; declare it numeric"
     if declared is SqlType.BOOLEAN and "int" in kind.lower():
-        return "; declare it smallint with the values 0 and 1, of which x::int::boolean is a boolean"
+        return "; if those are 0 and 1, declare `values: [0, 1]` for it"
     return ""

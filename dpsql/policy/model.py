@@ -57,6 +57,8 @@ class Column:
     references: Reference | None = None
     nullable: bool = False
     description: str | None = None
+    in_numbers: bool = False
+    """Whether it is a boolean that the engine stores as 0 and 1."""
 
     @property
     def characters(self) -> int | None:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.kinds import fits, identifies
+from dpsql.engines.kinds import fits, fits_column, identifies
 from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from tests.support.dialects import DUCKDB, POSTGRES
 from tests.support.fix_shadow import POLICY
@@ -36,6 +36,24 @@ def test_every_mistake_is_told(duck: Callable[[str], DuckDb]) -> None:
         ': column "distance" of table "trips": the engine has no such column',
         ': the engine has no table "secrets"',
     ]
+
+
+@pytest.mark.parametrize(
+    ("found", "dialect", "fit"),
+    [
+        ("TINYINT", DUCKDB, True),
+        ("UHUGEINT", DUCKDB, True),
+        ("BOOLEAN", DUCKDB, False),
+        ("DOUBLE", DUCKDB, False),
+        ("bigint", POSTGRES, True),
+        ("boolean", POSTGRES, False),
+        ("text", POSTGRES, False),
+    ],
+)
+def test_a_boolean_that_is_0_or_1_is_a_whole_number(found: str, dialect: Dialect, *, fit: bool) -> None:
+    """Of any size; and not a boolean."""
+    column = Column("late", SqlType.BOOLEAN, "boolean", in_numbers=True)
+    assert fits_column(column, found, dialect) is fit
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,13 @@ PLAIN = (
     "SELECT sum(extract(epoch FROM stay)) FROM visits WHERE stay < interval '12 hours'",
     "SELECT avg(opens) FROM visits",
     "SELECT hours::boolean AS any, count(*) FILTER (WHERE NOT hours::boolean) FROM visits GROUP BY 1",
+    "SELECT kept, late, count(*) FROM marks GROUP BY 1, 2",
+    "SELECT count(*) FROM marks WHERE kept AND late OR NOT paid",
+    "SELECT count(kept), count(*) FILTER (WHERE kept IS NULL), sum(kept::int), count(DISTINCT kept) FROM marks",
+    "SELECT kept IS NOT TRUE AS x, kept = late AS y, coalesce(kept, late) AS z, count(*) FROM marks GROUP BY 1, 2, 3",
+    "SELECT k, count(*) FROM (SELECT visitor, kept AS k, count(*) AS n FROM marks GROUP BY 1, 2) AS t GROUP BY 1",
+    "SELECT x, count(*) FROM (SELECT kept AS x FROM marks UNION ALL SELECT paid FROM marks) AS t GROUP BY 1",
+    "SELECT l, count(*) FROM (SELECT visitor, bool_or(late) AS l FROM marks GROUP BY 1) AS t GROUP BY 1",
     "SELECT avg(n) FROM (SELECT visitor, count(*) AS n FROM visits GROUP BY visitor) AS t",
 )
 

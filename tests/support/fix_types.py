@@ -111,6 +111,8 @@ def _mark(n: int, person: int) -> Row:
         "day": None if own else dt.date(1, 1, 1) if n % 2 else dt.date(9999, 12, n + 1),
         "mood": ("sad", "fine", "glad")[n % 3],
         "paid": n % 2 == 0,
+        "kept": (0, 1, None, 2, 1)[n % 5],
+        "late": (0, 1, 1, -1, 1)[(n + person) % 5],
         "came": dt.datetime(2019, 3, 1 + person % 30, 7 + n % 3, 30, person if own else 0),  # noqa: DTZ001  (no zone)
     }
 
@@ -123,6 +125,11 @@ BEYOND = (
     ("day", "'-infinity'"),
 )
 """Columns, and values that the engines have and no answer, which are NULL."""
+
+
+def clamped_mark(row: Row) -> Row:
+    """Return a row as the analyst sees it."""
+    return row | {name: {0: False, 1: True}.get(row[name]) for name in ("kept", "late")}  # type: ignore[call-overload]  # a number
 
 
 def clamped(row: Row) -> Row:
@@ -184,7 +191,7 @@ def typed_reference(typed_world: tuple[World, TypedEngines]) -> Iterator[Referen
     connection.execute("CREATE SCHEMA clamped")
     write_table(connection, "public", world.policy.tables["doors"], DOORS)
     write_table(connection, "clamped", world.policy.tables["visits"], [clamped(row) for row in visits()])
-    write_table(connection, "clamped", world.policy.tables["marks"], marks())
+    write_table(connection, "clamped", world.policy.tables["marks"], [clamped_mark(row) for row in marks()])
     yield Reference(world.policy, connection)
     connection.close()
 

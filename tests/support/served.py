@@ -102,7 +102,7 @@ def write_table(connection: psycopg.Connection, schema: str, table: Table, rows:
     columns = (
         SQL("{} {} {}").format(
             Identifier(c.name),
-            SQL(c.declared),
+            SQL("smallint" if c.in_numbers and schema == "public" else c.declared),
             SQL("PRIMARY KEY" if c.name == table.key else ""),
         )
         for c in table.columns.values()

@@ -14,6 +14,8 @@ from dpsql.policy.model import Column, Reference, SqlType, Table
 from dpsql.policy.view import View
 
 _LONGEST_NAME = 63
+_NUMBERS = frozenset({"0", "1"})
+"""What a boolean may be in the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,11 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
     if kind is SqlType.ENUM:
         declared = _enumeration(name, file)
     bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
-    values = declared_values(kind, declared, shape.values, (*path, "values"), file.document, file.mistakes)
+    in_numbers = kind is SqlType.BOOLEAN and shape.values is not None and set(shape.values) == _NUMBERS
+    given = None if in_numbers else shape.values
+    values = declared_values(kind, declared, given, (*path, "values"), file.document, file.mistakes)
+    if in_numbers and file.shape.public:
+        file.wrong((*path, "values"), "are numbers, which a boolean has in protected tables only; declare it smallint")
     if shape.step is not None:
         wrong = misfit(shape.step, kind, declared, bounds)
         if wrong and not file.mistakes.touch(file.document, (*path, "bounds")):
@@ -106,6 +112,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         references=reference,
         nullable=shape.nullable,
         description=shape.description,
+        in_numbers=in_numbers,
     )
 
 

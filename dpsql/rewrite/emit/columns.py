@@ -38,6 +38,8 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return micros_of_time(column)
         case SqlType.INTERVAL:
             return micros_of_interval(column)
+        case SqlType.BOOLEAN if ref.column.in_numbers:
+            return f"(CASE {column} WHEN 0 THEN FALSE WHEN 1 THEN TRUE END)"
         case SqlType.DATE:
             return f"CAST({column} AS DATE)"
         case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
