@@ -129,7 +129,7 @@ BEYOND = (
 
 def clamped_mark(row: Row) -> Row:
     """Return a row as the analyst sees it."""
-    return row | {name: {0: False, 1: True}.get(row[name]) for name in ("kept", "late")}  # type: ignore[call-overload]  # a number
+    return row | {name: None if row[name] not in {0, 1} else row[name] == 1 for name in ("kept", "late")}
 
 
 def clamped(row: Row) -> Row:

@@ -96,7 +96,27 @@ CORRELATED = (
     ),
 )
 """By what a subquery says of the row beside it."""
-ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED)
+ALONG_REFERENCES = (
+    "SELECT count(*) FROM orders o WHERE (SELECT sum(quantity) FROM items i WHERE i.of_order = o.order_id) > 2",
+    (
+        "SELECT status, count(*) FROM orders "
+        "WHERE order_id IN (SELECT of_order FROM items GROUP BY 1 HAVING count(*) > 1) GROUP BY 1"
+    ),
+    "SELECT count(*) FROM orders WHERE total > 6 OR order_id = ANY (SELECT of_order FROM items WHERE late)",
+    "SELECT count(*) FROM items WHERE late OR item <> ALL (SELECT about FROM notes WHERE about IS NOT NULL)",
+    (
+        "SELECT n > 1 AS more, count(*) FROM orders "
+        "JOIN (SELECT of_order, count(*) AS n FROM items GROUP BY 1) AS s ON s.of_order = order_id GROUP BY 1"
+    ),
+    (
+        "SELECT n, count(m) FROM items i JOIN (SELECT of_order, count(*) AS n FROM items GROUP BY 1) AS s "
+        "ON s.of_order = i.of_order LEFT JOIN (SELECT about, count(*) AS m FROM notes GROUP BY 1) AS t "
+        "ON about = i.item GROUP BY 1"
+    ),
+    "SELECT late, count(*) FROM items i WHERE (SELECT count(*) FROM notes WHERE about = i.item) > 0 GROUP BY 1",
+)
+"""By what a subquery says of the row that a key names, whose owner is the row's own."""
+ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED, *ALONG_REFERENCES)
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
     ("SELECT count(*) FROM customers CROSS JOIN calls", "join-on-unit"),
@@ -146,6 +166,21 @@ REFUSED = (
     ),
     ("SELECT count(*) FROM customers WHERE customer IN (SELECT buyer FROM orders LIMIT 1)", "clause-on-rows"),
     ("SELECT of_order, count(*) FROM items GROUP BY of_order", "key-is-unit"),
+    (
+        "SELECT count(*) FROM orders JOIN (SELECT of_order, quantity AS q FROM items GROUP BY 1, 2) AS s ON q = order_id",
+        "join-on-unit",
+    ),
+    (
+        "SELECT count(*) FROM orders JOIN (SELECT of_order AS k FROM items GROUP BY 1) AS s ON k = code",
+        "join-on-unit",
+    ),
+    (
+        (
+            "SELECT count(*) FROM orders JOIN (SELECT buyer, of_order AS k FROM orders "
+            "LEFT JOIN items ON of_order = order_id GROUP BY 1, 2) AS s ON k = order_id"
+        ),
+        "join-on-unit",
+    ),
     ("SELECT order_id, count(*) FROM orders JOIN items ON of_order = order_id GROUP BY 1", "key-is-unit"),
     ("SELECT buyer, count(*) FROM orders JOIN calls ON buyer = caller GROUP BY 1", "key-is-unit"),
 )

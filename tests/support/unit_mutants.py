@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from dpsql.rewrite.analysis import owners
-from dpsql.rewrite.analysis.owners import Unique
+from dpsql.rewrite.analysis.meanings import Unique
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
@@ -50,11 +50,11 @@ def merged_owners(patch: pytest.MonkeyPatch) -> None:
 def one_row_for_all_keys(patch: pytest.MonkeyPatch) -> None:
     """Claim one row for a unit that has one for each of its keys."""
 
-    def with_made(relation: Relation, unique: Unique) -> Unique:
+    def with_made(relation: Relation, _: object, __: object, unique: Unique) -> Unique:
         units = {s.table.name: frozenset({s.made.unit.name}) for s in relation.sources if isinstance(s.made, UnitRows)}
         return lambda name: units[name] if name in units else unique(name)
 
-    patch.setattr(owners, "_with_made", with_made)
+    patch.setattr(owners, "with_made", with_made)
 
 
 def any_value_of_many(patch: pytest.MonkeyPatch) -> None:

@@ -21,22 +21,19 @@ enforced constraint (`Owners.single`) is nothing weighed.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.errors import AccessDenied, Unsupported
+from dpsql.errors import Unsupported
 from dpsql.policy.model import Reference, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.meanings import UNIT, Unique, as_stored, meanings, scanned, target_of, unit_bound, with_made
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, UnitRows, is_single, ref
+from dpsql.rewrite.ir.relation import Join, Relation, Source, is_single, ref
 
-Unique = Callable[[str], frozenset[str]]
-"""Returns the columns of a table that an enforced constraint makes unique by themselves."""
 _MOST_TABLES = 8
-_UNIT = Reference("", "")
-"""What the unit's own column means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
         AccessDenied: a table has no unit of that kind, so nothing can be said privately.
         Unsupported: a joined row could be several units', or a reference is not enforced.
     """
-    private, unique = relation.private, _with_made(relation, unique)
+    private, unique = relation.private, with_made(relation, kind, tables, unique)
     if relation.sources[0].table.public:
         raise Unsupported("write the protected table first in FROM", because="protected-table-first")
     if len(private) > _MOST_TABLES:
@@ -80,7 +77,7 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
 def owned(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:
     """Return whether all rows of a relation with one value in a column are one unit's: it names the unit, or a row of its."""
     source = relation.private.get(column.source)
-    return source is not None and source.holds and column.name in _meanings(source.table, kind, tables, unique)
+    return source is not None and source.holds and column.name in meanings(source, kind, tables, unique)
 
 
 def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table]) -> bool:
@@ -89,36 +86,7 @@ def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Tab
     if source is None or not source.holds or unit_bound(source.table, kind).column != column.name:
         return False
     through = unit_bound(source.table, kind).through
-    return through is None or _target(through, kind, tables) == _UNIT
-
-
-def _with_made(relation: Relation, unique: Unique) -> Unique:
-    """Return the same also of rows that are made of single units: without further keys a unit has one of them."""
-    made = {source.table.name: source.made for source in relation.sources if source.made is not None}
-
-    def of_made(name: str) -> frozenset[str]:
-        one = made.get(name)
-        if one is None:
-            return unique(name)
-        return frozenset({one.unit.name}) if isinstance(one, UnitRows) and not one.keys else frozenset()
-
-    return of_made
-
-
-def unit_bound(table: Table, kind: str) -> UnitBound:
-    """Return how a table is protected for a unit kind.
-
-    Raises:
-        AccessDenied: it has no unit of that kind.
-    """
-    found = table.units.get(kind)
-    if found is None:
-        raise AccessDenied(
-            f'table "{table.name}" has no privacy unit of kind "{kind}", which your role protects',
-            because="table-without-unit",
-            hint=f"The owner can declare it under `privacy_units` in {table.file or 'its schema file'}.",
-        )
-    return found
+    return through is None or target_of(through, kind, tables) == UNIT
 
 
 def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
@@ -137,25 +105,25 @@ def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique
 
 def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a join of rows that may be different units'."""
-    meanings = {i: _meanings(s.table, kind, tables, unique) for i, s in relation.private.items()}
+    said = {i: meanings(s, kind, tables, unique) for i, s in relation.private.items()}
     known = {0}
     always = [i for i, source in relation.private.items() if source.holds]
-    links = list(_links(relation.condition, meanings))
+    links = list(_links(relation.condition, said))
     while more := {b for a, b in links if a in known and b in always} - known:
         known |= more
     for i, source in relation.private.items():
-        if source.join is Join.LEFT and any(a in known and b == i for a, b in _links(source.on, meanings)):
+        if source.join is Join.LEFT and any(a in known and b == i for a, b in _links(source.on, said)):
             known.add(i)
     tests = _tests(relation)
     for group in tests:
-        inside = [i for i in group if i in meanings]
-        met, links = set(known), list(_links(relation.sources[group[0]].on, meanings))
+        inside = [i for i in group if i in said]
+        met, links = set(known), list(_links(relation.sources[group[0]].on, said))
         while more := {b for a, b in links if a in met and b in inside} - met:
             met |= more
         known |= met
-    alone = [source.table for i, source in relation.private.items() if i not in known]
+    alone = [source for i, source in relation.private.items() if i not in known]
     if alone:
-        raise _not_on_unit(alone[0], unit_bound(alone[0], kind))
+        raise _not_on_unit(alone[0], unit_bound(alone[0].table, kind))
 
 
 def _tests(relation: Relation) -> list[list[int]]:
@@ -169,39 +137,28 @@ def _tests(relation: Relation) -> list[list[int]]:
     return groups
 
 
-def _not_on_unit(table: Table, unit: UnitBound) -> Unsupported:
+def _not_on_unit(source: Source, unit: UnitBound) -> Unsupported:
+    table = next(scanned(source)).name
+    if source.made is None:
+        named, hint = f'"{table}"', f"JOIN {table} ON … = {table}.{unit.column}"
+    else:
+        named, hint = (
+            f'the subquery over "{table}"',
+            f"s.{unit.column} = …, which the subquery s has to put out and group by",
+        )
     return Unsupported(
-        f'the join with "{table.name}" must be on the privacy unit, so that each row is one individual\'s',
+        f"the join with {named} must be on the privacy unit, so that each row is one individual's",
         because="join-on-unit",
-        hint=f"Write … JOIN {table.name} ON … = {table.name}.{unit.column}, a whole number or a text on both sides.",
+        hint=f"Write … {hint}, a whole number or a text on both sides.",
     )
 
 
-def _links(condition: Expr, meanings: Mapping[int, Mapping[str, Reference]]) -> Iterator[tuple[int, int]]:
+def _links(condition: Expr, said: Mapping[int, Mapping[str, Reference]]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of sources whose rows a condition makes one unit's."""
     for one, other in _equal(condition):
-        mine = meanings.get(one.source, {}).get(one.name)
-        if mine is not None and mine == meanings.get(other.source, {}).get(other.name) and one.source != other.source:
+        mine = said.get(one.source, {}).get(one.name)
+        if mine is not None and mine == said.get(other.source, {}).get(other.name) and one.source != other.source:
             yield one.source, other.source
-
-
-def _meanings(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> Mapping[str, Reference]:
-    """Return which columns name the unit, or a row that has one owner, and what they mean."""
-    found = {name: Reference(table.name, name) for name in unique(table.name) if _as_stored(table, name)}
-    unit = unit_bound(table, kind)
-    return found | {unit.column: _UNIT if unit.through is None else _target(unit.through, kind, tables)}
-
-
-def _target(through: Reference, kind: str, tables: Mapping[str, Table]) -> Reference:
-    """Return what a reference means: the unit itself where that is the column it points to."""
-    unit = unit_bound(tables[through.table], kind)
-    return _UNIT if unit.through is None and unit.column == through.column else replace(through, public=True)
-
-
-def _as_stored(table: Table, name: str) -> bool:
-    """Return whether a column is compared as it is stored: what is clamped is unique no more."""
-    column = table.columns.get(name)
-    return column is not None and column.bounds is None and column.values is None
 
 
 def _equal(condition: Expr) -> Iterator[tuple[Ref, Ref]]:
@@ -277,7 +234,7 @@ def _finders(relation: Relation, index: int, unique: Unique) -> frozenset[int]:
     source = relation.sources[index]
     if is_single(source.table):
         return frozenset(range(len(relation.sources)))
-    keys = {name for name in _unique_in(source.table, unique) if source.table.public or _as_stored(source.table, name)}
+    keys = {name for name in _unique_in(source.table, unique) if source.table.public or as_stored(source.table, name)}
     condition = relation.condition if source.holds else both(source.on, relation.where)
     return frozenset(
         other.source

@@ -22,7 +22,7 @@ from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, taken_apart
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.existence import existences
+from dpsql.rewrite.syntax.existence import as_list, existences
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.inner import with_all_public
@@ -78,6 +78,7 @@ class _Select:
 
     def replace(self, query: exp.Expr) -> None:
         """Put one subquery into FROM, where that is known to mean the same."""
+        query = as_list(query, self._is_test)
         holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else _with_public(query)
         if holder is None or holder.parent is None:
             return

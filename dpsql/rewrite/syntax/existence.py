@@ -3,7 +3,7 @@
 zone = 3 AND EXISTS (SELECT …) AND rider NOT IN (SELECT …)  →  [zone = 3], [EXISTS (SELECT …), NOT rider IN (SELECT …)]
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -54,6 +54,23 @@ def conjuncts_of(node: exp.Expr) -> Iterator[exp.Expr]:
             pending.append(one.this)
         else:
             yield one
+
+
+def as_list(query: exp.Expr, is_test: Callable[[exp.Expr], bool]) -> exp.Expr:
+    """Write `x = ANY (…)` as `x IN (…)`, and `x <> ALL (…)` as `x NOT IN (…)`, unless it is a test by itself.
+
+    The query in it is returned, which may stand in brackets now.
+    """
+    quantified = query.parent
+    whole = quantified.parent if quantified is not None else None
+    if not isinstance(whole, (exp.EQ, exp.NEQ)) or whole.expression is not quantified or is_test(whole):
+        return query
+    if not isinstance(quantified, exp.Any if isinstance(whole, exp.EQ) else exp.All):
+        return query
+    listed = query if isinstance(query, exp.Subquery) else exp.Subquery(this=query)
+    among: exp.Expr = exp.In(this=whole.this, query=listed)
+    whole.replace(exp.Paren(this=exp.Not(this=among)) if isinstance(whole, exp.NEQ) else among)
+    return listed
 
 
 def _existence(node: exp.Expr) -> Existence | None:

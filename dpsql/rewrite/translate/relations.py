@@ -14,7 +14,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy, Role
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.owners import Unique
+from dpsql.rewrite.analysis.meanings import Unique
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts
