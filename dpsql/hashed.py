@@ -10,6 +10,7 @@ class HashedOnce:
     """What a value needs to remember its hash; neither compared nor copied nor shown."""
 
     __slots__ = ("_hash",)
+    _hash: int
 
 
 def hashed_once(kind: type[_T]) -> type[_T]:
@@ -17,11 +18,12 @@ def hashed_once(kind: type[_T]) -> type[_T]:
     computed: Callable[[_T], int] = kind.__hash__
 
     def remembered(self: _T) -> int:
-        found: int | None = getattr(self, "_hash", None)
-        if found is None:
+        try:
+            return self._hash
+        except AttributeError:
             found = computed(self)
             object.__setattr__(self, "_hash", found)
-        return found
+            return found
 
     kind.__hash__ = remembered  # type: ignore[method-assign, assignment]  # the very hash, remembered
     return kind

@@ -80,8 +80,9 @@ def _size(request: Request, priced: PricedPlan, prices: int) -> int:
     engines = sum(len(part.sql) for part in parts)
     texts = (request.question.text, *request.question.probes, *(piece for one in stages for piece in one.plan.pieces))
     groups = [scope.plan.groups for stage in stages for scope in stage.scopes]
+    listed = [(one.grouped, one.shown, [key.shown for key in one.keys]) for one in groups]
     return (
-        weight((groups, [part.rule for part in parts]))
+        weight((listed, [part.rule for part in parts]))
         + _PER_WRITTEN_CHARACTER * (sum(map(len, texts)) + engines)
         + prices * (_PER_PRICE + engines)
     )

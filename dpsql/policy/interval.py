@@ -20,7 +20,7 @@ class Interval(HashedOnce):
     high: Fraction
 
     def __post_init__(self) -> None:
-        if self.low > self.high:
+        if _is_less(self.high, self.low):
             raise ValueError(f"empty interval [{self.low}, {self.high}]")
 
     @classmethod
@@ -50,18 +50,27 @@ class Interval(HashedOnce):
         """Return the largest absolute value in the interval."""
         return max(abs(self.low), abs(self.high))
 
-    def is_below(self, limit: Fraction | int) -> bool:
+    def is_below(self, limit: int) -> bool:
         """Return whether the magnitude is less than a limit."""
-        return -limit < self.low and self.high < limit
+        (a, b), (c, d) = self.low.as_integer_ratio(), self.high.as_integer_ratio()
+        return -limit * b < a and c < limit * d
 
     def __contains__(self, value: Fraction | int) -> bool:
         return self.low <= value <= self.high
 
     def meet(self, other: "Interval") -> "Interval | None":
         """Return what both contain; None if that is nothing."""
-        low, high = max(self.low, other.low), min(self.high, other.high)
-        return Interval(low, high) if low <= high else None
+        low = other.low if _is_less(self.low, other.low) else self.low
+        high = other.high if _is_less(other.high, self.high) else self.high
+        return None if _is_less(high, low) else Interval(low, high)
 
     def hull(self, other: "Interval") -> "Interval":
         """Return the smallest interval that contains both."""
-        return Interval(min(self.low, other.low), max(self.high, other.high))
+        low = other.low if _is_less(other.low, self.low) else self.low
+        return Interval(low, other.high if _is_less(self.high, other.high) else self.high)
+
+
+def _is_less(one: Fraction, other: Fraction) -> bool:
+    """Return whether a number is less than another, without a look at what kinds of numbers they are, as `<` has it."""
+    (a, b), (c, d) = one.as_integer_ratio(), other.as_integer_ratio()
+    return a * d < c * b

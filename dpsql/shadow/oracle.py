@@ -111,13 +111,14 @@ class _Session:
     def _ask(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
         connection = self._opened()
         local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
-        with connection.pipeline():  # one round trip, and never the simple protocol
+        with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
             connection.execute("BEGIN READ ONLY")
             for text, value in zip(local, (settings.time_zone, f"ISO, {settings.date_order}"), strict=True):
                 connection.execute(sql.SQL(text).format(value))
             answered = connection.execute(question)
             connection.execute("ROLLBACK")
-        connection.execute("DISCARD ALL")
+            pipeline.sync()  # which ends the transaction that PostgreSQL takes a pipeline for: DISCARD must stand in none
+            connection.execute("DISCARD ALL")
         return answered
 
     def _opened(self) -> psycopg.Connection[tuple[str | None, ...]]:

@@ -5,7 +5,7 @@ the claim on which the sensitivity rests (Hardt and Talwar, STOC 2010, with the 
 cells of a value are otherwise: they are shares of the row, never negative, and add up to one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
@@ -65,7 +65,7 @@ class Feature(HashedOnce):
 
     def within(self, block: int | None) -> "Feature":
         """Return the same feature of one block's rows, or of all."""
-        return self if block == self.block else replace(self, block=block)
+        return self if block == self.block else Feature(self.shape, self.where, self.x, self.y, block)
 
 
 ONE = Feature(Shape.ONE)

@@ -10,7 +10,6 @@ covariance c:
 Weights here are N times these.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +20,7 @@ from dpsql.privacy.features.readout import FIRST, SECOND, ArgumentSums, PartialS
 
 Number = Fraction | float
 Weights = Mapping[Feature, Number]
-_HALF = Fraction(1, 2)
+_WHOLE, _HALF = Fraction(1), Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def count_weights(readout: Readout) -> Weights:
     if feature is None:
         raise InternalError
     if feature.shape is Shape.ONE:
-        return {feature: Fraction(1)}
+        return {feature: _WHOLE}
     return {ONE.within(feature.block): _HALF, feature: _HALF}
 
 
@@ -85,8 +84,8 @@ def times(weights: Weights, factor: Number) -> Weights:
 
 def added(*several: Weights) -> Weights:
     """Return the sum of weights; two arguments may be one."""
-    total: Counter[Feature] = Counter()
+    total: dict[Feature, Number] = {}
     for one in several:
         for feature, weight in one.items():
-            total[feature] += weight  # type: ignore[assignment]  # counters count in any numbers
+            total[feature] = total[feature] + weight if feature in total else weight
     return total

@@ -78,7 +78,8 @@ def combined(weighted: Weights, read: Mapping[Feature, Combination]) -> Mapping[
     onto: dict[int, Number] = {}
     for feature, weight in weighted.items():
         for place, times in read[feature].items():
-            onto[place] = onto.get(place, 0) + weight * times
+            share = weight if times == 1 else weight * times
+            onto[place] = onto[place] + share if place in onto else share
     return onto
 
 

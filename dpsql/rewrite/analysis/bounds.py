@@ -18,6 +18,7 @@ from dpsql.rewrite.ir.facts import Env, Facts
 _DATES, _MOMENTS = Interval.of(*DATES), Interval.of(*MOMENTS)
 """Times that every engine can compute with: an error of one that can't would say something about a row."""
 
+_LARGEST = int(LARGEST)
 _MOST_BITS = 8192
 """More than any number in double precision and its powers have; Python does not write numbers much longer."""
 
@@ -108,7 +109,7 @@ def _computable(interval: Interval, type_: SqlType) -> bool:
     """Return whether every engine can hold all values of an interval."""
     if type_.is_temporal:
         return interval.meet(_MOMENTS if type_.is_moment else _DATES) == interval
-    return interval.is_below(2**62 if type_.is_integer else LARGEST)
+    return interval.is_below(2**62 if type_.is_integer else _LARGEST)
 
 
 def _is_short(interval: Interval) -> bool:

@@ -74,7 +74,7 @@ class DuckDbDialect(Dialect):
         except OverflowError:
             return self.not_finite("Infinity" if value > 0 else "-Infinity")
         text = text if "e" in text else text + "e0"
-        return f"({text})" if value < 0 else text
+        return f"({text})" if text.startswith("-") else text
 
     def text(self, value: str) -> str:
         """Return a literal in single quotes, in which a backslash is a backslash."""

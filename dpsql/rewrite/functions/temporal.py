@@ -1,6 +1,7 @@
 """Dates and timestamps (without time zone): truncation, fields, and moving by an interval."""
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -165,8 +166,8 @@ def _units(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
     unit, interval = option(apply, Unit).name, domains.interval(apply.args[0])
     if interval is None:
         return None
-    values, at = [], truncate(unit, int(interval.low))
-    while at <= interval.high:
+    values, at, last = [], truncate(unit, int(interval.low)), math.floor(interval.high)
+    while at <= last:
         values.append(at)
         if len(values) > domains.limit:
             raise too_many_units(unit, domains.limit)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
@@ -23,10 +22,10 @@ class Facts:
     @classmethod
     def of_values(cls, values: tuple[Value, ...], *, nullable: bool) -> "Facts":
         """Build from a domain; its interval is the domain's hull."""
+        if not values or isinstance(values[0], str):
+            return cls(nullable, None, values)
         numbers = [v for v in values if not isinstance(v, str)]
-        whole = len(numbers) == len(values) and values
-        interval = Interval(Fraction(min(numbers)), Fraction(max(numbers))) if whole else None
-        return cls(nullable, interval, values)
+        return cls(nullable, Interval.of(min(numbers), max(numbers)), values)
 
 
 Env = Mapping[Expr, Facts]

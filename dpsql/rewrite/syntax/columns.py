@@ -58,7 +58,7 @@ def _query_names(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -
     if not isinstance(query, exp.Select):
         return
     for output in query.expressions:
-        if output.find(exp.Star) and isinstance(output, (exp.Star, exp.Column)):
+        if isinstance(output, (exp.Star, exp.Column)) and output.find(exp.Star):
             for item in from_items(query):
                 yield from _item_names(item, ctes, policy)
         else:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES
+from dpsql.rewrite.syntax.trees import holds
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _TRIED = (
@@ -32,7 +33,7 @@ def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
 def has_constants(nodes: Sequence[exp.Expr]) -> bool:
     """Return whether a query of these nodes computes something of constants alone."""
     computed = (node for node in nodes if isinstance(node, exp.Condition) and _is_computed(node))
-    return any(node.find(exp.Column, exp.Query, exp.Star) is None for node in computed)
+    return any(not holds(node, exp.Column, exp.Query, exp.Star) for node in computed)
 
 
 def _is_computed(node: exp.Expr) -> bool:

@@ -21,7 +21,7 @@ from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.trees import every, nodes
+from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
 
 
@@ -143,7 +143,8 @@ class _Finder:
         _refuse_distinct_on(node, aggregates)
         inputs = input_names(node, visible, self.policy)
         grouping = grouping_in(node, aggregates, inputs)
-        of_keys = (query for key in grouping.keys for query in key.find_all(exp.Query) if id(query) in answers)
+        keys = grouping.keys if answers else ()
+        of_keys = (query for key in keys for query in key.find_all(exp.Query) if id(query) in answers)
         self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)
         if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
             grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
@@ -201,7 +202,7 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
 
 def _refuse_outer_columns(node: exp.Select, inputs: frozenset[str], around: frozenset[str]) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
-    found = [one for one in nodes(node) if isinstance(one, (exp.Table, exp.TableAlias, exp.Column))]
+    found = [one for one in every(node, exp.Expr) if isinstance(one, (exp.Table, exp.TableAlias, exp.Column))]
     inside = {fold(one.this) for one in found if not isinstance(one, exp.Column)}
     outer = around - inputs - {output_name(output) for output in node.expressions}
     for column in found:

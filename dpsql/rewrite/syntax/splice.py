@@ -17,7 +17,7 @@ from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.scopes import tables_read
-from dpsql.rewrite.syntax.trees import every
+from dpsql.rewrite.syntax.trees import every, holds
 
 ANSWER = "_dp"
 Match = Callable[[exp.Expr], str | None]
@@ -71,8 +71,11 @@ def drop_private_ctes(nodes: Iterable[exp.Expr], policy: Policy) -> None:
 
 def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
     """Let subqueries beside the aggregates refer to the answer's keys where they referred to those of private rows."""
+    clauses = (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order"))
+    if not any(clause is not None and holds(clause, exp.Select) for clause in clauses):
+        return
     ours = input_names(scope.select, scope.ctes, policy)
-    for clause in (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order")):
+    for clause in clauses:
         for query in every(clause, exp.Select) if clause is not None else ():
             theirs = input_names(query, scope.ctes, policy)
             tables = {

@@ -59,6 +59,24 @@ def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
     return found
 
 
+def holds(tree: exp.Expr, *kinds: type[exp.Expr]) -> bool:
+    """Return whether a node of one of the kinds is among a tree's, its root included."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, kinds):
+            return True
+        if type(node) in _LEAVES:
+            continue
+        for value in node.args.values():
+            sort = type(value)
+            if sort is list:
+                pending += [one for one in value if isinstance(one, exp.Expr)]
+            elif sort not in _PLAIN and isinstance(value, exp.Expr):
+                pending.append(value)
+    return False
+
+
 def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
     """Return a copy of a tree; it shares what the parser noted of places in the text, which nothing changes.
 

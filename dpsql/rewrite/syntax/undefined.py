@@ -16,7 +16,7 @@ from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.partial import BY_SECOND, CASTS, OPERATORS, PARTIAL, PARTS_OF_TIMES, SETS, TOTAL_CASTS
-from dpsql.rewrite.syntax.trees import nodes
+from dpsql.rewrite.syntax.trees import every, holds
 
 _POSITIVE = {"ntile": 0, "nth_value": 1}
 """Window functions, and which argument has to be above 0."""
@@ -25,7 +25,7 @@ _OF_FIELDS = frozenset({"date_part", "date_trunc"})
 
 def without_failing(tree: exp.Query) -> None:
     """Change what can fail for some values, in a tree that reads no private rows any more; outputs keep their names."""
-    found = list(nodes(tree))
+    found = every(tree, exp.Expr)
     names = {id(node): [output_name(one) for one in node.expressions] for node in found if isinstance(node, exp.Select)}
     for node in reversed(found):  # what is inside first: what is around it is copied
         if isinstance(node, exp.Select):
@@ -125,7 +125,7 @@ def _put_around(node: exp.Expr, function: str, *more: exp.Expr) -> None:
 
 def _varies(node: exp.Expr) -> bool:
     """Return whether there is anything in it but constants that stand in the statement."""
-    return node.find(exp.Column, exp.Query, exp.Parameter) is not None
+    return holds(node, exp.Column, exp.Query, exp.Parameter)
 
 
 def _call(function: str, *args: exp.Expr) -> exp.Expr:

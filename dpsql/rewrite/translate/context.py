@@ -10,7 +10,7 @@ from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.syntax.trees import nodes
+from dpsql.rewrite.syntax.trees import holds
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.scope_names import Names
 
@@ -144,4 +144,4 @@ _VARYING = (exp.Column, exp.Star, exp.Query, exp.Subquery, exp.Window, exp.Filte
 
 
 def _may_be_constant(node: exp.Expr) -> bool:
-    return not any(isinstance(part, _VARYING) for part in nodes(node))
+    return not holds(node, *_VARYING)

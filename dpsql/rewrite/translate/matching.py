@@ -13,6 +13,7 @@ from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.syntax.aggregate_names import is_aggregate
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.splice import Match
+from dpsql.rewrite.syntax.trees import holds
 from dpsql.rewrite.translate.context import Translator
 
 
@@ -29,7 +30,7 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
 
     def match(node: exp.Expr) -> str | None:
         found = ours.get(id(node)) or (texts().get(render(node)) if type(node) in kinds else None)
-        if found is not None or not exprs or isinstance(node, exp.Query) or node.find(exp.Column) is None:
+        if found is not None or not exprs or isinstance(node, exp.Query) or not holds(node, exp.Column):
             return found
         if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):
             return None

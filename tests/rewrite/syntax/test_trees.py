@@ -7,7 +7,7 @@ from sqlglot import exp
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.syntax.parse import parsed
-from dpsql.rewrite.syntax.trees import copied, every, nodes
+from dpsql.rewrite.syntax.trees import copied, every, holds, nodes
 from tests.support.golden import load
 
 
@@ -49,6 +49,14 @@ def test_nodes_of_one_kind_come_in_the_order_of_the_text() -> None:
     """Those in lists, too."""
     tree = _tree("SELECT a, (SELECT b FROM t WHERE c > 1) FROM u WHERE d IN (1, e)")
     assert [column.name for column in every(tree, exp.Column)] == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("text", TEXTS[::5])
+def test_a_tree_holds_what_can_be_found_in_it(text: str) -> None:
+    """Of whatever kind it is, and no other."""
+    tree = _tree(text)
+    for kind in (exp.Column, exp.Star, exp.Query, exp.Window, exp.Literal, exp.Parameter, exp.Filter):
+        assert [holds(node, kind) for node in nodes(tree)] == [node.find(kind) is not None for node in nodes(tree)]
 
 
 def test_what_is_below_may_be_left_out() -> None:
