@@ -119,6 +119,16 @@ def test_files_are_copied(tmp_path: Path, ending: str) -> None:
     engine.close()
 
 
+def test_what_is_unique_to_the_letter_is_so_in_the_copy(tmp_path: Path) -> None:
+    """Texts that a collation takes for one are two to whoever looks them up, and to statements."""
+    rows = "INSERT INTO t VALUES (1, 'a'), (2, 'A'), (3, 'a '), (NULL, NULL), (NULL, NULL)"
+    engine = open_engine(
+        _records(tmp_path, f"CREATE TABLE t (a BIGINT UNIQUE, b VARCHAR COLLATE NOCASE UNIQUE); {rows}")
+    )
+    assert engine.unique_columns("t") == {"a", "b"}
+    engine.close()
+
+
 def test_a_copy_is_used_again(tmp_path: Path) -> None:
     """Whatever has been written to the records meanwhile: that shows with the next epoch."""
     config = _records(tmp_path)

@@ -30,6 +30,7 @@ from dpsql.engines.tables import check_tables
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, InternalError, QueryCanceled
 from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer
+from dpsql.policy.model import Table
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 
@@ -78,7 +79,7 @@ def _copied(config: Config, file: Path, progress: Progress, cancellation: Cancel
                 )
                 connection.execute("COMMIT")
                 for table, columns in unique.items():
-                    _see_that_they_are(connection, table, columns)
+                    _see_that_they_are(connection, config.policy.tables[table], columns)
                 connection.execute(f"CHECKPOINT {_FRESH}")
                 connection.execute(f"DETACH {_FRESH}")
         if isinstance(engine, DuckDb) and not engine.is_current():
@@ -125,16 +126,20 @@ def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
         scratch.remove()
 
 
-def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: str, columns: frozenset[str]) -> None:
-    """See that columns are unique in the copy too: the records' engine has said so of one state of them."""
+def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, columns: frozenset[str]) -> None:
+    """See that columns are unique in the copy too: the records' engine has said so of one state of them.
+
+    Texts are counted to the letter, as constraints compare them; a column of the records may have a collation that does not.
+    """
     for column in sorted(columns):
         text = quoted(column)
+        read = f'CAST({text} AS VARCHAR) COLLATE "C"' if table.columns[column].type.is_text else text
         found = connection.execute(
-            f"SELECT count({text}) = count(DISTINCT {text}) FROM {_FRESH}.main.{quoted(table)}"  # noqa: S608
+            f"SELECT count({text}) = count(DISTINCT {read}) FROM {_FRESH}.main.{quoted(table.name)}"  # noqa: S608
         ).fetchone()
         if found != (True,):
             raise ConfigError(
-                f'the column "{column}" of table "{table}" is not unique in the snapshot, though its engine keeps it so',
+                f'the column "{column}" of table "{table.name}" is not unique in the snapshot, though its engine keeps it so',
                 hint=_KEPT,
             )
 
