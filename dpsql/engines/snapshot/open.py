@@ -58,6 +58,7 @@ def open_snapshot(config: Config) -> SnapshotEngine:
     if config.snapshot is None:
         raise InternalError
     place = SnapshotPlace(config.snapshot.directory)
+    place.tidy()
     with suppress(NoEngine):  # a newer one has just taken its place
         return _opened(config, place)
     return _opened(config, place)

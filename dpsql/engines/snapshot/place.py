@@ -1,8 +1,8 @@
 """The directory of a copy: one file that is served, named by a manifest, and perhaps one that is being written.
 
 Promise: nothing half written is ever used. A file counts from the moment at which the manifest that names it has taken the
-earlier one's place, by a rename; it lay on the disk whole before. What a killed process has left the next writer removes.
-They are records: the directory and all in it belong to our account alone.
+earlier one's place, by a rename; it lay on the disk whole before. What a killed process has left goes when a copy is
+opened or written next. They are records: the directory and all in it belong to our account alone.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import fcntl
 import logging
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from dpsql.errors import ConfigError
 
 _LOG = logging.getLogger("dpsql.engine")
 _MANIFEST, _LOCK = "manifest.json", "lock"
+_PATIENCE, _AGAIN = 1.0, 0.02
+"""Seconds until a lock that is held is one of a writer, and until it is tried again."""
 _HINT = "state names a directory that dpsql may make and write to."
 
 
@@ -77,12 +80,7 @@ class SnapshotPlace:
         """
         lock = os.open(self.directory / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise SnapshotBusy(
-                    f"another dpsql is writing a snapshot in {self.directory}", hint="Wait until it is done."
-                ) from None
+            self._take(lock)
             self._sweep()
             try:
                 yield
@@ -90,6 +88,26 @@ class SnapshotPlace:
                 self._sweep()
         finally:
             os.close(lock)
+
+    def tidy(self) -> None:
+        """Remove what dead writers have left, unless somebody is writing."""
+        with contextlib.suppress(SnapshotBusy), self.writing():
+            pass
+
+    def _take(self, lock: int) -> None:
+        """Take the lock; who only tidies gives it back in a moment."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < deadline:
+                    time.sleep(_AGAIN)
+                    continue
+                raise SnapshotBusy(
+                    f"another dpsql is writing a snapshot in {self.directory}", hint="Wait until it is done."
+                ) from None
+            return
 
     def switch(self, manifest: Manifest) -> None:
         """Let a copy that is whole take the place of the one before; who reads that one may go on."""
