@@ -19,7 +19,7 @@ from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release import release
 from tests.audit.canaries import FALSE_ALARM, Attack, Audit, Recorder, Result
-from tests.support import mutants
+from tests.support import key_mutants, mutants
 from tests.support.fix_world import NewClient, World, noon
 from tests.support.mutants import Break
 
@@ -110,7 +110,7 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.no_cap, "far too many rows"),
     (mutants.no_cap, "too many rows in too many groups"),
     (mutants.no_clamp, "too large a value of a row that counts"),
-    (mutants.no_selection, "too many new values"),
+    (key_mutants.no_selection, "too many new values"),
     (_forgotten_rows_of_ranks, "a median"),
 )
 

@@ -17,7 +17,7 @@ from dpsql.privacy.mechanisms.discrete_gaussian import discrete_gaussian
 from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 from dpsql.privacy.mechanisms.threshold import threshold
 from tests.audit.canaries import FALSE_ALARM
-from tests.support import mutants
+from tests.support import key_mutants
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import NewClient
 from tests.support.laws import at_least
@@ -139,7 +139,9 @@ def test_half_the_noise_of_a_search_is_caught(gap: Gap) -> None:
     assert gap(half_the_noise, 2) > 6
 
 
-@pytest.mark.parametrize(("mutant", "sql", "keys"), [(scalar_threshold, CUBE, 1), (mutants.no_selection, COUNT, 20)])
+@pytest.mark.parametrize(
+    ("mutant", "sql", "keys"), [(scalar_threshold, CUBE, 1), (key_mutants.no_selection, COUNT, 20)]
+)
 def test_what_is_wrong_is_caught(mutant: Break, sql: str, keys: int, shown: Shown) -> None:
     """The wrong threshold, and a unit in any number of groups, show more."""
     assert at_least(shown(sql, 1, keys, mutant), FEW, float(DELTA)) < FALSE_ALARM

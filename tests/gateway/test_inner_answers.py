@@ -13,7 +13,7 @@ from dpsql.policy.model import Policy
 from dpsql.question import Settings
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from tests.gateway.engines import Watched
-from tests.gateway.test_gateway import with_total
+from tests.gateway.ledgers import with_total
 from tests.support.fix_dirty import Records
 from tests.support.fix_policy import NO_NOISE
 from tests.support.fix_world import Client, NewClient

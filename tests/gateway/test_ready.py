@@ -9,7 +9,7 @@ from dpsql.errors import BudgetExhausted, EngineLost, EngineNotReady
 from dpsql.gateway.readiness import Readiness
 from dpsql.policy.model import Policy
 from tests.gateway.engines import Watched
-from tests.gateway.test_gateway import with_total
+from tests.gateway.ledgers import with_total
 from tests.support.fix_world import NewClient, World
 from tests.support.records import Maker
 from tests.support.served import Served

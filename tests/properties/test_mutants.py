@@ -11,7 +11,7 @@ import pytest
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.sums import Sums
-from tests.support import mutants
+from tests.support import key_mutants, mutants
 from tests.support.exactness import Measured, key_searches, measurements
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import with_rows
@@ -93,26 +93,26 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.forgotten_rows, UNITS),
     (mutants.no_cap, UNITS),
     (mutants.cap_off_by_one, UNITS),
-    (mutants.no_selection, VALUES),
-    (mutants.selection_off_by_one, VALUES),
+    (key_mutants.no_selection, VALUES),
+    (key_mutants.selection_off_by_one, VALUES),
     (mutants.no_cap, UNION),
     (mutants.half, UNION),
-    (mutants.no_selection, EACH_VALUE),
-    (mutants.selection_off_by_one, EACH_VALUE),
+    (key_mutants.no_selection, EACH_VALUE),
+    (key_mutants.selection_off_by_one, EACH_VALUE),
     (mutants.half, EACH_VALUE),
     (mutants.no_clamp, SUM_OF_VALUES),
-    (mutants.no_selection, FOUND),
-    (mutants.selection_off_by_one, FOUND),
-    (mutants.weights_where_selection_is_due, FOUND),
+    (key_mutants.no_selection, FOUND),
+    (key_mutants.selection_off_by_one, FOUND),
+    (key_mutants.weights_where_selection_is_due, FOUND),
 )
 
 
 SEARCHES: Sequence[Break] = (
-    mutants.no_selection,
-    mutants.selection_off_by_one,
-    mutants.full_for_each_key,
-    mutants.rows_for_units,
-    mutants.keys_before_selection,
+    key_mutants.no_selection,
+    key_mutants.selection_off_by_one,
+    key_mutants.full_for_each_key,
+    key_mutants.rows_for_units,
+    key_mutants.keys_before_selection,
     mutants.merged_units,
 )
 """What a search for keys by units must not do."""

@@ -4,9 +4,10 @@ import random
 import re
 from dataclasses import dataclass, replace
 
+from tests.support.shop_draft import Writer
 from tests.support.shop_expressions import Call, aggregate
 from tests.support.shop_rows import LOOKED_UP, NUMBERS, TABLES, Col, Kind, Rows
-from tests.support.shop_writer import Writer, rows
+from tests.support.shop_writer import rows
 
 
 @dataclass(frozen=True, slots=True)
