@@ -107,6 +107,8 @@ MUTANTS: Sequence[tuple[Break, str]] = (
 )
 
 
+MARKS: Sequence[Break] = (mutants.heavy_units_missed, mutants.marks_in_other_places, mutants.marks_turned_round)
+"""What marks heavy units must not do."""
 SEARCHES: Sequence[Break] = (
     key_mutants.no_selection,
     key_mutants.selection_off_by_one,
@@ -201,6 +203,17 @@ def test_a_wrong_search_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch,
     assert bench.caught_searching()
 
 
+@pytest.mark.parametrize("bench", ["postgres"], indirect=True)
+@pytest.mark.parametrize("sql", [COUNTS, BESIDE, MEDIAN])
+@pytest.mark.parametrize("mutant", MARKS, ids=lambda case: case.__name__)
+def test_a_heavy_unit_that_goes_unnoticed_is_caught(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, sql: str, mutant: Break
+) -> None:
+    """Where only heavy units' rows are weighed, each of them has to be found."""
+    mutant(monkeypatch)
+    assert bench.caught(sql)
+
+
 NOTHING: Sequence[Break] = ()
 BOTH = (mutants.no_condition, mutants.left_join)
 
@@ -221,11 +234,9 @@ def test_conditions_that_overlap_are_harmless(bench: Bench, monkeypatch: pytest.
     ("sql", "broken", "harmless"),
     [
         (COUNTS, NOTHING, True),
-        (COUNTS, (mutants.no_condition,), True),
         (COUNTS, (mutants.left_join,), True),
         (COUNTS, BOTH, False),
         (SUMS, BOTH, False),
-        (LONE, (mutants.no_condition,), True),
         (LONE, (mutants.left_join,), True),
         (LONE, BOTH, False),
         (VALUES, NOTHING, True),
@@ -235,7 +246,7 @@ def test_conditions_that_overlap_are_harmless(bench: Bench, monkeypatch: pytest.
 def test_rows_of_nobody_do_not_count(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, sql: str, broken: Sequence[Break], *, harmless: bool
 ) -> None:
-    """Rows without a unit are kept out twice, by a condition and by an inner join; of weights either is enough."""
+    """Rows without a unit are kept out by a condition; where each row has a weight by an inner join, too."""
     for mutant in broken:
         mutant(monkeypatch)
     (measurement,) = measurements(sql, bench.policy, bench.world, bench.engine)
@@ -243,3 +254,13 @@ def test_rows_of_nobody_do_not_count(
     bench.engine.fill("rides", rows)
     exact = Measured.of(measurement, bench.engine, bench.world).exact()
     assert any(map(any, exact.values())) is not harmless
+
+
+@pytest.mark.parametrize("sql", [COUNTS, LONE])
+def test_where_every_row_has_a_weight_nobody_has_one(bench: Bench, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
+    """The inner join then keeps rows without a unit out by itself; in a plain scan the condition stands alone."""
+    mutants.no_condition(monkeypatch)
+    (measurement,) = measurements(sql, bench.policy, bench.world, bench.engine)
+    bench.engine.fill("rides", [Maker(1, dirt=0).row(bench.policy.tables["rides"]) | {"rider": None}])
+    measured = Measured.of(measurement, bench.engine, bench.world)
+    assert any(map(any, measured.exact().values())) is ("heavy" in measured.sql)

@@ -4,6 +4,7 @@
 floor(W·C / max(m, C)), so its weights add up to at most C·W whatever it does, and to exactly m·W when m ≤ C; they depend on
 the unit's own rows only. The weights come by an INNER JOIN: a row without a weight is left out, so a mistake loses rows
 and never counts one too many. Both scans stand in one statement and see one snapshot.
+Where only heavy units' rows are weighed (`heavy_units`), the integers are the same.
 
 Where no row need count in full, since no number of rows is measured, it is the *norms* ρ of the rows, what each can add to
 the largest coordinate, that are added up and not the rows: with S the most of one, w = ⌊W·C·S / max(Σρ, C·S)⌋ keeps

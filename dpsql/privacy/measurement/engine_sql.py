@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from dpsql.policy.model import SqlType
+from dpsql.privacy.measurement import heavy_units
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
+from dpsql.privacy.measurement.heavy_units import HeavySum
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
@@ -43,6 +45,8 @@ class BoundedScan:
     bound: Bound
     emitter: Emitter
     from_where: str
+    maybe_heavy: tuple[str, str] | None = None
+    """Where heavy units are weighed apart, what marks them, and the condition that a row's unit is marked."""
 
     @classmethod
     def of(
@@ -56,7 +60,8 @@ class BoundedScan:
     ) -> Self:
         """Build from a relation and all expressions that will be read from it."""
         columns = [*(key.grouped for key in keys), *used]
-        return cls(keys, bound, emitter, from_where(relation, where, columns, bound.unit, emitter))
+        rows = from_where(relation, where, columns, bound.unit, emitter)
+        return cls(keys, bound, emitter, rows, heavy_units.marked(relation, where, rows, bound, emitter))
 
     @property
     def unit(self) -> str:
@@ -68,8 +73,8 @@ class BoundedScan:
         """Return the GROUP BY clause over the keys."""
         return f" GROUP BY {', '.join(self._names())}" if self.keys else ""
 
-    def rows(self, values: Iterable[str], *, distinct: bool = False) -> str:
-        """Return the SELECT of the unit `u`, the keys `k0` … and `values`.
+    def rows(self, values: Iterable[str], *, distinct: bool = False, also: str = "") -> str:
+        """Return the SELECT of the unit `u`, the keys `k0` … and `values`; `also` is added to its WHERE, or follows it.
 
         Where rows are told apart or ranked, equal keys have one text.
         """
@@ -78,7 +83,8 @@ class BoundedScan:
         if alike:
             texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
         keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
-        return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join([f'{self.unit} AS u', *keys, *values])} {self.from_where}"
+        columns = ", ".join([f"{self.unit} AS u", *keys, *values])
+        return f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}"
 
     def grouped(
         self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str, norm: Norms | None = None
@@ -128,27 +134,36 @@ class BoundedScan:
         total = self.emitter.dialect.as_text(f"sum({weight})")
         return f"SELECT {', '.join([*self._names(), total])} FROM ({self._selected(counted)}) AS r{self.group_by}"
 
-    def by_unit(
-        self, rows: str, sums: Sequence[str], weights: Sequence[str], *, short: bool, norm: Norms | None = None
+    def heavy_apart(
+        self, values: Sequence[str], sums: Sequence[HeavySum], *also: str, norm: Norms | None = None
     ) -> str:
-        """Return the statement that sums the rows by unit and keys first, and weighs those sums by the names of `weights`.
+        """Return the statement that sums all rows in full, and corrects that by what those of heavy units weigh less.
 
-        The integers are those of `grouped`: all rows of a unit have one weight. With `short` its sums fit into 64 bits.
+        The integers are those of `grouped`; see `heavy_units`.
         """
-        names = self._names()
-        parts = [f"{f'CAST({text} AS BIGINT)' if short else text} AS s{i}" for i, text in enumerate(sums)]
+        assert self.maybe_heavy is not None
+        marked, condition = self.maybe_heavy
+        names, full = [*self._names(), *also], self.bound.weight
+        once = self.emitter.dialect.computed_once if heavy_units.reads_twice(values, sums) else ""
+        every = heavy_units.in_full(f"({self.rows(values, also=once)}) AS r", names, sums, full)
+        block = [norm.block] if norm is not None and norm.block is not None else []
+        by = ", ".join(["u", *names, *block])
+        parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total} AS n"]
         number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
-        inner = ", ".join(["u", *names, *number, *parts])
-        units = f"p AS MATERIALIZED (SELECT {inner} FROM ({rows}) AS r GROUP BY {', '.join(['u', *names])})"
-        outputs = self.outputs([f"sum({weight} * s{i})" for i, weight in enumerate(weights)])
-        return f"WITH {units}, {self._weights_of_sums(norm)} SELECT {outputs} FROM p JOIN h ON u = hu{self.group_by}"
+        heavy = self.rows(values, also=f" AND {condition}")
+        units = f"p AS MATERIALIZED (SELECT {', '.join([by, *number, *parts])} FROM ({heavy}) AS r GROUP BY {by})"
+        less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full)
+        outputs = self.outputs([f"sum(s{i})" for i, _ in enumerate(sums)], *also)
+        grouping = f" GROUP BY {', '.join(names)}" if names else ""
+        both = f"SELECT {outputs} FROM ({every} UNION ALL {less}) AS g{grouping}"
+        return f"WITH {marked}, {units}, {self._weights_of_sums(norm, grouped=bool(names or block))} {both}"
 
-    def _weights_of_sums(self, norm: Norms | None) -> str:
+    def _weights_of_sums(self, norm: Norms | None, *, grouped: bool) -> str:
         """Return the weights of the units in `p`, which has their rows or norms by unit and keys."""
         dialect = self.emitter.dialect
         if norm is not None and norm.beside:
-            return self.bound.two_weights("p", dialect, row_norm=norm.most, grouped=bool(self.keys))
+            return self.bound.two_weights("p", dialect, row_norm=norm.most, grouped=grouped)
         number, most = ("CAST(sum(n) AS BIGINT)", 1) if norm is None else (Norms("n", norm.most).total, norm.most)
         return self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most)
 

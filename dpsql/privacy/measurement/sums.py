@@ -12,7 +12,6 @@ block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -25,16 +24,17 @@ from dpsql.privacy.features.feature import Feature, Shape
 from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, own_points, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import MOST_NORM, BoundedScan, Norms
+from dpsql.privacy.measurement.heavy_units import HeavySum
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import TRUE, Expr
 from dpsql.rewrite.ir.relation import Relation
 
-_FEW_GROUPS = 8
+_SHORT = 2**22
+"""Steps of 32 bits that an engine may add up in 64: it would take 2^41 rows, more than a table of PostgreSQL's has."""
 
 
 class CountOf(Enum):
@@ -130,14 +130,14 @@ class Sums:
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
         values = _Values(emitter, self.bound, self.lattice, self.block_conditions)
         weighted = self.bound.form is Form.REWEIGHT
-        first = weighted and self._sums_units_first(emitter.dialect)
-        sums = [values.summed(column, weighted=weighted and not first) for column in self.columns()]
+        apart = scan.maybe_heavy is not None
+        sums = [values.summed(column, weighted=weighted, apart=apart) for column in self.columns()]
         norm = self._norms(values) if weighted else None
-        rows = scan.rows(f"{text} AS {name}" for text, name in values.named.items())
-        if first:
+        named = [f"{text} AS {name}" for text, name in values.named.items()]
+        if apart:
             weights = ["v" if column.by_value else "w" for column in self.columns()]
-            return scan.by_unit(rows, sums, weights, short=self._short, norm=norm)
-        return scan.grouped(rows, sums, values.named.values(), norm=norm)
+            return scan.heavy_apart(named, list(map(HeavySum, sums, weights)), norm=norm)
+        return scan.grouped(scan.rows(named), sums, values.named.values(), norm=norm)
 
     def _norms(self, values: "_Values") -> Norms | None:
         """Return what rows are weighed by besides their number, or instead of it."""
@@ -159,23 +159,6 @@ class Sums:
         alone = all(feature.shape is Shape.SIGNED for feature in self.features)
         weighed = self.bound.form is Form.REWEIGHT and self.distinct is CountOf.ROWS and not alone
         return weighed_by_value(self.features) if weighed else frozenset()
-
-    def _sums_units_first(self, dialect: Dialect) -> bool:
-        """Return whether to sum by unit before weighing: with few groups 2 times faster on Postgres, never on DuckDB.
-
-        A unit's weighted sum is at most 2·mass·row_norm, which has to fit into 64 bits where its sum is in as many.
-        """
-        few = 0 < len(self.groups.grouped) <= _FEW_GROUPS
-        columns = [column for column in self.columns() if self.weighs_norms or column.by_value]
-        if not all(column.upwards for column in columns) or (self.valued and self.block_conditions):
-            return False  # a row of 0 has S steps and no norm, so that nothing bounds a unit's weighted steps
-        return dialect.sums_by_unit_first and few and not self.delta and (self.sensitivity < 2**62 or not self._short)
-
-    @property
-    def _short(self) -> bool:
-        """Return whether a unit's sums fit into 64 bits however many rows it has, up to 2^32."""
-        steps = 2 * self.lattice
-        return all(math.prod([steps] * len(column.factors)) <= 2**30 for column in self.columns())
 
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
@@ -223,10 +206,11 @@ class _Values:
         cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
         self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
 
-    def summed(self, column: EngineSum, *, weighted: bool) -> str:
-        """Return the sum as the engine computes it."""
-        weight = ["v" if column.by_value else "w"] if weighted else []
-        text = f"sum({' * '.join([*weight, *self._factors(column, cast=weighted)])})"
+    def summed(self, column: EngineSum, *, weighted: bool, apart: bool = False) -> str:
+        """Return the sum as the engine computes it; where heavy units are weighed apart, without weights."""
+        weight = ["v" if column.by_value else "w"] if weighted and not apart else []
+        long = weighted and (not apart or 2 * self._points > _SHORT)
+        text = f"sum({' * '.join([*weight, *self._factors(column, cast=long)])})"
         text = text if weight or column.factors else "count(*)"
         conditions = [
             *([] if column.block is None else [self.block(column.block)]),

@@ -219,10 +219,19 @@ class Dialect(ABC):
     def product_type(self, most: int) -> SqlType:
         """Return the type in which whole numbers up to `most` are multiplied and added up fastest without overflow."""
 
+    @abstractmethod
+    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int) -> tuple[str, str] | None:
+        """Return a CTE that marks the units with more than `most` rows, and the condition that a row's may be one of them.
+
+        Each such unit satisfies it, and of the others as few as `slots`, a power of 2, can tell apart. `unit` is what reads
+        it, of a declared `type_`, and `rows` the FROM and WHERE of at least all rows that are measured. None where it is
+        faster to weigh every row.
+        """
+
     @property
     @abstractmethod
-    def sums_by_unit_first(self) -> bool:
-        """Return whether with few groups it is faster to sum each unit's rows before they are weighed."""
+    def computed_once(self) -> str:
+        """Return what stands behind a subquery whose columns are to be computed once a row, wherever they are read."""
 
     # What follows from the above
 

@@ -22,6 +22,8 @@ _TYPES: Mapping[SqlType, str] = {
 }
 """The types in which values are computed, where they have other names."""
 _MOMENTS = frozenset({"timestamp without time zone", "timestamp with time zone"})
+_HASHED = frozenset({SqlType.NUMERIC, SqlType.DATE, SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ})
+"""Types, besides whole numbers and texts, whose equal values have one text, or one in double precision."""
 
 
 class PostgresDialect(Dialect):
@@ -59,8 +61,8 @@ class PostgresDialect(Dialect):
         add_days="({0} + ({1})::int)", add_micros="({0} + ({1}) * INTERVAL '{2} microseconds')",
     )  # fmt: skip
     double_type = "float8"
-    sums_by_unit_first = True
-    """Which takes half of the time."""
+    computed_once = " OFFSET '0'"
+    """Which is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `(x)::float8`."""
@@ -140,10 +142,42 @@ class PostgresDialect(Dialect):
         del low, high
         return text
 
+    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int) -> tuple[str, str] | None:
+        """Return the set of bits at the places of heavy units, by a hash that equal units share, and the test of a bit.
+
+        To count by sorting takes two thirds of the time of a table in memory, and the halves can be sorted side by side. In
+        a word of 32 bits `get_bit` begins each byte from its right, and with the leftmost byte.
+        """
+        if not (type_.is_integer or type_.is_text or type_ in _HASHED):
+            return None
+        halves = " UNION ALL ".join(
+            f"SELECT u FROM (SELECT {unit} AS u {rows} AND {_hash(unit, type_)} {half} ORDER BY 1) AS a "
+            f"GROUP BY u HAVING count(*) > {most}"
+            for half in ("< 0", ">= 0")
+        )
+        words = (
+            f"SELECT ({_hash('u', type_)} & {slots - 1}) >> 5 AS i, bit_or(1 << (({_hash('u', type_)} & 31) # 24)) AS b"
+        )
+        bits = "string_agg(int4send(coalesce(b, 0)), ''::bytea ORDER BY i)"
+        marked = (
+            f"SELECT {bits} AS bits FROM generate_series(0, {slots // 32 - 1}) AS i "
+            f"LEFT JOIN ({words} FROM ({halves}) AS l GROUP BY 1) AS x USING (i)"
+        )
+        test = f"get_bit((SELECT bits FROM heavy), ({_hash(unit, type_)} & {slots - 1})::bigint) = 1"
+        return f"heavy AS MATERIALIZED ({marked})", test
+
     def product_type(self, most: int) -> SqlType:
         """Return 64 bits: PostgreSQL adds up only those without a limit."""
         del most
         return SqlType.BIGINT
+
+
+def _hash(unit: str, type_: SqlType) -> str:
+    """Return a number of 32 bits that is the same for values which are one unit."""
+    if type_.is_integer:
+        return f"hashint8({unit})"
+    text = _any_numeric(unit) if type_ is SqlType.NUMERIC else unit
+    return f'hashtext(({text})::text COLLATE "C")'
 
 
 def _any_numeric(column: str) -> str:

@@ -1,0 +1,71 @@
+"""Sums of all rows in full, corrected for the heavy units: those with more rows than count in full.
+
+Claim: the integers are those of mass scaling (see `contribution`), Σ_rows w·φ, w being the weight of the row's unit.
+Proof: with W the weight of a row of a unit that keeps to its bound, Σ w·φ = W·Σ φ + Σ (w − W)·φ, and in the second sum only
+rows of units with w ≠ W differ from 0. Such a unit has more than C rows: with n ≤ C of them ⌊W·C / max(n, C)⌋ = W, and
+where norms ρ ≤ S are weighed, Σρ ≤ n·S ≤ C·S and w = W again; what weighs at least w and at most W is W, too. So it is enough
+to add up the second sum over the rows of some set of units that holds all with more than C rows, in which w is computed from
+*all* measured rows of each unit: those of a unit are in the set together or not at all, for it is a set of units.
+
+What marks the heavy units may count more rows than are measured (conditions left out), which can only mark more of them, and
+may mark others besides (several units share a mark): neither changes an integer. It must stand in the very statement that
+reads the rows, so that one snapshot is marked and measured; a mark that was kept could not know of rows that have come since.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.rounding import USUAL_ROWS
+from dpsql.rewrite.emit.columns import identity
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.source import from_where
+from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.ir.relation import Relation
+
+_FEWEST_SLOTS, _MOST_SLOTS = 2**10, 2**20
+_SLOTS = 8
+"""How many marks there are for each heavy unit that there can be, where as many rows are as the policy expects."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeavySum:
+    """A sum over rows without their weights, and the column of the weights that belong to it."""
+
+    text: str
+    weight: str
+
+
+def marked(relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter) -> tuple[str, str] | None:
+    """Return what marks the heavy units of `rows`, and the condition that a row's unit is marked; None to weigh every row.
+
+    Of one table, rows that lack a value in a column which is summed or grouped by may be counted, too.
+    """
+    if bound.form is not Form.REWEIGHT:
+        return None
+    alone = len(relation.sources) == 1
+    counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
+    heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
+    slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
+    unit = identity(bound.unit)
+    return emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots)
+
+
+def in_full(rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int) -> str:
+    """Return the SELECT of the sums by `names` in which every row weighs the same; without a limit of 64 bits."""
+    parts = [f"{weight} * CAST({part.text} AS NUMERIC) AS s{i}" for i, part in enumerate(sums)]
+    grouping = f" GROUP BY {', '.join(names)}" if names else ""
+    return f"SELECT {', '.join([*names, *parts])} FROM {rows}{grouping}"
+
+
+def correction(units: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int) -> str:
+    """Return the SELECT of what each unit's sums `s0` … are to weigh less, by `names`."""
+    parts = [f"({part.weight} - {weight}) * CAST(s{i} AS NUMERIC)" for i, part in enumerate(sums)]
+    return f"SELECT {', '.join([*names, *parts])} FROM {units}"
+
+
+def reads_twice(values: Sequence[str], sums: Sequence[HeavySum]) -> bool:
+    """Return whether a value, an expression that ends with its name, stands several times in the sums."""
+    read = [name for part in sums for name in re.findall(r"\bf\d+\b", part.text)]
+    return len(read) > len(set(read)) and bool(values)
