@@ -10,14 +10,15 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from dpsql.engines.snapshot.open import open_snapshot
+from dpsql.errors import InternalError
 from dpsql.policy.config import PostgresServer
 from dpsql.policy.model import Policy, Table
-from dpsql.privacy.measurement import sums
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
+from dpsql.rewrite.dialects.postgres import PostgresDialect
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.shadow.postgres import Postgres
 from tests.engines.copies import copying, written
@@ -127,7 +128,7 @@ def test_engines_and_forms_agree(
     in_copy: Ask,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """DuckDB, PostgreSQL by rows and by units, and a snapshot of PostgreSQL's tables give the same integers.
+    """DuckDB, PostgreSQL, also if it weighs each row, and a snapshot of PostgreSQL's tables give the same integers.
 
     Which rows a selection keeps is each engine's own: it is by the text of numbers, which they write differently.
     """
@@ -137,8 +138,9 @@ def test_engines_and_forms_agree(
         expected = in_duckdb(part)
         assert any(any(values) for values in expected.values())
         assert in_copy(part) == expected
-        for most in (0, 10**6):
-            monkeypatch.setattr(sums, "_FEW_GROUPS", most)
+        assert in_postgres(part) == expected
+        with monkeypatch.context() as patch:
+            patch.setattr(PostgresDialect, "maybe_heavy", lambda *_, **__: None)
             assert in_postgres(part) == expected
 
 
@@ -149,22 +151,23 @@ def test_engines_and_forms_agree(
 def test_sums_of_units_in_floats_are_caught(
     aggregates: str, bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sums that are rounded once a unit are not those of rows that are rounded each."""
+    """Sums of values that are not rounded each are no whole numbers."""
     usual = with_epsilon(bounded, Fraction(1))  # with more, values are too fine for a unit's sums in 64 bits
     (part,) = measurements(f"SELECT paid, {aggregates} FROM rides GROUP BY 1", usual, world, Memory(usual))
     expected = in_duckdb(part)
     assert in_postgres(part) == expected
     mutants.unit_sums_in_floats(monkeypatch)
-    assert in_postgres(part) != expected
+    with pytest.raises(InternalError):
+        in_postgres(part)
 
 
-def test_units_may_be_summed_first(bounded: Policy, world: World) -> None:
-    """With few groups PostgreSQL reads the table once."""
+def test_rows_are_read_without_weights_but_those_of_heavy_units(bounded: Policy, world: World) -> None:
+    """PostgreSQL finds the heavy units in halves, reads their rows, and all rows: there is no join of all with weights."""
     emitter = Emitter(POSTGRES, world.public.declared)
-    (few,) = measurements("SELECT paid, count(*) FROM rides GROUP BY 1", bounded, world, Memory(bounded))
-    (many,) = measurements("SELECT day, paid, count(*) FROM rides GROUP BY 1, 2", bounded, world, Memory(bounded))
-    assert few.sql(emitter).count('"rides"') == 1
-    assert many.sql(emitter).count('"rides"') == 2
+    (part,) = measurements("SELECT day, paid, count(*) FROM rides GROUP BY 1, 2", bounded, world, Memory(bounded))
+    sql = part.sql(emitter)
+    assert sql.startswith("WITH heavy AS MATERIALIZED")
+    assert sql.count('"rides"') == 4
 
 
 def test_a_bound_without_measure_does_not_overflow(

@@ -164,7 +164,9 @@ def no_clamp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sums, "stepped", _unclamped)
 
 
-def _unclamped(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+def _unclamped(
+    emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None, **__: object
+) -> str:
     _ = own
     x = emitter.cast(emitter.raw(expr) if isinstance(expr, Ref) else emitter.sql(expr), SqlType.DOUBLE)
     low, width = emitter.double(interval.low), emitter.double(interval.width)
@@ -188,7 +190,9 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     """Clamp columns as declared, but not what is computed of them to its own interval."""
     right = stepped
 
-    def lattice(self: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+    def lattice(
+        self: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None, **__: object
+    ) -> str:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps, own=own)
 
     patch.setattr(sums, "stepped", lattice)
@@ -216,7 +220,9 @@ def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
 def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
     """Round what a unit's values add up to, not each of them."""
 
-    def unrounded(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+    def unrounded(
+        emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None, **__: object
+    ) -> str:
         _ = own
         x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
         return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
@@ -240,7 +246,9 @@ def blocks_by_conditions(patch: pytest.MonkeyPatch) -> None:
     overlapping(patch)
     right = sums._Values.__init__
 
-    def init(self: sums._Values, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr]) -> None:
+    def init(
+        self: sums._Values, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr], **__: bool
+    ) -> None:
         right(self, emitter, bound, points, ())
         self.conditions = [emitter.sql(where) for where in block_conditions]  # type: ignore[attr-defined]  # the mistake needs it
 

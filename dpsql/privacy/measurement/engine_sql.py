@@ -7,7 +7,7 @@ from typing import Self
 from dpsql.policy.model import SqlType
 from dpsql.privacy.measurement import heavy_units
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
-from dpsql.privacy.measurement.heavy_units import HeavySum
+from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
@@ -73,6 +73,17 @@ class BoundedScan:
         """Return the GROUP BY clause over the keys."""
         return f" GROUP BY {', '.join(self._names())}" if self.keys else ""
 
+    def steps(self, values: RowValues, *, heavy: str = "", twice: bool = False) -> str:
+        """Return the SELECT of the unit `u`, the keys `k0` … and values in one step or two; `heavy` is one more condition.
+
+        `twice` says that some are read more than once.
+        """
+        once = self.emitter.dialect.computed_once
+        if not values.read:
+            return self.rows(values.named, also=heavy + (once if twice else ""))
+        inner = self.rows(values.read, also=heavy + once)
+        return f"SELECT {', '.join(['u', *self._names(), *values.named])} FROM ({inner}) AS x{once if twice else ''}"
+
     def rows(self, values: Iterable[str], *, distinct: bool = False, also: str = "") -> str:
         """Return the SELECT of the unit `u`, the keys `k0` … and `values`; `also` is added to its WHERE, or follows it.
 
@@ -134,9 +145,7 @@ class BoundedScan:
         total = self.emitter.dialect.as_text(f"sum({weight})")
         return f"SELECT {', '.join([*self._names(), total])} FROM ({self._selected(counted)}) AS r{self.group_by}"
 
-    def heavy_apart(
-        self, values: Sequence[str], sums: Sequence[HeavySum], *also: str, norm: Norms | None = None
-    ) -> str:
+    def heavy_apart(self, values: RowValues, sums: Sequence[HeavySum], *also: str, norm: Norms | None = None) -> str:
         """Return the statement that sums all rows in full, and corrects that by what those of heavy units weigh less.
 
         The integers are those of `grouped`; see `heavy_units`.
@@ -144,14 +153,13 @@ class BoundedScan:
         assert self.maybe_heavy is not None
         marked, condition = self.maybe_heavy
         names, full = [*self._names(), *also], self.bound.weight
-        once = self.emitter.dialect.computed_once if heavy_units.reads_twice(values, sums) else ""
-        every = heavy_units.in_full(f"({self.rows(values, also=once)}) AS r", names, sums, full)
+        every = heavy_units.in_full(f"({self.steps(values, twice=values.read_twice(sums))}) AS r", names, sums, full)
         block = [norm.block] if norm is not None and norm.block is not None else []
         by = ", ".join(["u", *names, *block])
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total} AS n"]
         number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
-        heavy = self.rows(values, also=f" AND {condition}")
+        heavy = self.steps(values, heavy=f" AND {condition}")
         units = f"p AS MATERIALIZED (SELECT {', '.join([by, *number, *parts])} FROM ({heavy}) AS r GROUP BY {by})"
         less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full)
         outputs = self.outputs([f"sum(s{i})" for i, _ in enumerate(sums)], *also)

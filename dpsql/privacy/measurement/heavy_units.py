@@ -37,6 +37,19 @@ class HeavySum:
     weight: str
 
 
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """What is computed of each row, with names: `read` of columns, and `named` of that; without `read` all of columns."""
+
+    named: Sequence[str]
+    read: Sequence[str] = ()
+
+    def read_twice(self, sums: Sequence[HeavySum]) -> bool:
+        """Return whether some value `f0` … stands several times in the sums: engines compute it each time."""
+        names = [name for part in sums for name in re.findall(r"\bf\d+\b", part.text)]
+        return len(names) > len(set(names))
+
+
 def marked(relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter) -> tuple[str, str] | None:
     """Return what marks the heavy units of `rows`, and the condition that a row's unit is marked; None to weigh every row.
 
@@ -63,9 +76,3 @@ def correction(units: str, names: Sequence[str], sums: Sequence[HeavySum], weigh
     """Return the SELECT of what each unit's sums `s0` … are to weigh less, by `names`."""
     parts = [f"({part.weight} - {weight}) * CAST(s{i} AS NUMERIC)" for i, part in enumerate(sums)]
     return f"SELECT {', '.join([*names, *parts])} FROM {units}"
-
-
-def reads_twice(values: Sequence[str], sums: Sequence[HeavySum]) -> bool:
-    """Return whether a value, an expression that ends with its name, stands several times in the sums."""
-    read = [name for part in sums for name in re.findall(r"\bf\d+\b", part.text)]
-    return len(read) > len(set(read)) and bool(values)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from dpsql.privacy.features.feature import Scaled
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
-from dpsql.privacy.measurement.heavy_units import HeavySum
+from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
 from dpsql.privacy.mechanisms import extreme, quantile_width
 from dpsql.privacy.mechanisms.quantile import depth
 from dpsql.rewrite.analysis.groups import Groups
@@ -121,7 +121,7 @@ class Histogram:
         if self.extremes:
             return scan.one_a_unit(rows, "max(b)" if self.points[0] else "min(b)")
         if scan.maybe_heavy:
-            return scan.heavy_apart([f"{part} AS b"], [HeavySum("count(*)", "w")], "b")
+            return scan.heavy_apart(RowValues([f"{part} AS b"]), [HeavySum("count(*)", "w")], "b")
         weight = "sum(w)" if self.bound.form is Form.REWEIGHT else "count(*)"
         return scan.grouped(rows, [weight], ["b"], "b")
 

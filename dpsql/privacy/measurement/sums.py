@@ -20,17 +20,17 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.policy.model import MechanismName, SqlType
 from dpsql.privacy.features.blocks import blocks, weighed_by_value
-from dpsql.privacy.features.feature import Feature, Shape
+from dpsql.privacy.features.feature import Feature, Scaled, Shape
 from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, own_points, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import MOST_NORM, BoundedScan, Norms
-from dpsql.privacy.measurement.heavy_units import HeavySum
+from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import TRUE, Expr
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref
 from dpsql.rewrite.ir.relation import Relation
 
 _SHORT = 2**22
@@ -128,16 +128,17 @@ class Sums:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
         used += self.block_conditions
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
-        values = _Values(emitter, self.bound, self.lattice, self.block_conditions)
+        in_steps = self.bound.form is not Form.TRUNCATE
+        values = _Values(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
         weighted = self.bound.form is Form.REWEIGHT
         apart = scan.maybe_heavy is not None
         sums = [values.summed(column, weighted=weighted, apart=apart) for column in self.columns()]
         norm = self._norms(values) if weighted else None
-        named = [f"{text} AS {name}" for text, name in values.named.items()]
+        unweighted = [HeavySum(s, "v" if c.by_value else "w") for s, c in zip(sums, self.columns(), strict=True)]
         if apart:
-            weights = ["v" if column.by_value else "w" for column in self.columns()]
-            return scan.heavy_apart(named, list(map(HeavySum, sums, weights)), norm=norm)
-        return scan.grouped(scan.rows(named), sums, values.named.values(), norm=norm)
+            return scan.heavy_apart(values.row_values, unweighted, norm=norm)
+        twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(unweighted)
+        return scan.grouped(scan.steps(values.row_values, twice=twice), sums, values.named.values(), norm=norm)
 
     def _norms(self, values: "_Values") -> Norms | None:
         """Return what rows are weighed by besides their number, or instead of it."""
@@ -200,8 +201,21 @@ class Sums:
 class _Values:
     """The lattice values, conditions and blocks that the inner SELECT computes, each under one name."""
 
-    def __init__(self, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr]) -> None:
+    def __init__(
+        self,
+        emitter: Emitter,
+        bound: Bound,
+        points: int,
+        block_conditions: Sequence[Expr],
+        *,
+        in_steps: bool = False,
+    ) -> None:
         self.named: dict[str, str] = {}
+        self._read: dict[str, str] = {}
+        """What is computed of columns before it is rounded, where the engine would compute it each time that it is named."""
+        self._later: set[str] = set()
+        """The texts that read it."""
+        self._in_steps = in_steps and bool(emitter.dialect.computed_once)
         self._emitter, self._bound, self._points = emitter, bound, points
         cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
         self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
@@ -242,14 +256,34 @@ class _Values:
 
     def _factors(self, column: EngineSum, *, cast: bool) -> list[str]:
         steps = self._points if column.upwards else 2 * self._points
-        names = [
-            self._name(stepped(self._emitter, x.expr, x.interval, steps, own=own_points(x, steps)))
-            for x in column.factors
-        ]
+        names = [self._name(self._stepped(x, steps)) for x in column.factors]
         type_ = self._product(column)
         if not column.centred:
             return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
         return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
+
+    def _stepped(self, x: Scaled, steps: int) -> str:
+        own = own_points(x, steps)
+        if not self._in_steps or isinstance(x.expr, Ref):
+            return stepped(self._emitter, x.expr, x.interval, steps, own=own)
+        known: list[str] = []
+
+        def read(text: str) -> str:
+            known.append(text)
+            return self._read.setdefault(text, f"x{len(self._read)}")
+
+        text = stepped(self._emitter, x.expr, x.interval, steps, own=own, read=read)
+        self._later.update([text] if known else [])
+        return text
+
+    @property
+    def row_values(self) -> RowValues:
+        """Return all with their names, those that are computed of others' names apart from these."""
+        if not self._read:
+            return RowValues([f"{text} AS {name}" for text, name in self.named.items()])
+        read = {**self._read, **{text: name for text, name in self.named.items() if text not in self._later}}
+        named = [f"{text} AS {name}" if text in self._later else name for text, name in self.named.items()]
+        return RowValues(named, [f"{text} AS {name}" for text, name in read.items()])
 
     def _product(self, column: EngineSum) -> SqlType:
         """Return the type that holds one row's product."""

@@ -7,7 +7,8 @@ seats in buckets 0 to 6  →  (CASE WHEN s0."seats" > 0 AND s0."seats" < 6 THEN 
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
@@ -23,16 +24,26 @@ _FINE = 2**48
 """From this ratio of the interval's ends to its steps on, the rounding of the ends shows in the steps."""
 
 
-def stepped(emitter: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None) -> str:
+def stepped(
+    emitter: Emitter,
+    expr: Expr,
+    interval: Interval,
+    steps: int,
+    *,
+    own: int | None = None,
+    read: Callable[[str], str] | None = None,
+) -> str:
     """Return round(steps·(x − L)/(U − L)) as an integer in [0, steps], NULL where x is NULL.
 
     Ties go to the even neighbour, on every engine. `steps` is at most 2^31. Where x has `own` steps, which divide `steps`,
-    it is rounded to the nearest of them first.
+    it is rounded to the nearest of them first. `read` gives what is computed of columns a name, by which it is then read.
     """
     type_ = SqlType.INTEGER if steps < 2**31 else SqlType.BIGINT
     if own is not None and own < steps and not (expr.type.is_integer or expr.type.is_temporal):
-        return f"({emitter.cast(stepped(emitter, expr, interval, own), type_)} * {steps // own})"
+        return f"({emitter.cast(stepped(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
     x = _Reading.of(emitter, expr, interval)
+    if read is not None and not isinstance(expr, Ref):
+        x = replace(x, text=read(x.text))
     if interval.width < _NO_WIDTH:
         return f"(CASE WHEN {x.text} IS NOT NULL THEN {steps // 2} END)"
     if x.whole and (steps / interval.width).denominator == 1:
