@@ -26,11 +26,12 @@ clients/test_matrix queries/test_golden properties/test_shop_generated engines/t
 docs/test_examples faults/test_outages web/test_visits properties/test_lemma_mutants
 privacy/mechanisms/test_discrete_laplace properties/test_mutants faults/test_stalls accounting/test_faults
 faults/test_strangers faults/test_memory flights/test_flights gateway/test_aiming queries/test_shop
+attack/test_statements lists/test_benchmarks queries/test_types clients/test_sqlalchemy
 attack/test_hidden_statements queries/test_shells privacy/accuracy/test_margin test_local properties/test_any_statement
 audit/test_keys faults/test_cancel properties/test_shop properties/test_order engines/test_spill faults/test_layout
 privacy/mechanisms/test_quantile_width shadow/test_place faults/test_reload attack/test_zeros_and_scales
 queries/test_keys_that_occur faults/test_statement_timeout wire/test_half_closed properties/test_shop_transcripts
-cli/test_planned gateway/test_kill attack/test_statements attack/test_superuser engines/test_same_integers
+cli/test_planned gateway/test_kill attack/test_superuser engines/test_same_integers
 faults/test_starved faults/test_process_numbers
 """.split()
 """The files whose tests take longest, which are begun first, so that none is left alone at the end."""
@@ -42,7 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """Look for garbage only among what the tests make."""
     gc.freeze()
     gc.enable()

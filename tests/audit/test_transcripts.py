@@ -32,9 +32,9 @@ from tests.support.quick_ledger import quick_ledger
 from tests.support.records import Cell, Row
 from tests.support.samples import spread
 
-PILOT, ROUNDS = 16, 64
-FEW = 32
-"""Rounds that are enough where the canary may tell next to nothing, or for `make test`."""
+PILOT = 12
+FEW, ENOUGH, ROUNDS = 24, 52, 64
+"""Rounds: so that who is always right is found out where the canary may tell next to nothing; with ε = 1; and more."""
 DELTA = Fraction(1, 100)
 TINY = Fraction(1, 1000)
 SINGLE = Fraction(1)
@@ -217,13 +217,13 @@ def _by_numbers(pilot: Sequence[tuple[bool, str, float]]) -> Guess:
 def test_no_transcript_gives_more_away_than_epsilon_allows(name: str, epsilon: Fraction, wide: Engines) -> None:
     """Who sees the whole transcript guesses no more often right than e^ε/(1 + e^ε), and δ; on one of the engines."""
     with auditing(name, epsilon, wide[ENGINES[spread(name, len(ENGINES))]]) as audit:
-        assert audit.p_value(FEW) > FALSE_ALARM
+        assert audit.p_value(FEW if epsilon is TINY else ENOUGH) > FALSE_ALARM
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("name", "epsilon"), CASES, ids=str)
-def test_nor_in_twice_as_many_rounds(name: str, epsilon: Fraction, engine: str, wide: Engines) -> None:
+def test_nor_in_more_rounds(name: str, epsilon: Fraction, engine: str, wide: Engines) -> None:
     """The same on both engines."""
     with auditing(name, epsilon, wide[engine]) as audit:
         assert audit.p_value(ROUNDS) > FALSE_ALARM
@@ -236,4 +236,4 @@ def test_what_is_wrong_is_caught(
     """A mistake around the mathematics gives the canary away."""
     mutant(monkeypatch)
     with auditing(name, epsilon, wide["duckdb"]) as audit:
-        assert audit.p_value(FEW if epsilon is TINY else ROUNDS) < FALSE_ALARM
+        assert audit.p_value(FEW if epsilon is TINY else ENOUGH) < FALSE_ALARM

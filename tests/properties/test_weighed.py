@@ -25,7 +25,7 @@ _SETTINGS = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=35,
+    max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 BOUNDS = (1, 2, 3, 5)

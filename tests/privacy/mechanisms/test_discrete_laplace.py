@@ -25,6 +25,7 @@ from tests.support.laws import chisquare, independent
 from tests.support.memory import Memory
 from tests.support.samples import examples
 
+DRAWS = examples(40_000, 100_000)
 FALSE_ALARM = 1e-6
 """Of each statistical test here, if its fixed seed were changed."""
 
@@ -67,7 +68,7 @@ def _norms(points: Iterable[Sequence[int]]) -> list[int]:
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(7), Fraction(1, 3), Fraction(17, 4)])
 def test_laplace_law(scale: Fraction) -> None:
     """Chi-square against the exact probabilities of the discrete Laplace."""
-    drawn = discrete_laplace(_entropy(1), scale, 100_000)
+    drawn = discrete_laplace(_entropy(1), scale, DRAWS)
     assert _p_value(drawn, _laplace(float(scale)), range(-200, 201)) > FALSE_ALARM
 
 
@@ -82,13 +83,13 @@ def test_cube_radius(t: int, d: int) -> None:
 def test_cube_shell_is_uniform(t: int, d: int, shell: int) -> None:
     """All points of one radius are equally likely."""
     points = [z for z in itertools.product(range(-shell, shell + 1), repeat=d) if max(map(abs, z)) == shell]
-    counts = Counter(tuple(z) for z in cube(_entropy(3), t, d, 100_000))
+    counts = Counter(tuple(z) for z in cube(_entropy(3), t, d, DRAWS))
     assert chisquare([counts[z] for z in points]) > FALSE_ALARM
 
 
 def test_cube_of_one_dimension_is_laplace() -> None:
     """For d = 1 the cube's law is the discrete Laplace."""
-    drawn = [z for (z,) in cube(_entropy(4), 6, 1, 100_000)]
+    drawn = [z for (z,) in cube(_entropy(4), 6, 1, DRAWS)]
     assert _p_value(drawn, _laplace(6), range(-200, 201)) > FALSE_ALARM
 
 
@@ -156,7 +157,7 @@ def _of_blocks(policy: Policy, world: World, entropy: Callable[[int], bytes]) ->
     assert isinstance(found, Sums)
     sums = replace(found, epsilon=Fraction(found.sensitivity, 3))
     assert (sums.scale, [len(block.places) for block in sums.blocks]) == (3, [2, 3, 1])
-    nothing = ExactSums(None, [(0,) * len(sums.features)] * 60_000)
+    nothing = ExactSums(None, [(0,) * len(sums.features)] * examples(25_000, 60_000))
     return sums, np.array(release_sums(sums, nothing, entropy).numbers)
 
 

@@ -23,13 +23,10 @@ def _scale(keys: int, step: int, epsilon: Fraction) -> int:
 
 def _tail(t: int, d: int, m: int) -> float:
     """Add up P(z ≥ m) radius by radius."""
-    far = m + t * (60 + 4 * d)
-
-    def weight(radius: int) -> float:
-        return float((2 * radius + 1) ** d) * math.exp(-radius / t)
-
-    above = math.fsum(weight(r) * (r - m + 1) / (2 * r + 1) for r in range(m, far))
-    return above / math.fsum(weight(r) for r in range(far))
+    radius = np.arange(m + t * (60 + 4 * d), dtype=np.float64)
+    weights = (2 * radius + 1) ** d * np.exp(-radius / t)
+    above = weights[m:] * (radius[m:] - m + 1) / (2 * radius[m:] + 1)
+    return float(above.sum() / weights.sum())
 
 
 @pytest.mark.parametrize("d", range(1, 9))
