@@ -1,9 +1,8 @@
 """The ledger among racing threads and processes, and after a kill at any moment."""
 
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted
 from dpsql.policy.model import Privacy, Role, RoleBudget
+from tests.support.forked import Forked
 
 COST = Privacy(Fraction(1, 10))
 
@@ -41,14 +41,15 @@ def _charge(ledger: SqliteLedger, account: Account, key: str) -> bool:
 
 
 CHILD = """
-import sys
+import signal
 from pathlib import Path
-sys.path.insert(0, {here!r})
-from test_faults import SqliteLedger, _account, _charge, _now
+from tests.accounting.test_faults import SqliteLedger, _account, _charge, _now
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 with SqliteLedger(Path({path!r}), _now) as ledger:
     print("ready", flush=True)
-    sys.stdin.readline()
+    signal.sigwait([signal.SIGUSR1])
     {body}
+raise SystemExit
 """
 ONE_QUESTION = 'print(_charge(ledger, _account(1), "of " + {name!r}), flush=True)'
 QUESTIONS_FOR_EVER = """
@@ -58,33 +59,27 @@ QUESTIONS_FOR_EVER = """
 """
 
 
-def _start(path: Path, body: str) -> subprocess.Popen[str]:
-    source = CHILD.format(here=str(Path(__file__).parent), path=str(path), body=body)
-    return subprocess.Popen(  # noqa: S603  (our own interpreter and source)
-        [sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+def _start(path: Path, body: str) -> Forked:
+    return Forked([], before=CHILD.format(path=str(path), body=body), modules=["tests.accounting.test_faults"])
 
 
-def _go(child: subprocess.Popen[str]) -> None:
-    assert child.stdin
+def _go(child: Forked) -> None:
     assert child.stdout
     assert child.stdout.readline() == "ready\n"
-    child.stdin.write("\n")
-    child.stdin.flush()
+    child.send_signal(signal.SIGUSR1)
 
 
-def _read_lines(child: subprocess.Popen[str], n: int) -> int:
+def _read_lines(child: Forked, n: int) -> int:
     assert child.stdout
     for _ in range(n):
         child.stdout.readline()
     return n
 
 
-def _rest(child: subprocess.Popen[str]) -> str:
+def _rest(child: Forked) -> str:
     """Return what else the child has written, and let it go."""
-    assert child.stdin
     assert child.stdout
-    with child.stdin, child.stdout:
+    with child.stdout:
         text = child.stdout.read()
     child.wait()
     return text
@@ -152,7 +147,7 @@ def test_killed_in_the_middle_of_a_transaction(tmp_path: Path) -> None:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("INSERT INTO statements VALUES (1, '', 'analyst', '', '', hex(zeroblob(1000000)))")
         print("written", flush=True)
-        sys.stdin.readline()
+        signal.pause()
 """
     child = _start(path, body)
     _go(child)
