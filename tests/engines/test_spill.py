@@ -1,7 +1,5 @@
 """What DuckDB spills are records: only our account may see them, and they do not stay."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,17 +14,18 @@ from dpsql.errors import ConfigError, EngineFailed
 from dpsql.policy.config import Resources
 from dpsql.policy.model import SqlType
 from tests.engines.asking import asked
+from tests.support.forked import Forked
 
 SORTED = "SELECT CAST(max(r) AS VARCHAR) FROM (SELECT row_number() OVER (ORDER BY b, a) AS r FROM {t}) AS q"
 TYPES: Mapping[str, SqlType] = {"a": SqlType.BIGINT, "b": SqlType.TEXT}
 CHILD = """
-import sys
+import signal
 from pathlib import Path
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.policy.config import Resources
-engine = DuckDb(Path(sys.argv[1]), Resources("60MB", 2, Path(sys.argv[2])))
-print(len(list(Path(sys.argv[2]).iterdir())), flush=True)
-sys.stdin.read()
+engine = DuckDb(Path({database!r}), Resources("60MB", 2, Path({place!r})))
+print(len(list(Path({place!r}).iterdir())), flush=True)
+signal.pause()
 """
 
 
@@ -81,28 +80,28 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE t AS SELECT 1 AS a")
     killed, living = _child(database, place, "1\n"), _child(database, place, "2\n")
     before = set(place.iterdir())
-    killed.kill()
-    killed.communicate()
+    _kill(killed)
     assert set(place.iterdir()) == before
     engine = DuckDb(database, Resources(spill=place))
     assert len(set(place.iterdir()) & before) == 1
     assert len(list(place.iterdir())) == 2
-    living.communicate(timeout=30)
+    _kill(living)
     engine.close()
 
 
-def _child(database: Path, place: Path, says: str) -> "subprocess.Popen[str]":
+def _child(database: Path, place: Path, says: str) -> Forked:
     """Open the engine in a process of its own, which says how many directories there are."""
-    child = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", CHILD, str(database), str(place)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parent.parent.parent,
-    )
+    child = Forked([], before=CHILD.format(database=str(database), place=str(place)))
     assert child.stdout is not None
     assert child.stdout.readline() == says
     return child
+
+
+def _kill(child: Forked) -> None:
+    assert child.stdout is not None
+    with child.stdout:
+        child.kill()
+        child.wait(30)
 
 
 def test_too_little_memory_is_told_by_a_fixed_text(

@@ -22,30 +22,32 @@ from dpsql.shadow.build import Change, change, ensure_shadow
 from dpsql.shadow.postgres import Postgres
 from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
+from tests.support.forked import Forked
 
 START = """
-import sys, time
+import signal
 from pathlib import Path
 from dpsql.shadow.postgres import Postgres
-print(Postgres.start(Path(sys.argv[1])).pid, flush=True)
-sys.stdin.read()
+print(Postgres.start(Path({directory!r})).pid, flush=True)
+signal.pause()
 """
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 
 
-def started_elsewhere(directory: Path) -> tuple[subprocess.Popen[str], int]:
+def started_elsewhere(directory: Path) -> tuple[Forked, int]:
     """Start the server in another process; return that process and the server's id."""
-    command = [sys.executable, "-c", START, str(directory)]
-    parent = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)  # noqa: S603
+    parent = Forked([], before=START.format(directory=str(directory)))
     assert parent.stdout is not None
     return parent, int(parent.stdout.readline())
 
 
-def kill(parent: subprocess.Popen[str]) -> None:
+def kill(parent: Forked) -> None:
     """Kill a process so that it can't do anything about it."""
-    parent.send_signal(signal.SIGKILL)
-    parent.communicate()
+    assert parent.stdout is not None
+    with parent.stdout:
+        parent.kill()
+        parent.wait(30)
 
 
 @linux
