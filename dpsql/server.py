@@ -148,12 +148,16 @@ class Server:
                 engine.close()
             raise
         if engine is not old_engine:
-            # Statements that run on it may finish.
-            old_engine.close()
+            self._retire(old_engine)
         await self._listener.drain_outdated()
         await self._on_shadow_thread(drop_roles, self._shadow, self._config)
         if self._pages is not None:
             await self._pages.change(self._site())
+
+    def _retire(self, engine: Engine) -> None:
+        """Close an engine; statements that run on it may finish, and a copy goes on for those that wait for their turn."""
+        self._stack.callback(engine.close)
+        asyncio.get_running_loop().call_later(0 if engine.edition is None else _TIMEOUT, engine.close)
 
     async def _serve_config(self, new: Config, engine: Engine) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
@@ -200,8 +204,7 @@ class Server:
         self._contents = self._contents_of(config, self._public, self._engine)
         parts = (config, self._public, self._engine, self._contents)
         self._listener = await self._listen(await self._on_shadow_thread(self._build_gateway, *parts))
-        watching = asyncio.get_running_loop().create_task(self._watch_shadow())
-        self._stack.callback(watching.cancel)
+        self._stack.callback(asyncio.get_running_loop().create_task(self._watch_shadow()).cancel)
         self._stack.push_async_callback(self._close_pages)
         await self._open_pages()
         if config.snapshot is not None:
@@ -275,23 +278,20 @@ class Server:
         return await asyncio.get_running_loop().run_in_executor(self._shadow_thread, partial(work, *args, **kwargs))
 
     async def _open_pages(self) -> None:
-        web = self._config.web
-        if web is None:
+        if (web := self._config.web) is None:
             return
         from dpsql.web.serving import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
 
         shown = certificate_of(web.tls)
-        tls = None if shown is None else shown.context
-        pages = Pages(web, self._site(), most=self._shares.pages, tls=tls)
+        pages = Pages(web, self._site(), most=self._shares.pages, tls=None if shown is None else shown.context)
         await pages.start()
         self._pages = pages
 
     def _site(self) -> Site:
         """Return what the pages are made from."""
-        config = self._config
-        encrypted = config.listen.tls is not None
-        server = Address(*self.address, config.policy.dataset, tls=encrypted, vouch=self._listener.vouch)
-        clock = time.monotonic
+        config, clock = self._config, time.monotonic
+        vouch = self._listener.vouch
+        server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
         return Site(config.policy, roles_of(config), server.connect, self._ledger, os.urandom, clock, trouble)
 
