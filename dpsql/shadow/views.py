@@ -53,6 +53,8 @@ def described_views(connection: Connection, policy: Policy) -> None:
             where = Identifier("public", view.name, column)
             connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(said.description or None)))
         connection.execute(_DECLARED, (view.name, name.as_string()))
+        for column, (table, of) in view.origins.items():
+            connection.execute(_AS_OF_TABLE, (table, of, view.name, column))
 
 
 _DECLARED = """
@@ -62,9 +64,20 @@ SELECT %s, attnum, attname, format_type(atttypid, atttypmod), true, col_descript
 """
 
 
+_AS_OF_TABLE = """
+UPDATE dpsql.declared AS v SET lower_bound = t.lower_bound, upper_bound = t.upper_bound, "values" = t."values",
+    description = coalesce(v.description, t.description)
+  FROM dpsql.declared AS t WHERE t.table_name = %s AND t.column_name = %s AND v.table_name = %s AND v.column_name = %s
+"""
+
+
 def words_of_views(policy: Policy) -> list[object]:
     """Return what `described_views` writes."""
     return [
-        (view.description, [(name, column.description) for name, column in view.columns.items()])
+        (
+            view.description,
+            [(name, column.description) for name, column in view.columns.items()],
+            sorted(view.origins.items()),
+        )
         for view in policy.views.values()
     ]

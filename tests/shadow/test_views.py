@@ -39,6 +39,20 @@ def test_views_are_described(user: NewUser) -> None:
     assert ask(asked.format("rides").encode()).fetchall() == []
 
 
+def test_views_have_the_bounds_of_their_tables(user: NewUser) -> None:
+    """Columns that are a table's as they stand, also through another view; of what is computed nothing is declared."""
+    ask = user("ana").connection.execute
+    asked = (
+        "SELECT lower_bound, upper_bound, \"values\" FROM dpsql.columns WHERE table_name = '{}' AND column_name = '{}'"
+    )
+    (fare,) = ask(asked.format("rides", "fare").encode()).fetchall()
+    assert fare[1] is not None
+    for view in ("card_rides", "late_cards"):
+        assert ask(asked.format(view, "fare").encode()).fetchall() == [fare]
+        assert ask(asked.format(view, "total").encode()).fetchall() == [(None, None, None)]
+    assert ask(asked.format("card_zones", "fare").encode()).fetchall() == [(None, None, None)]
+
+
 def test_public_views_have_rows(user: NewUser) -> None:
     """Everybody may read them, and what planning asks as well."""
     assert user("nell").connection.execute("SELECT sum(zones) FROM boroughs").fetchone() == (5,)

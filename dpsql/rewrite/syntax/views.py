@@ -18,6 +18,7 @@ from dpsql.policy.view import View
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.origins import origins
 from dpsql.rewrite.syntax.parse import parsed
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.trees import nodes as nodes_of
@@ -177,7 +178,12 @@ class _Reader:
             node.comments = node._meta = None  # noqa: SLF001  # places in another text
         typed = self._typed(view, tree)
         if typed is not None:
-            self.read_views[view.name] = replace(view, public=public, tree=typed[0], query=typed[1])
+            of = {
+                n: o
+                for n, o in origins(tree, self.policy).items()
+                if n not in view.columns or not view.columns[n].declared
+            }
+            self.read_views[view.name] = replace(view, public=public, origins=of, tree=typed[0], query=typed[1])
 
     def _found(self, table: exp.Table) -> Table | View | None:
         if fold(table.args.get("db")) not in {"", "public"} or table.args.get("catalog"):
