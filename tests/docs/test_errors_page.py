@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 import pytest
@@ -82,13 +82,24 @@ def test_messages_are_said(message: str) -> None:
 
 
 @cache
+def _reasons() -> Sequence[tuple[str, ast.expr]]:
+    """Return what is said to be the reason of a refusal, with its file."""
+    return [
+        (file, node.value)
+        for file, tree in trees().items()
+        if "because" in texts()[file]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "because"
+    ]
+
+
+@cache
 def _rules() -> Mapping[str, set[str]]:
     """Return the code of every rule with the files whose refusals bear it."""
     found: dict[str, set[str]] = {}
-    for file, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.keyword) and node.arg == "because" and isinstance(node.value, ast.Constant):
-                found.setdefault(str(node.value.value), set()).add(file)
+    for file, reason in _reasons():
+        if isinstance(reason, ast.Constant):
+            found.setdefault(str(reason.value), set()).add(file)
     return found
 
 
@@ -115,10 +126,5 @@ def test_every_refusal_has_a_rule() -> None:
     """What dpsql refuses by rules of its own can't be raised without one; what is made of a variable is only passed on."""
     ours = "Unsupported AccessDenied MissingBounds BudgetExhausted AccountClosed InvalidSetting UnknownSetting"
     assert set(ours.split()) == REFUSALS
-    passed_on = {
-        file
-        for file, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.keyword) and node.arg == "because" and not isinstance(node.value, ast.Constant)
-    }
+    passed_on = {file for file, reason in _reasons() if not isinstance(reason, ast.Constant)}
     assert passed_on == {"errors", "rewrite.translate.context"}

@@ -1,8 +1,11 @@
 """A column may be declared as one type and stored as another that fits: whatever it holds can be read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from fractions import Fraction
+from functools import cache
 
+import duckdb
 import psycopg
 import pytest
 
@@ -69,15 +72,36 @@ CASES = [
 ]
 
 
+def _table(stored: str, values: Sequence[str]) -> str:
+    rows = ", ".join(f"(CAST({value} AS {stored}))" for value in ["NULL", *values])
+    return f"CREATE TABLE t (a {stored}); INSERT INTO t VALUES {rows}"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], DuckDb]]:
+    """Give a function that opens DuckDB over a table `t` with values of a type, once for all that it is declared as."""
+    with ExitStack() as until:
+
+        @cache
+        def opened(stored: str) -> DuckDb:
+            path = tmp_path_factory.mktemp("declared") / "records.duckdb"
+            with duckdb.connect(path) as connection:
+                connection.execute(_table(stored, DUCKDB_VALUES[stored]))
+            engine = DuckDb(path)
+            until.callback(engine.close)
+            return engine
+
+        yield opened
+
+
 @pytest.fixture
-def made(duck: Callable[[str], DuckDb], postgres: Callable[[str], PostgresEngine]) -> Callable[[Dialect, str], Engine]:
+def made(files: Callable[[str], DuckDb], postgres: Callable[[str], PostgresEngine]) -> Callable[[Dialect, str], Engine]:
     """Give a function that opens an engine of a dialect over a table `t` with values of a type."""
 
     def make(dialect: Dialect, stored: str) -> Engine:
-        values = (POSTGRES_VALUES if dialect is POSTGRES else DUCKDB_VALUES)[stored]
-        rows = ", ".join(f"(CAST({value} AS {stored}))" for value in ["NULL", *values])
-        sql = f"CREATE TABLE t (a {stored}); INSERT INTO t VALUES {rows}"
-        return postgres(sql) if dialect is POSTGRES else duck(sql)
+        if dialect is POSTGRES:
+            return postgres(_table(stored, POSTGRES_VALUES[stored]))
+        return files(stored)
 
     return make
 
