@@ -116,14 +116,29 @@ MUTANTS: Sequence[tuple[Break, str]] = (
 
 
 Run = Callable[..., Result]
+Audits = Callable[[Attack], Audit]
+
+
+@pytest.fixture(scope="module")
+def audits(policy: Policy, world: World) -> Audits:
+    """Give a function that prepares an attack, once for all tests."""
+    prepared: dict[str, Audit] = {}
+
+    def audit(attack: Attack) -> Audit:
+        name = repr(attack)
+        if name not in prepared:
+            prepared[name] = Audit.of(attack, policy, world)
+        return prepared[name]
+
+    return audit
 
 
 @pytest.fixture
-def run(policy: Policy, world: World, new_client: NewClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(audits: Audits, new_client: NewClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Give a function that audits a gateway; a mistake is put in after the attacker has seen what is right."""
 
     def run(attack: Attack, seed: int = 1, mutant: Break | None = None) -> Result:
-        audit = Audit.of(attack, policy, world)
+        audit = audits(attack)
         if mutant is not None:
             mutant(monkeypatch)
         with Recorder(tmp_path / f"{seed}.db", noon) as ledger:
