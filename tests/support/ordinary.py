@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
 NOBODY = 65534
 
 
+@cache
 def ordinary_python() -> str:
     """Return a Python of this version that everybody may run."""
     own = f"python3.{sys.version_info.minor}"
