@@ -2,14 +2,17 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from dpsql.engines.kinds import unique_as_declared
 from dpsql.errors import DpsqlError, Unsupported
+from dpsql.policy.interval import Interval
 from dpsql.question import Settings
 from dpsql.rewrite.emit.columns import micros_of_interval
 from tests.queries.test_golden import compare
+from tests.support.exactness import measurements
 from tests.support.fix_types import NewTyped, TypedEngines
 from tests.support.fix_world import World
 from tests.support.golden import Golden
@@ -229,3 +232,20 @@ def test_blanks_make_no_second_unit(typed_world: tuple[World, TypedEngines]) -> 
     assert unique_as_declared(table, frozenset({"badge", "visitor"}), lambda _: {"badge": "VARCHAR"}) == {"visitor"}
     assert unique_as_declared(table, frozenset({"badge"}), lambda _: {"badge": "character(4)"}) == {"badge"}
     assert unique_as_declared(table, frozenset({"badge"}), lambda _: {"badge": "character(9)"}) == frozenset()
+
+
+def test_a_zone_needs_near_bounds_whatever_where_says(typed_world: tuple[World, TypedEngines]) -> None:
+    """Where a clock is changed is looked for between the declared bounds; the hint says no more than helps."""
+    world, engines = typed_world
+    marks = world.policy.tables["marks"]
+    wide = replace(marks.columns["came"], bounds=Interval.of(0, 60 * 366 * 86_400_000_000))
+    policy = replace(
+        world.policy, tables={**world.policy.tables, "marks": replace(marks, columns={**marks.columns, "came": wide})}
+    )
+    sql = "SELECT count(*) FROM marks WHERE came AT TIME ZONE 'UTC' AT TIME ZONE '{}' > '2019-03-02' AND came > '2019-03-01'"
+    with pytest.raises(Unsupported) as refused:
+        measurements(sql.format("Asia/Tokyo"), policy, world, engines["duckdb"])
+    assert refused.value.because == "zone-bounds-too-wide"
+    assert refused.value.hint is not None
+    assert "WHERE" not in refused.value.hint
+    assert measurements(sql.format("UTC"), policy, world, engines["duckdb"])

@@ -239,7 +239,7 @@ class Moving:
             raise Unsupported(
                 "a time in another zone needs bounds of at most 24 years",
                 because="zone-bounds-too-wide",
-                hint="WHERE can narrow them.",
+                hint="The owner of the data can declare nearer `bounds`; or write AT TIME ZONE 'UTC', which needs none.",
                 position=position(self.node),
             )
         days = [low, *range(low - low % DAY + DAY, high, DAY), high]
