@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -159,6 +160,24 @@ def test_sums_of_units_in_floats_are_caught(
     mutants.unit_sums_in_floats(monkeypatch)
     with pytest.raises(InternalError):
         in_postgres(part)
+
+
+@pytest.mark.parametrize("kept", [20, 1])
+def test_a_row_without_a_declared_value_counts_nowhere(
+    bounded: Policy, world: World, in_duckdb: Ask, in_postgres: Ask, kept: int
+) -> None:
+    """Where values have to be there a key tells PostgreSQL by itself whether one is, and such rows weigh nothing."""
+    policy = with_rows(bounded, "rides", "passenger", kept)
+    rides = policy.tables["rides"]
+    paid = replace(rides.columns["paid"], nullable=False)
+    policy = replace(policy, tables={**policy.tables, "rides": replace(rides, columns={**rides.columns, "paid": paid})})
+    for asked in ("count(*)", "sum(fare), count(*)", "median(fare)", "count(DISTINCT rider)", "min(tip)"):
+        sql = f"SELECT paid, {asked} FROM rides WHERE paid <> 'card' OR seats > 1 GROUP BY paid"
+        for part in measurements(sql, policy, world, Memory(policy)):
+            assert "k0 IS NOT NULL" in part.sql(Emitter(POSTGRES, world.public.declared))
+            expected = in_duckdb(part)
+            assert any(any(values) for values in expected.values())
+            assert in_postgres(part) == expected
 
 
 def test_rows_are_read_without_weights_but_those_of_heavy_units(bounded: Policy, world: World) -> None:

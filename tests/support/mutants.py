@@ -285,7 +285,9 @@ def null_as_zero(patch: pytest.MonkeyPatch) -> None:
 def no_condition(patch: pytest.MonkeyPatch) -> None:
     """Read rows of nobody."""
     right = from_where
-    patch.setattr(engine_sql, "from_where", lambda *args: right(*args).replace('s0."rider" IS NOT NULL', "TRUE"))
+    patch.setattr(
+        engine_sql, "from_where", lambda *args, **how: right(*args, **how).replace('s0."rider" IS NOT NULL', "TRUE")
+    )
 
 
 def left_join(patch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,8 @@ class BoundedScan:
     bound: Bound
     emitter: Emitter
     from_where: str
+    tested: tuple[str, ...] = ()
+    """The keys that are NULL for the rows, and only those, which lack a value in the key's column."""
     maybe_heavy: tuple[str, str] | None = None
     """Where heavy units are weighed apart, what marks them, and the condition that a row's unit is marked."""
 
@@ -61,7 +63,12 @@ class BoundedScan:
         """Build from a relation and all expressions that will be read from it."""
         columns = [*(key.grouped for key in keys), *used]
         rows = from_where(relation, where, columns, bound.unit, emitter)
-        return cls(keys, bound, emitter, rows, heavy_units.marked(relation, where, rows, bound, emitter))
+        marked = heavy_units.marked(relation, where, rows, bound, emitter)
+        in_place = emitter.dialect.computed_once and (bound.form is Form.UNIQUE or marked is not None)
+        found = _tested(keys, relation, emitter) if in_place else {}
+        if found:
+            rows = from_where(relation, where, columns, bound.unit, emitter, tested=found.values())
+        return cls(keys, bound, emitter, rows, tuple(found), marked)
 
     @property
     def unit(self) -> str:
@@ -95,7 +102,12 @@ class BoundedScan:
             texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
         keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
         columns = ", ".join([f"{self.unit} AS u", *keys, *values])
-        return f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}"
+        rows = f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}"
+        if not self.tested:
+            return rows
+        once = self.emitter.dialect.computed_once
+        known = " AND ".join(f"{name} IS NOT NULL" for name in self.tested)
+        return f"SELECT * FROM ({rows.removesuffix(once)}{once}) AS y WHERE {known}"
 
     def grouped(
         self, rows: str, sums: Sequence[str], values: Iterable[str], *also: str, norm: Norms | None = None
@@ -200,6 +212,23 @@ class BoundedScan:
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
+
+
+def _tested(keys: Sequence[Key], relation: Relation, emitter: Emitter) -> dict[str, Ref]:
+    """Return the keys that are numbers of all values of a column which has to have one, by their names, with the columns.
+
+    Whether such a row has a value is then told by its key, and need not be found out twice.
+    """
+    found = {}
+    for i, key in enumerate(keys):
+        match key.grouped:
+            case Apply(op="map", args=(Ref() as column, *values), option=Results(values=numbers)):
+                every = {value.value for value in values if isinstance(value, Const)}
+                told = every == set(emitter.declared.one(column).values or ()) and None not in numbers
+                holds = relation.sources[column.source].holds and not (column.public or column.column.nullable)
+                if told and holds and column.type.is_text:
+                    found[f"k{i}"] = column
+    return found
 
 
 def _grouped(key: Key, emitter: Emitter) -> str:

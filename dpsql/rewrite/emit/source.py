@@ -5,7 +5,7 @@ EXISTS (SELECT … FROM rides …)  →  … AND EXISTS (SELECT 1 FROM "rides" A
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.model import SqlType
@@ -21,17 +21,26 @@ from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, re
 from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionPart, UnionRows, UnitRows, WindowRows
 
 
-def from_where(relation: Relation, condition: Expr, used: Sequence[Expr], unit: Ref, emitter: Emitter) -> str:
+def from_where(
+    relation: Relation,
+    condition: Expr,
+    used: Sequence[Expr],
+    unit: Ref,
+    emitter: Emitter,
+    *,
+    tested: Collection[Ref] = (),
+) -> str:
     """Return `FROM … WHERE …` of the rows of `relation` that satisfy `condition`.
 
     A row without a privacy unit is nobody's and stays out (one NULL in a list would change everybody's rows), and so
-    does one without a value in a column that is used and not declared nullable.
+    does one without a value in a column that is used and not declared nullable. Of columns that are `tested` elsewhere
+    that is not said.
     """
     where = both(relation.where, _guarded(relation, condition, emitter))
     columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
     required = [c for c in columns if not (c.public or c == unit or c.column.nullable)]
     conditions = [f"{identity(unit)} IS NOT NULL"]
-    conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds]
+    conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds and c not in tested]
     if where != TRUE:
         conditions.append(emitter.sql(where))
     conditions += _tests(relation, columns, required, emitter)
