@@ -220,14 +220,22 @@ class _Used:
     def by(cls, tree: ast.Module) -> "_Used":
         """Read a file, which takes long enough to do it once."""
         aliases = _aliases(tree)
-        attributes = (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
-        parts = (name.partition(".") for name in attributes)
-        reached = frozenset(aliases.get(head, head) + dot + rest for head, dot, rest in parts)
+        attributes = filter(None, map(_dotted, ast.walk(tree)))
+        reached = frozenset(".".join([aliases.get(head, head), *rest]) for head, *rest in attributes)
         return cls(frozenset(_imported(tree)), reached)
 
     def includes(self, thing: str) -> bool:
         """Return whether a thing is imported, or reached as an attribute of a module."""
         return thing in self.reached or any(f"{full}.".startswith(f"{thing}.") for full in self.imported)
+
+
+def _dotted(node: ast.AST) -> list[str]:
+    """Return the names of which an attribute of a name consists; none of anything else."""
+    rest: list[str] = []
+    while isinstance(node, ast.Attribute):
+        rest.insert(0, node.attr)
+        node = node.value
+    return [node.id, *rest] if rest and isinstance(node, ast.Name) else []
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
