@@ -216,3 +216,11 @@ SELECT count(*) FROM (SELECT rider FROM rides GROUP BY rider HAVING max(dropped 
 --> answered, 1 measurement
 SELECT count(*) FILTER (WHERE most > interval '20 days'), count(*) FILTER (WHERE mean > '12 days'), count(*) FILTER (WHERE total > '120 days')
 FROM (SELECT max(dropped - picked) AS most, avg(dropped - picked) AS mean, sum(dropped - picked) AS total FROM rides GROUP BY rider) AS t;
+
+-- several percentiles of a unit, which nobody reads
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT rider, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY fare) AS q FROM rides GROUP BY rider) AS t;
+
+-- several percentiles of a unit
+--> refused 0A000: of single units is not supported
+SELECT avg(q[1]) FROM (SELECT rider, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY fare) AS q FROM rides GROUP BY rider) AS t;
