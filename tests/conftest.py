@@ -79,6 +79,7 @@ pytest_plugins = (
     "tests.support.fix_world",
     "tests.support.fix_dirty",
     "tests.support.fix_engines",
+    "tests.support.fix_spark",
     "tests.support.fix_wide",
     "tests.support.fix_shop",
     "tests.support.fix_types",

@@ -56,8 +56,8 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"open"}),
         frozenset({"snapshot"}),
         frozenset({"connect"}),
-        frozenset({"duckdb", "owner", "postgres", "source", "tables"}),
-        frozenset({"base", "kinds", "values", "watch"}),
+        frozenset({"duckdb", "owner", "postgres", "source", "spark", "tables"}),
+        frozenset({"base", "kinds", "use", "values", "watch"}),
     ),
 }
 """The same for the rooms within a room; what holds nothing but a docstring is in none."""

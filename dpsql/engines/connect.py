@@ -1,16 +1,18 @@
 """From the configuration to the engine that holds the records themselves."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import TableFile
 from dpsql.engines.postgres.engine import PostgresEngine
+from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import ConfigError
-from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer
+from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 from dpsql.policy.model import Policy
 
 
-def connect_engine(config: Config) -> DuckDb | PostgresEngine:
+def connect_engine(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
     """Open the engine.
 
     Raises:
@@ -23,6 +25,9 @@ def connect_engine(config: Config) -> DuckDb | PostgresEngine:
             return DuckDb(table_files(source, config.policy), resources)
         case PostgresServer(dsn):
             return PostgresEngine(dsn, list(config.policy.tables))
+        case SparkServer(remote, places):
+            _see_that_they_are_declared(places, config.policy)
+            return SparkEngine(remote, {**{name: name for name in config.policy.tables}, **places})
         case _:
             assert_never(config.engine)
 
@@ -33,10 +38,14 @@ def table_files(source: DuckDbTables, policy: Policy) -> dict[str, TableFile]:
     Raises:
         ConfigError: one stands for a table that no schema file declares.
     """
-    unknown = sorted(set(source.tables) - set(policy.tables))
-    if unknown:
-        raise ConfigError(f"engine.tables: {', '.join(unknown)}: no schema file declares such a table")
+    _see_that_they_are_declared(source.tables, policy)
     return {
         name: TableFile(path, {column.name: column.type for column in policy.tables[name].columns.values()})
         for name, path in source.tables.items()
     }
+
+
+def _see_that_they_are_declared(places: Mapping[str, object], policy: Policy) -> None:
+    unknown = sorted(set(places) - set(policy.tables))
+    if unknown:
+        raise ConfigError(f"engine.tables: {', '.join(unknown)}: no schema file declares such a table")

@@ -137,7 +137,7 @@ def _units(table: Table, kind: str, rows: int, engine: OwnerEngine, policy: Poli
     )
     emitter = Emitter(engine.dialect, Declared({}), engine.named)
     rows_of_units = from_where(found.relation, TRUE, (), found.unit, emitter)
-    counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(found.unit)}"
+    counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(found.unit, engine.dialect)}"
     counts = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608
     histogram = {whole_number(n): whole_number(units) for n, units in counts}
     nobodys = rows - sum(n * units for n, units in histogram.items())

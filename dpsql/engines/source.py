@@ -8,7 +8,7 @@ from typing import assert_never
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
-from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer
+from dpsql.policy.config import DuckDbFile, DuckDbTables, EngineConfig, PostgresServer, SparkServer
 
 _PLACE = ("service", "host", "hostaddr", "port", "dbname", "options")
 """What of a connection string decides which records one sees; who connects does not."""
@@ -24,6 +24,9 @@ def source(engine: EngineConfig) -> str:
         case PostgresServer(dsn):
             given = {**_environment(), **conninfo_to_dict(dsn)}
             return "postgres " + " ".join(f"{key}={given[key]}" for key in _PLACE if given.get(key))
+        case SparkServer(remote, tables):
+            server = remote.removeprefix("sc://").partition("/")[0]  # what follows may hold a token
+            return " ".join((f"spark {server}", *(f"{name}={place}" for name, place in sorted(tables.items()))))
         case _:
             assert_never(engine)
 

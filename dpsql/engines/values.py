@@ -28,7 +28,7 @@ def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
         return dialect.days(text)
     if kind.startswith(_PLAIN):
         return text
-    return f"CAST({text} AS VARCHAR)"
+    return dialect.stored_text(text)
 
 
 _PLAIN = (

@@ -13,6 +13,7 @@ class EngineKind(StrEnum):
 
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
+    SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,15 @@ class PostgresServer:
     dsn: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SparkServer:
+    """A Spark Connect server; the address may hold a token and stays out of `repr`."""
+
+    remote: str = field(repr=False)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Where the cluster has tables, unless that is their name: `lake.taxi.trips`, `delta:s3a://lake/trips@7`."""
+
+
 class SandboxNeed(StrEnum):
     """Whether the shadow may run where the kernel can't shut it in."""
 
@@ -88,7 +98,7 @@ class EmbeddedShadow:
     sandbox: SandboxNeed = SandboxNeed.AVAILABLE
 
 
-EngineConfig = DuckDbFile | DuckDbTables | PostgresServer
+EngineConfig = DuckDbFile | DuckDbTables | PostgresServer | SparkServer
 Shadow = EmbeddedShadow | PostgresServer
 LedgerConfig = SqliteLedgerConfig | PostgresServer
 

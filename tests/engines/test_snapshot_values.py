@@ -64,7 +64,7 @@ def _compared(engines: Engines, refs: list[Ref]) -> None:
     for dialect in (DUCKDB, POSTGRES):
         emitter = Emitter(dialect, DECLARED)
         texts = [emitter.as_number(emitter.sql(ref), ref.type) for ref in refs]
-        texts += [f"{identity(ref)} IS NULL" for ref in refs]
+        texts += [f"{identity(ref, dialect)} IS NULL" for ref in refs]
         texts += [f"COALESCE({emitter.present(ref)}, FALSE)" for ref in refs]
         found[dialect] = engines.ask(dialect, texts)
     for place, (duck, pg) in enumerate(zip(found[DUCKDB], found[POSTGRES], strict=True)):

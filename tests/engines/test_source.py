@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.engines.source import source
-from dpsql.policy.config import DuckDbFile, DuckDbTables, PostgresServer
+from dpsql.policy.config import DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 
 
 def test_two_files_are_two_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +40,11 @@ def test_a_server_is_named_without_secrets(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PGHOST", "db.example.org")
     monkeypatch.setenv("PGPORT", "5433")
     assert here == source(PostgresServer("dbname=rides"))
+
+
+def test_a_cluster_is_named_without_its_token() -> None:
+    """By the server and what is read there; another token is the same place, another version is not."""
+    here = source(SparkServer("sc://spark.example.org:15002/;use_ssl=true;token=hunter2", {"rides": "lake.rides@4"}))
+    assert here == "spark spark.example.org:15002 rides=lake.rides@4"
+    assert here == source(SparkServer("sc://spark.example.org:15002", {"rides": "lake.rides@4"}))
+    assert here != source(SparkServer("sc://spark.example.org:15002", {"rides": "lake.rides@5"}))

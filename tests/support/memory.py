@@ -12,7 +12,7 @@ import pyarrow as pa
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, MEMORY
-from dpsql.engines.duckdb.prepared import Use
+from dpsql.engines.use import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow

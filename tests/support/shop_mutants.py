@@ -83,7 +83,7 @@ def neighbours_are_one(patch: pytest.MonkeyPatch) -> None:
     right = source.unit_rows
 
     def rows(made: Any, emitter: Emitter) -> str:
-        own = identity(made.unit)
+        own = identity(made.unit, emitter.dialect)
         return right(made, emitter).replace(f"SELECT {own} AS", f"SELECT {own} / 2 * 2 AS", 1)
 
     patch.setattr(source, "unit_rows", rows)

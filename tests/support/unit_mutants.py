@@ -11,6 +11,7 @@ from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.relation import Relation, UnitRows, WindowRows
+from tests.support.dialects import DUCKDB
 
 Made = Callable[[UnitRows, Emitter], str]
 
@@ -24,7 +25,7 @@ def owner_lost(patch: pytest.MonkeyPatch) -> None:
     """Take one row of several units that have the same keys, as DISTINCT would that forgot whose they are."""
 
     def change(text: str, made: UnitRows) -> str:
-        unit = identity(made.unit)
+        unit = identity(made.unit, DUCKDB)
         return re.sub(r"GROUP BY 1, ", "GROUP BY ", text.replace(f"SELECT {unit}", f"SELECT min({unit})", 1))
 
     _changed(patch, change)

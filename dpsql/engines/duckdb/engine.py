@@ -11,8 +11,9 @@ import duckdb
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
-from dpsql.engines.duckdb.prepared import DuckPrepared, Use, prepare
+from dpsql.engines.duckdb.prepared import DuckPrepared, prepare
 from dpsql.engines.duckdb.spill import spill
+from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import EngineNotReady
 from dpsql.policy.config import Resources

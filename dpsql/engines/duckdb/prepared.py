@@ -1,17 +1,15 @@
 """Measurements that DuckDB has accepted, on a cursor of their own."""
 
 import logging
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.watch import stopping_when_cancelled
-from dpsql.errors import EngineAway, EngineFailed, EngineNotReady, InternalError, QueryCanceled
+from dpsql.errors import EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 
@@ -86,36 +84,3 @@ def _fetched(result: duckdb.DuckDBPyConnection) -> Sequence[EngineRow]:
     if any(column.dtype.kind not in "iO" for column in columns):
         raise InternalError
     return [*first, *zip(*(column.tolist() for column in columns), strict=True)]
-
-
-class Use:
-    """Counts who still uses something that has ended; when the last one has gone, its remains are removed, once."""
-
-    def __init__(self, remove: Callable[[], None]) -> None:
-        self._remove: Callable[[], None] | None = remove
-        self._lock = threading.Lock()
-        self._users = 0
-        self._over = False
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._over:
-                _LOG.error("the engine has been closed")
-                raise EngineAway
-            self._users += 1
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._lock:
-            self._users -= 1
-            self._tidy()
-
-    def end(self) -> None:
-        """Take in nobody any more."""
-        with self._lock:
-            self._over = True
-            self._tidy()
-
-    def _tidy(self) -> None:
-        if self._over and not self._users and self._remove is not None:
-            remove, self._remove = self._remove, None
-            remove()

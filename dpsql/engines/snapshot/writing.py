@@ -26,10 +26,11 @@ from dpsql.engines.snapshot.from_postgres import copy_from_postgres
 from dpsql.engines.snapshot.manifest import Manifest, Origin
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.engines.snapshot.progress import Progress, Tell
+from dpsql.engines.spark.engine import SparkEngine
 from dpsql.engines.tables import check_tables
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, InternalError, QueryCanceled
-from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer
+from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 from dpsql.policy.model import Table
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
@@ -88,7 +89,7 @@ def _copied(config: Config, file: Path, progress: Progress, cancellation: Cancel
 
 
 def _filled(
-    engine: DuckDb | PostgresEngine,
+    engine: DuckDb | PostgresEngine | SparkEngine,
     config: Config,
     target: tuple[duckdb.DuckDBPyConnection, str],
     piece: Path,
@@ -100,6 +101,8 @@ def _filled(
             return copy_from_duckdb(engine, config.policy, target, progress)
         case PostgresEngine():
             return copy_from_postgres(engine, config.policy, target, piece, progress, cancellation)
+        case SparkEngine():
+            raise InternalError  # a cluster's rows stay there, which the configuration's reader sees to
         case _:
             assert_never(engine)
 
@@ -116,6 +119,8 @@ def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
             source = table_files(tables, config.policy)
         case PostgresServer():
             source = {}
+        case SparkServer():
+            raise InternalError
         case _:
             assert_never(config.engine)
     scratch = spill(resources.spill)

@@ -15,6 +15,7 @@ from dpsql.policy.config import (
     Resources,
     Shadow,
     SnapshotConfig,
+    SparkServer,
     SqliteLedgerConfig,
     Tls,
 )
@@ -27,6 +28,7 @@ _RESOURCES = frozenset({"memory", "threads", "spill"})
 _ENGINE_KEYS = {
     EngineKind.DUCKDB: frozenset({"database", "tables", "snapshot"}) | _RESOURCES,
     EngineKind.POSTGRES: frozenset({"dsn", "snapshot"}),
+    EngineKind.SPARK: frozenset({"remote", "tables"}),
 }
 
 
@@ -50,16 +52,29 @@ def engine_of(operation: Operation) -> EngineConfig | None:
     if shape is None or shape.kind is None:
         return None
     wanted, every = _ENGINE_KEYS[shape.kind], frozenset[str]().union(*_ENGINE_KEYS.values())
-    if shape.snapshot:  # DuckDB holds it
+    if shape.snapshot and "snapshot" in wanted:  # DuckDB holds it
         wanted |= _RESOURCES
     for key in sorted(every - wanted):
         if operation.document.has(("engine", key)):
             operation.wrong(("engine", key), f"is not for {shape.kind}, which takes {', '.join(sorted(wanted))}")
     if shape.kind is EngineKind.DUCKDB:
         return _duckdb_of(shape, operation)
+    if shape.kind is EngineKind.SPARK:
+        return _spark_of(shape, operation)
     if not operation.document.has(("engine", "dsn")):
         operation.wrong(("engine",), 'lacks the key "dsn"')
     return None if shape.dsn is None else PostgresServer(shape.dsn)
+
+
+def _spark_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
+    if not operation.document.has(("engine", "remote")):
+        operation.wrong(("engine",), 'lacks the key "remote"')
+    if shape.remote is None:
+        return None
+    if not shape.remote.startswith("sc://"):
+        operation.wrong(("engine", "remote"), "must be sc://host:15002")
+        return None
+    return SparkServer(shape.remote, shape.tables or {})
 
 
 def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:

@@ -1,7 +1,6 @@
 """The shapes of `config.yaml` and of a schema file: which keys there are, and what each value looks like.
 
-Whether the values fit each other is `tables.py`'s and `roles.py`'s business. Every key is optional here, and `required`
-names those that must be there, so that a missing key does not hide the mistakes beside it.
+Every key is optional; `required` has those that must be there, so that a missing one does not hide mistakes beside it.
 """
 
 from collections.abc import Callable
@@ -150,11 +149,11 @@ class EngineShape(StrictShape):
     required: ClassVar = ("kind",)
 
     kind: EngineKind | None = None
-    """duckdb or postgres."""
+    """duckdb, postgres or spark."""
     database: Scalar | None = None
     """The file of a DuckDB database."""
     tables: Annotated[dict[str, Scalar], Field(min_length=1)] | None = None
-    """Instead of database: for each table a Parquet or CSV file, a directory of Parquet files, or a pattern (*.parquet)."""
+    """For each table a Parquet or CSV file, a directory, or a pattern (*.parquet); of spark: where the cluster has it."""
     memory: Memory | None = None
     """The most memory that DuckDB uses: 4GB."""
     threads: Threads | None = None
@@ -163,6 +162,8 @@ class EngineShape(StrictShape):
     """Where DuckDB puts what does not fit into memory, for as long as it is needed: a private directory is made below it."""
     dsn: Scalar | None = None
     """The connection string of a PostgreSQL server: "${PG_DSN}" reads the environment, "${file:…}" a file."""
+    remote: Scalar | None = None
+    """The address of a Spark Connect server: sc://host:15002."""
     snapshot: Flag = False
     """Whether questions are answered from a copy of the declared columns, which dpsql makes at the start of each epoch."""
 

@@ -79,7 +79,7 @@ class Bound:
         """
         rows = f"greatest({number}, {self.rows * row_norm})"
         weight = dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
-        return f"h AS MATERIALIZED (SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1)"
+        return dialect.common_table("h", f"SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1")
 
     def two_weights(self, parts: str, dialect: Dialect, *, row_norm: int, grouped: bool = True) -> str:
         """Return the CTE `h (hu, w, v)` of what every unit's rows weigh, and what they weigh in sums.
@@ -92,7 +92,7 @@ class Bound:
         units = f"SELECT u, {weight} AS w, {columns[1]} AS c FROM {parts}{' GROUP BY 1' if grouped else ''}"
         own = dialect.integer_quotient(f"CAST(w AS BIGINT) * {row_norm}", "c")
         own = f"greatest(w, CAST(least({own}, {self.weight}) AS {dialect.weight_type(self.weight)}))"
-        return f"h AS MATERIALIZED (SELECT u AS hu, w, {own} AS v FROM ({units}) AS n)"
+        return dialect.common_table("h", f"SELECT u AS hu, w, {own} AS v FROM ({units}) AS n")
 
 
 def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:

@@ -9,6 +9,7 @@ from dpsql.privacy.measurement import heavy_units
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
 from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
 from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
@@ -31,10 +32,9 @@ class Norms:
     block: str | None = None
     """The column that says in which block of its group a row is, if there are several."""
 
-    @property
-    def total(self) -> str:
+    def total(self, dialect: Dialect) -> str:
         """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
-        return f"CAST(least(sum({self.text}), {MOST_NORM}) AS BIGINT)"
+        return f"CAST(least({dialect.total(self.text)}, {MOST_NORM}) AS BIGINT)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class BoundedScan:
     @property
     def unit(self) -> str:
         """Return the unit's column: units that a cast made one would change each other's weights."""
-        return identity(self.bound.unit)
+        return identity(self.bound.unit, self.emitter.dialect)
 
     @property
     def group_by(self) -> str:
@@ -140,7 +140,7 @@ class BoundedScan:
             by = ", ".join(["u", *within])
             parts = f"(SELECT {by}, count(*) AS n, {self._mean(norm)} AS c FROM ({rows}) AS r GROUP BY {by}) AS g"
             return self.bound.two_weights(parts, dialect, row_norm=norm.most, grouped=bool(within))
-        return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total, row_norm=norm.most)
+        return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total(dialect), row_norm=norm.most)
 
     def _mean(self, norm: Norms) -> str:
         """Return a whole number above what a unit's rows can add on average."""
@@ -154,7 +154,8 @@ class BoundedScan:
         codes = [f"{code} AS {name}" for code, name in zip(self._codes(), self._names(), strict=True)]
         pairs = f"SELECT DISTINCT {', '.join(['u', *codes])} FROM ({self.rows(())}) AS c"
         counted = f"SELECT p.*, count(*) OVER (PARTITION BY u) AS n FROM ({pairs}) AS p"
-        total = self.emitter.dialect.as_text(f"sum({weight})")
+        dialect = self.emitter.dialect
+        total = dialect.as_text(dialect.total(weight))
         return f"SELECT {', '.join([*self._names(), total])} FROM ({self._selected(counted)}) AS r{self.group_by}"
 
     def heavy_apart(self, values: RowValues, sums: Sequence[HeavySum], *also: str, norm: Norms | None = None) -> str:
@@ -169,12 +170,15 @@ class BoundedScan:
         block = [norm.block] if norm is not None and norm.block is not None else []
         by = ", ".join(["u", *names, *block])
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
-        number = [f"{'count(*)' if norm is None or norm.beside else norm.total} AS n"]
+        dialect = self.emitter.dialect
+        number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
         number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
         heavy = self.steps(values, heavy=f" AND {condition}")
-        units = f"p AS MATERIALIZED (SELECT {', '.join([by, *number, *parts])} FROM ({heavy}) AS r GROUP BY {by})"
+        units = dialect.common_table(
+            "p", f"SELECT {', '.join([by, *number, *parts])} FROM ({heavy}) AS r GROUP BY {by}"
+        )
         less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full)
-        outputs = self.outputs([f"sum(s{i})" for i, _ in enumerate(sums)], *also)
+        outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
         grouping = f" GROUP BY {', '.join(names)}" if names else ""
         both = f"SELECT {outputs} FROM ({every} UNION ALL {less}) AS g{grouping}"
         return f"WITH {marked}, {units}, {self._weights_of_sums(norm, grouped=bool(names or block))} {both}"
@@ -184,7 +188,8 @@ class BoundedScan:
         dialect = self.emitter.dialect
         if norm is not None and norm.beside:
             return self.bound.two_weights("p", dialect, row_norm=norm.most, grouped=grouped)
-        number, most = ("CAST(sum(n) AS BIGINT)", 1) if norm is None else (Norms("n", norm.most).total, norm.most)
+        each = ("CAST(sum(n) AS BIGINT)", 1) if norm is None else (Norms("n", norm.most).total(dialect), norm.most)
+        number, most = each
         return self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most)
 
     def one_a_unit(self, rows: str, chosen: str) -> str:
@@ -194,9 +199,10 @@ class BoundedScan:
         kept = f"SELECT {by_unit}, {chosen} AS b FROM ({rows}) AS r GROUP BY {by_unit}"
         if self.bound.form is not Form.REWEIGHT:
             return f"SELECT {self.outputs(['count(*)'], 'b')} FROM ({kept}) AS r GROUP BY {by}"
-        weights = self.bound.weights("u", "FROM r", self.emitter.dialect)
-        select = f"SELECT {self.outputs(['sum(w)'], 'b')} FROM r JOIN h ON u = hu GROUP BY {by}"
-        return f"WITH r AS MATERIALIZED ({kept}), {weights} {select}"
+        dialect = self.emitter.dialect
+        weights = self.bound.weights("u", "FROM r", dialect)
+        select = f"SELECT {self.outputs([dialect.total('w')], 'b')} FROM r JOIN h ON u = hu GROUP BY {by}"
+        return f"WITH {dialect.common_table('r', kept)}, {weights} {select}"
 
     def outputs(self, sums: Sequence[str], *also: str) -> str:
         """Return the keys in a form that every engine returns alike, `also`, and the sums as text."""

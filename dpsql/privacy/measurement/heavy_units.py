@@ -61,7 +61,7 @@ def marked(relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Em
     counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
-    unit = identity(bound.unit)
+    unit = identity(bound.unit, emitter.dialect)
     return emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots)
 
 

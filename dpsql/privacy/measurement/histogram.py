@@ -122,7 +122,7 @@ class Histogram:
             return scan.one_a_unit(rows, "max(b)" if self.points[0] else "min(b)")
         if scan.maybe_heavy:
             return scan.heavy_apart(RowValues([f"{part} AS b"]), [HeavySum("count(*)", "w")], "b")
-        weight = "sum(w)" if self.bound.form is Form.REWEIGHT else "count(*)"
+        weight = emitter.dialect.total("w") if self.bound.form is Form.REWEIGHT else "count(*)"
         return scan.grouped(rows, [weight], ["b"], "b")
 
 

@@ -168,8 +168,8 @@ class Sums:
         if self.bound.form is not Form.REWEIGHT:  # selection keeps C pairs of unit and group
             return scan.grouped(pairs, ["count(*)"], ())
         weights = self.bound.weights("u", "FROM r", emitter.dialect)
-        select = f"SELECT {scan.outputs(['sum(w)'])} FROM r JOIN h ON u = hu{scan.group_by}"
-        return f"WITH r AS MATERIALIZED ({pairs}), {weights} {select}"
+        select = f"SELECT {scan.outputs([emitter.dialect.total('w')])} FROM r JOIN h ON u = hu{scan.group_by}"
+        return f"WITH {emitter.dialect.common_table('r', pairs)}, {weights} {select}"
 
     def _of_values(self, emitter: Emitter) -> str:
         """Count each value once a group, after keeping at most C pairs of group and value for each unit."""
@@ -224,7 +224,7 @@ class _Values:
         """Return the sum as the engine computes it; where heavy units are weighed apart, without weights."""
         weight = ["v" if column.by_value else "w"] if weighted and not apart else []
         long = weighted and (not apart or 2 * self._points > _SHORT)
-        text = f"sum({' * '.join([*weight, *self._factors(column, cast=long)])})"
+        text = self._emitter.dialect.total(" * ".join([*weight, *self._factors(column, cast=long)]))
         text = text if weight or column.factors else "count(*)"
         conditions = [
             *([] if column.block is None else [self.block(column.block)]),

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import TINY
+from dpsql.rewrite.dialects.forms import TINY
 from dpsql.rewrite.functions.function import FloatRange
 from dpsql.rewrite.functions.ranges import widened
 from dpsql.rewrite.functions.table import function_of

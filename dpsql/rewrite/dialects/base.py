@@ -7,51 +7,14 @@ Each text is *total*: it can't fail whatever the rows hold, since an error that 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, final
 
 from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.dialects.forms import FIRST_DAY, LAST_DAY, TINY, Forms, NotFinite, StoredTypes
+from dpsql.rewrite.ir.expr import IntervalValue
 from dpsql.rewrite.ir.literal import format_value
-
-TINY = Fraction(1, 10**130)
-"""Added and taken away again, it turns what is below 1e-146 into 0, and changes nothing above 1e-114. Then products and
-quotients of numbers that are not too large neither overflow nor underflow, which PostgreSQL reports as errors."""
-FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
-"""The days that Python's calendar has."""
-
-NotFinite = Literal["NaN", "Infinity", "-Infinity"]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTypes:
-    """An engine's own names of the types that a column may be stored in."""
-
-    integers: Mapping[SqlType, frozenset[str]]
-    """By the narrowest declared type that holds all their values, from the narrowest to the widest."""
-    others: Mapping[SqlType, frozenset[str]]
-    """By the declared type, for everything but numbers."""
-    floats: frozenset[str]
-    wide: frozenset[str]
-    """Integers beyond 64 bits, which only a declared type in double precision can read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """How an engine writes what is one operation: `{0}`, `{1}` and `{2}` are the arguments of the method of that name."""
-
-    as_text: str
-    not_finite: str
-    is_nan: str
-    integer_quotient: str
-    exclusive_or: str
-    round_to_even: str
-    log10: str
-    epoch_micros: str
-    elapsed_micros: str
-    add_days: str
-    add_micros: str
 
 
 class Dialect(ABC):
@@ -71,8 +34,6 @@ class Dialect(ABC):
     @abstractmethod
     def forms(self) -> Forms:
         """Return its forms of single operations."""
-
-    # Types and constants
 
     @property
     @abstractmethod
@@ -101,7 +62,20 @@ class Dialect(ABC):
     def text(self, value: str) -> str:
         """Return a literal that is read alike whatever the session's settings are."""
 
-    # Stored columns
+    @final
+    def stored_text(self, column: str) -> str:
+        """Return a stored column as a text."""
+        return self.forms.stored_text.format(column)
+
+    @final
+    def by_bytes(self, text: str) -> str:
+        """Return a text that is compared byte by byte: else "a" might be "A", and one group of two."""
+        return self.forms.by_bytes.format(text)
+
+    @final
+    def unpadded(self, text: str) -> str:
+        """Return a text without the blanks at its end."""
+        return self.forms.unpadded.format(text)
 
     @abstractmethod
     def stored_number(self, column: str, *, representable: bool) -> str:
@@ -112,11 +86,14 @@ class Dialect(ABC):
         """Return the test for NaN."""
         return self.forms.is_nan.format(text)
 
+    @final
+    def one_of_numbers(self, text: str, numbers: str) -> str:
+        """Return the test whether a number in double precision is one of a list of literals."""
+        return self.forms.one_of_numbers.format(text, numbers)
+
     @abstractmethod
     def unit_salt(self, unit: str, type_: SqlType) -> str:
         """Return a unit such that values which are one unit have one text."""
-
-    # Numbers
 
     @final
     def integer_quotient(self, a: str, b: str) -> str:
@@ -137,12 +114,55 @@ class Dialect(ABC):
         """Return a number in double precision rounded to a whole one, ties to the even neighbour."""
         return self.forms.round_to_even.format(text)
 
+    @abstractmethod
+    def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
+        """Return a number in double precision, at most `most` from 0, as a whole one of a type; ties go to the even one."""
+
+    @final
+    def floor(self, text: str) -> str:
+        """Return the largest whole number that is not above one in double precision."""
+        return self.forms.floor.format(text)
+
+    @final
+    def ceil(self, text: str) -> str:
+        """Return the smallest whole number that is not below one in double precision."""
+        return self.forms.ceil.format(text)
+
+    @final
+    def trunc(self, text: str) -> str:
+        """Return a number in double precision without what is after the point."""
+        return self.forms.trunc.format(text)
+
+    @abstractmethod
+    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
+        """Return the greatest common divisor or the least common multiple of whole numbers, or raise Unsupported."""
+
     @final
     def log10(self, text: str) -> str:
         """Return the logarithm of a positive number."""
         return self.forms.log10.format(text)
 
-    # Times
+    @final
+    def day_number(self, date: str) -> str:
+        """Return a date as days since 1970."""
+        return self.forms.day_number.format(date)
+
+    @final
+    def days_between(self, later: str, earlier: str) -> str:
+        """Return the whole number of days between two dates."""
+        return self.forms.days_between.format(later, earlier)
+
+    @abstractmethod
+    def field(self, name: str, timestamp: str) -> str:
+        """Return a field of a timestamp, as PostgreSQL counts them, as a number of whatever type."""
+
+    @abstractmethod
+    def age_field(self, name: str, later: str, earlier: str) -> str:
+        """Return a field of what `age` says lies between two timestamps, or raise Unsupported."""
+
+    @abstractmethod
+    def shifted(self, timestamp: str, span: IntervalValue) -> str:
+        """Return the timestamp so much later: by its months, cut off at the last day of one, and then by the rest."""
 
     @final
     def epoch_micros(self, timestamp: str) -> str:
@@ -172,8 +192,6 @@ class Dialect(ABC):
         """Return the timestamp `number` times `micros` microseconds later."""
         return self.forms.add_micros.format(timestamp, number, micros)
 
-    # Texts with few values
-
     @abstractmethod
     def is_one_of(self, text: str, texts: Sequence[str]) -> str:
         """Return the test whether a text is one of the literals `texts`, of which there is at least one."""
@@ -191,6 +209,16 @@ class Dialect(ABC):
         """Return the result whose number it is, NULL if it is none; they are numbered from `first` on."""
 
     # Measurements
+
+    @final
+    def total(self, text: str) -> str:
+        """Return the sum of whole numbers of at most 64 bits, which may need more of them."""
+        return self.forms.total.format(text)
+
+    @final
+    def common_table(self, name: str, select: str) -> str:
+        """Return a member of WITH, which is computed once."""
+        return self.forms.common_table.format(name, select)
 
     @abstractmethod
     def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
@@ -260,7 +288,7 @@ class Dialect(ABC):
     @final
     def days(self, date: str) -> str:
         """Return a date as days since 1970, NULL beyond the years 1 to 9999."""
-        number = f"CAST({date} - DATE '1970-01-01' AS BIGINT)"
+        number = self.day_number(date)
         return f"(CASE WHEN {date} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}' THEN {number} END)"
 
     @final

@@ -6,10 +6,13 @@ array where keys are narrow: several forms here are chosen for that.
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Literal
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect, Forms, StoredTypes
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.dialects.forms import Forms, StoredTypes, spelled_span
 from dpsql.rewrite.ir.calendar import ERAS
+from dpsql.rewrite.ir.expr import IntervalValue
 
 _FEW_TEXTS = 16
 """Up to so many texts are compared one by one."""
@@ -59,6 +62,10 @@ class DuckDbDialect(Dialect):
         round_to_even="round_even({0}, 0)", log10="log10({0})",
         epoch_micros="epoch_us({0})", elapsed_micros="(epoch_us({0}) - epoch_us({1}))",
         add_days="({0} + CAST({1} AS INTEGER))", add_micros="({0} + to_microseconds(CAST({1} AS BIGINT) * {2}))",
+        one_of_numbers="{0} IN ({1})", total="sum({0})", stored_text="CAST({0} AS VARCHAR)", unpadded="rtrim({0}, ' ')",
+        by_bytes='({0} COLLATE "C")', floor="floor({0})", ceil="ceil({0})", trunc="trunc({0})",
+        day_number="CAST({0} - DATE '1970-01-01' AS BIGINT)", days_between="({0} - {1})",
+        common_table="{0} AS MATERIALIZED ({1})",
     )  # fmt: skip
     double_type = "DOUBLE"
     computed_once = ""  # as it always is
@@ -93,6 +100,27 @@ class DuckDbDialect(Dialect):
     def product(self, a: str, b: str) -> str:
         """Return `a * b`, which comes out as 0 where it is too small."""
         return f"({a} * {b})"
+
+    def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
+        """Return a cast, which rounds so."""
+        del most
+        return self.cast(text, type_)
+
+    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
+        """Return the call."""
+        return f"{name}({a}, {b})"
+
+    def field(self, name: str, timestamp: str) -> str:
+        """Return `extract(field FROM t)`."""
+        return f"extract({name} FROM {timestamp})"
+
+    def age_field(self, name: str, later: str, earlier: str) -> str:
+        """Return `extract(field FROM age(t, u))`."""
+        return f"extract({name} FROM age({later}, {earlier}))"
+
+    def shifted(self, timestamp: str, span: IntervalValue) -> str:
+        """Return `t + INTERVAL '…'`."""
+        return f"({timestamp} + INTERVAL '{spelled_span(span)}')"
 
     def truncated(self, unit: str, timestamp: str) -> str:
         """Return `date_trunc('unit', t)`; DuckDB begins a century in the year 2000, PostgreSQL in 2001."""

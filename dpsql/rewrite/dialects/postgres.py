@@ -6,10 +6,13 @@ multiplied is kept away from both.
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Literal
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect, Forms, StoredTypes
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.dialects.forms import Forms, StoredTypes, spelled_span
 from dpsql.rewrite.ir.calendar import to_datetime
+from dpsql.rewrite.ir.expr import IntervalValue
 
 _TYPES: Mapping[SqlType, str] = {
     SqlType.DOUBLE: "float8",
@@ -59,6 +62,10 @@ class PostgresDialect(Dialect):
         epoch_micros="CAST(extract(epoch FROM {0}) * 1000000 AS BIGINT)",
         elapsed_micros="CAST(extract(epoch FROM ({0}) - ({1})) * 1000000 AS BIGINT)",
         add_days="({0} + ({1})::int)", add_micros="({0} + ({1}) * INTERVAL '{2} microseconds')",
+        one_of_numbers="{0} IN ({1})", total="sum({0})", stored_text="CAST({0} AS VARCHAR)", unpadded="rtrim({0}, ' ')",
+        by_bytes='({0} COLLATE "C")', floor="floor({0})", ceil="ceil({0})", trunc="trunc({0})",
+        day_number="CAST({0} - DATE '1970-01-01' AS BIGINT)", days_between="({0} - {1})",
+        common_table="{0} AS MATERIALIZED ({1})",
     )  # fmt: skip
     double_type = "float8"
     computed_once = " OFFSET '0'"
@@ -91,6 +98,27 @@ class PostgresDialect(Dialect):
     def product(self, a: str, b: str) -> str:
         """Return the product of what is not too small: an underflow would be an error."""
         return f"({self.flush_tiny(a)} * {self.flush_tiny(b)})"
+
+    def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
+        """Return a cast, which rounds so."""
+        del most
+        return self.cast(text, type_)
+
+    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
+        """Return the call."""
+        return f"{name}({a}, {b})"
+
+    def field(self, name: str, timestamp: str) -> str:
+        """Return `extract(field FROM t)`."""
+        return f"extract({name} FROM {timestamp})"
+
+    def age_field(self, name: str, later: str, earlier: str) -> str:
+        """Return `extract(field FROM age(t, u))`."""
+        return f"extract({name} FROM age({later}, {earlier}))"
+
+    def shifted(self, timestamp: str, span: IntervalValue) -> str:
+        """Return `t + INTERVAL '…'`."""
+        return f"({timestamp} + INTERVAL '{spelled_span(span)}')"
 
     def truncated(self, unit: str, timestamp: str) -> str:
         """Return `date_trunc('unit', t)`."""

@@ -52,8 +52,7 @@ def stepped(
     quick = x.tried(steps) if x.exact_in(steps) and not x.whole else None  # a distance of whole numbers could overflow
     if quick is not None:
         return quick
-    # Postgres rounds to even when it casts; another engine would need ROUND before it.
-    inside = emitter.cast(x.scaled(steps), type_)
+    inside = emitter.dialect.nearest(x.scaled(steps), type_, most=2 * steps)
     return x.case("0", inside if x.exact_in(steps) else f"least({inside}, {steps})", f"{steps}", steps)
 
 

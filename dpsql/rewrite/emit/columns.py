@@ -31,7 +31,7 @@ def stored(ref: Ref, dialect: Dialect) -> str:
         case SqlType.REAL | SqlType.DOUBLE:
             return dialect.stored_number(column, representable=True)
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID | SqlType.ENUM:
-            return _text(column, ref.column)
+            return _text(column, ref.column, dialect)
         case SqlType.TIME | SqlType.INTERVAL if ref.column.declared == SqlType.BIGINT:
             return column  # a subquery's, which has read it already
         case SqlType.TIME:
@@ -48,10 +48,10 @@ def stored(ref: Ref, dialect: Dialect) -> str:
             return column
 
 
-def identity(ref: Ref) -> str:
+def identity(ref: Ref, dialect: Dialect) -> str:
     """Return the text that reads a privacy unit: exactly, for two units taken for one would not be kept apart."""
     column = f"s{ref.source}.{quoted(ref.name)}"
-    return _text(column, ref.column) if ref.type.is_text else column
+    return _text(column, ref.column, dialect) if ref.type.is_text else column
 
 
 def salt(ref: Ref, unit: str, dialect: Dialect) -> str:
@@ -85,15 +85,14 @@ def micros_of_interval(column: str) -> str:
     return f"(CASE WHEN {whole} AND {short} THEN {days} + {micros_of_time(column)} END)"
 
 
-def text_of(column: str, declared: Column) -> str:
+def text_of(column: str, declared: Column, dialect: Dialect) -> str:
     """Return a column as a text: one of a fixed length as such, without the blanks at its end, which mean nothing."""
-    text = f"CAST({column} AS VARCHAR)"
+    text = dialect.stored_text(column)
     if declared.type is not SqlType.CHARACTER:
         return text
     length = declared.characters
-    return f"rtrim({text if length is None else f'left({text}, {length})'}, ' ')"
+    return dialect.unpadded(text if length is None else f"left({text}, {length})")
 
 
-def _text(column: str, declared: Column) -> str:
-    # A collation that finds "a" equal to "A" would make one group of two, named after either.
-    return f'({text_of(column, declared)} COLLATE "C")'
+def _text(column: str, declared: Column, dialect: Dialect) -> str:
+    return dialect.by_bytes(text_of(column, declared, dialect))

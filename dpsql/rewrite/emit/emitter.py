@@ -132,6 +132,8 @@ class Emitter:
         texts = [self.literal(v, type_) for v in values]
         if type_.is_text and texts:
             return self.dialect.is_one_of(raw, texts)
+        if type_.is_number and not type_.is_integer and texts:
+            return self.dialect.one_of_numbers(raw, ", ".join(texts))
         return f"{raw} IN ({', '.join(texts)})" if values else "FALSE"
 
     def _apply(self, expr: Apply, *, computed: bool) -> str:

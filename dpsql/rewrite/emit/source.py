@@ -39,7 +39,7 @@ def from_where(
     where = both(relation.where, _guarded(relation, condition, emitter))
     columns = refs(*relation.needed, *used, where, *(source.on for source in relation.sources))
     required = [c for c in columns if not (c.public or c == unit or c.column.nullable)]
-    conditions = [f"{identity(unit)} IS NOT NULL"]
+    conditions = [f"{identity(unit, emitter.dialect)} IS NOT NULL"]
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds and c not in tested]
     if where != TRUE:
         conditions.append(emitter.sql(where))
@@ -106,7 +106,7 @@ def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
 
 def window_rows(made: WindowRows, emitter: Emitter) -> str:
     """Return the SELECT of a relation's rows with the numbers that they have among their unit's."""
-    texts = [f"{identity(made.unit)} AS {quoted(made.unit.name)}"]
+    texts = [f"{identity(made.unit, emitter.dialect)} AS {quoted(made.unit.name)}"]
     for name, expr in made.columns:
         text = emitter.sql(_computed(expr, made.relation, emitter))
         number = expr.type.is_number and not expr.type.is_integer
@@ -127,7 +127,7 @@ def union_rows(made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
 
 def _union_part(part: UnionPart, made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:
     columns = {name: expr for name, expr in part.columns.items() if name in read}
-    texts = [f"{identity(part.unit)} AS {quoted(made.unit)}"]
+    texts = [f"{identity(part.unit, emitter.dialect)} AS {quoted(made.unit)}"]
     texts += [
         f"{_as_type(_computed(e, part.relation, emitter), made.columns[name].type, emitter)} AS {quoted(name)}"
         for name, e in columns.items()
@@ -150,7 +150,7 @@ def unit_rows(made: UnitRows, emitter: Emitter) -> str:
 
     It groups by the very text that identifies a unit wherever rows are bounded, so a row has one owner.
     """
-    columns = [f"{identity(made.unit)} AS {quoted(made.unit.name)}"]
+    columns = [f"{identity(made.unit, emitter.dialect)} AS {quoted(made.unit.name)}"]
     for name, key in made.keys:
         text = emitter.sql(_computed(key, made.relation, emitter))
         columns.append(f"{emitter.one_text(text, key.type) if key.type.is_float else text} AS {quoted(name)}")

@@ -44,7 +44,7 @@ def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
         low, step = interval.low, interval.width / value.steps
     else:
         text, low, step = emitter.cast(emitter.sql(arg, computed=True), SqlType.BIGINT), Fraction(0), Fraction(1)
-    total, number = f"sum({text}){where}", f"count({text}){where}"
+    total, number = f"{emitter.dialect.total(text)}{where}", f"count({text}){where}"
     if value.column.type.is_integer:
         return emitter.cast(_within(total, value), SqlType.BIGINT)
     total, number = (emitter.cast(one, SqlType.DOUBLE) for one in (total, number))
@@ -72,7 +72,8 @@ def _spread(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares."""
     interval = value.interval or Interval.of(0, 0)
     text = emitter.cast(stepped(emitter, arg, interval, value.steps), SqlType.BIGINT)
-    parts = (f"count({text}){where}", f"sum({text}){where}", f"sum({text} * {text}){where}")
+    sums = (emitter.dialect.total(one) for one in (text, f"{text} * {text}"))
+    parts = (f"count({text}){where}", *(f"{one}{where}" for one in sums))
     rows, total, squares = (emitter.cast(part, SqlType.DOUBLE) for part in parts)
     others = f"({rows} - {emitter.double(Fraction(1))})" if value.function.endswith("samp") else rows
     zero = emitter.double(Fraction(0))

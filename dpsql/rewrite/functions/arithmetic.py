@@ -141,7 +141,8 @@ def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     quotient = _quotient(args, apply, dialect)
     # Where |a| < |b| the quotient may be too small to be multiplied; past 2^52 it has no whole part to speak of.
     exact = f"abs({quotient}) < {_LEAST_EXACT}"
-    return f"(CASE WHEN abs({a}) < abs({b}) THEN {a} WHEN {exact} THEN {a} - trunc({quotient}) * {b} END)"
+    rest = f"{a} - {dialect.trunc(quotient)} * {b}"
+    return f"(CASE WHEN abs({a}) < abs({b}) THEN {a} WHEN {exact} THEN {rest} END)"
 
 
 def _sign(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:

@@ -133,7 +133,10 @@ def _comparison(op: str) -> Function:
     )
 
 
-def _membership(args: Sequence[str], _: Apply, __: Dialect) -> str:
+def _membership(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    type_ = apply.args[0].type
+    if type_.is_number and not type_.is_integer:
+        return f"({dialect.one_of_numbers(args[0], ', '.join(args[1:]))})"
     return f"({args[0]} IN ({', '.join(args[1:])}))"
 
 

@@ -62,7 +62,7 @@ def _age(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
 
 
 def _emit_age(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    return f"CAST(extract({option(apply, TimeField).name} FROM age({args[0]}, {args[1]})) AS {dialect.double_type})"
+    return f"CAST({dialect.age_field(option(apply, TimeField).name, *args)} AS {dialect.double_type})"
 
 
 def _binned(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:

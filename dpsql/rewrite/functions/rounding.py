@@ -9,7 +9,7 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.arithmetic import whole_always
 from dpsql.rewrite.functions.exact import of_numbers
-from dpsql.rewrite.functions.function import LARGEST, Call, FloatRange, Function, Inverse, first_argument, template
+from dpsql.rewrite.functions.function import LARGEST, Call, EmitRule, FloatRange, Function, Inverse, first_argument
 from dpsql.rewrite.functions.ranges import known, monotone
 from dpsql.rewrite.functions.steps import of_digits
 from dpsql.rewrite.functions.written import no_digits, rounded_digits
@@ -85,12 +85,13 @@ def _away(text: str, digits: int, dialect: Dialect) -> str:
     half, scale = dialect.double(Fraction(1, 2)), dialect.double(Fraction(10 ** abs(digits)))
     scaled = f"{text} * {scale}" if digits > 0 else f"{dialect.flush_tiny(text)} / {scale}" if digits else text
     beside = f"least((abs({scaled}) + 1) * {dialect.double(_BESIDE)}, {dialect.double(_MOST_BESIDE)})"
-    return f"trunc({scaled} + sign({text}) * ({half} + {beside}))"
+    return dialect.trunc(f"{scaled} + sign({text}) * ({half} + {beside})")
 
 
 def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    # Both engines round to even when they cast.
-    return f"CAST({args[0] if apply.args[0].type.is_float else _away(args[0], 0, dialect)} AS BIGINT)"
+    if apply.args[0].type.is_float:
+        return dialect.nearest(args[0], SqlType.BIGINT, most=2**63)
+    return f"CAST({_away(args[0], 0, dialect)} AS BIGINT)"
 
 
 def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
@@ -118,12 +119,12 @@ def _scaled_back(apply: Apply, value: Value) -> Value:
     return simplest(Fraction(value) / Fraction(10) ** _digits(apply))
 
 
-def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int]) -> Function:
+def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int], emit: EmitRule) -> Function:
     """Return the function of these names that takes a number to a whole one near it."""
     return Function(
         names[0],
         ", ".join(f"{name}(a)" for name in names),
-        template(f"{names[0]}({{0}})"),
+        emit,
         monotone(lambda x: Fraction(rounded(x))),
         computed=of_numbers(rounded),
         whole=whole_always,
@@ -133,9 +134,9 @@ def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int]) -> Fun
 
 
 ROUNDING: tuple[Function, ...] = (
-    _to_whole(("floor",), math.floor),
-    _to_whole(("ceil", "ceiling"), math.ceil),
-    _to_whole(("trunc",), math.trunc),
+    _to_whole(("floor",), math.floor, lambda args, _, dialect: dialect.floor(*args)),
+    _to_whole(("ceil", "ceiling"), math.ceil, lambda args, _, dialect: dialect.ceil(*args)),
+    _to_whole(("trunc",), math.trunc, lambda args, _, dialect: dialect.trunc(*args)),
     Function(
         "round",
         "round(a), round(a, n)",

@@ -9,7 +9,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_units
-from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, template, unchanged
+from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, unchanged
 from dpsql.rewrite.functions.ranges import corners
 from dpsql.rewrite.functions.written import field_digits
 from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
@@ -122,17 +122,14 @@ def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     double, field = dialect.double_type, option(apply, TimeField).name
     if field in _SHARES:
         size, whole = _SHARES[field]
-        return f"(CAST(extract({whole} FROM {args[0]}) AS {double}) / {size})"
+        return f"(CAST({dialect.field(whole, args[0])} AS {double}) / {size})"
     if field == "julian":
-        return f"(CAST(extract(epoch FROM {args[0]}) AS {double}) / 86400 + {_JULIAN_ZERO})"
-    return f"CAST(extract({field} FROM {args[0]}) AS {double})"
+        return f"(CAST({dialect.field('epoch', args[0])} AS {double}) / 86400 + {_JULIAN_ZERO})"
+    return f"CAST({dialect.field(field, args[0])} AS {double})"
 
 
-def _emit_shift(args: Sequence[str], apply: Apply, _: Dialect) -> str:
-    span = option(apply, IntervalValue)
-    seconds, micros = divmod(span.micros, 10**6)
-    text = f"{span.months} months {span.days} days {seconds} seconds {micros} microseconds"
-    return f"({args[0]} + INTERVAL '{text}')"
+def _emit_shift(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    return dialect.shifted(args[0], option(apply, IntervalValue))
 
 
 def _emit_shift_by(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
@@ -262,5 +259,5 @@ TIMES: tuple[Function, ...] = (
         describe=first_argument,
     ),
     Function("date_add", "d + n", lambda args, _, dialect: dialect.add_days(*args), corners(lambda d, n: d + n)),
-    Function("date_diff", "d - e", template("({0} - {1})"), corners(lambda d, e: d - e)),
+    Function("date_diff", "d - e", lambda args, _, dialect: dialect.days_between(*args), corners(lambda d, e: d - e)),
 )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, template, unchanged
+from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, unchanged
 from dpsql.rewrite.functions.steps import of_map
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Results, option
 from dpsql.rewrite.ir.facts import Facts
@@ -134,7 +134,7 @@ CUTS: tuple[Function, ...] = (
     Function(
         "unpadded",
         "a::char(n)",
-        template("rtrim({0}, ' ')"),
+        lambda args, _, dialect: dialect.unpadded(args[0]),
         needs_bounds=False,
         describe=first_argument,
         note="longer texts are cut; blanks at the end mean nothing",

@@ -134,8 +134,8 @@ def _operator(name: str) -> Call:
 
 
 WHOLE: tuple[Function, ...] = (
-    _of_whole("gcd", "gcd(a, b)", template("gcd({0}, {1})"), _divisor, math.gcd),
-    _of_whole("lcm", "lcm(a, b)", template("lcm({0}, {1})"), _multiple, math.lcm),
+    _of_whole("gcd", "gcd(a, b)", lambda args, _, d: d.divisor("gcd", *args), _divisor, math.gcd),
+    _of_whole("lcm", "lcm(a, b)", lambda args, _, d: d.divisor("lcm", *args), _multiple, math.lcm),
     _of_whole("bit_and", "a & b", template("({0} & {1})"), _common_bits, operator.and_, _operator("BitwiseAnd")),
     _of_whole("bit_or", "a | b", template("({0} | {1})"), _bits, operator.or_, _operator("BitwiseOr")),
     _of_whole(

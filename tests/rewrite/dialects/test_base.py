@@ -13,14 +13,20 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import TINY, Dialect, Forms
+from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.dialects.forms import TINY, Forms
 from dpsql.shadow.role import ORACLE
-from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
+from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES, SPARK
 from tests.support.fix_world import World
 
 ROOM = Path(__file__).parents[3] / "dpsql"
-NAMED_BY = {"engines/duckdb/engine.py", "engines/postgres/engine.py"}
-"""The engines, each of which says what it speaks."""
+NAMED_BY = {
+    "engines/duckdb/engine.py",
+    "engines/postgres/engine.py",
+    "engines/snapshot/columns.py",
+    "engines/spark/engine.py",
+}
+"""The engines, each of which says what it speaks, and what copies from one of them."""
 FORMS = {field.name for field in fields(Forms)}
 
 
@@ -45,7 +51,7 @@ def test_forms_are_written_all(missing: str) -> None:
     with pytest.raises(TypeError, match=missing):
         Forms(**dict.fromkeys(FORMS - {missing}, ""))
     of = len(inspect.signature(getattr(Dialect, missing)).parameters) - 1
-    for dialect in DIALECTS:
+    for dialect in (*DIALECTS, SPARK):
         text = getattr(dialect, missing)(*(f"{{{i}}}" for i in range(of)))
         assert text == getattr(dialect.forms, missing)
         assert all(f"{{{i}}}" in text for i in range(of))
@@ -55,7 +61,11 @@ def _mentions(text: str) -> Iterator[str]:
     """Give what in a file names a dialect or asks which one it is."""
     for node in ast.walk(ast.parse(text)):
         match node:
-            case ast.ImportFrom(module="dpsql.rewrite.dialects.duckdb" | "dpsql.rewrite.dialects.postgres"):
+            case ast.ImportFrom(
+                module="dpsql.rewrite.dialects.duckdb"
+                | "dpsql.rewrite.dialects.postgres"
+                | "dpsql.rewrite.dialects.spark"
+            ):
                 yield f"imports {node.module}"
             case ast.Attribute(value=value, attr="name") if _is_dialect(value):
                 yield ast.unparse(node)

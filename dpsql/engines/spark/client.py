@@ -1,0 +1,146 @@
+"""Spark's own thin client, which is imported when a configuration names Spark, and not before."""
+
+import logging
+import re
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from dpsql.engines.base import NoEngine
+from dpsql.engines.spark.settings import SPARK_SETTINGS, not_ours
+from dpsql.errors import ConfigError
+
+_LEAST = 4
+_CHANNEL = (("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000))
+"""A server that vanishes is noticed in less than six minutes: it allows no ping within five."""
+_GONE = frozenset({"UNAVAILABLE", "CANCELLED", "ABORTED", "UNAUTHENTICATED", "DEADLINE_EXCEEDED"})
+"""What gRPC calls a connection that is lost, or can't be had."""
+_NAME = re.compile(r'"((?:[^"]|"")*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class ClientParts:
+    """What of the client we use."""
+
+    session: Any
+    channel: Any
+    error: type[Exception]
+    proto: Any
+
+
+class SparkUnsettledError(Exception):
+    """A session does not have the settings that we asked for."""
+
+
+@cache
+def client() -> ClientParts:
+    """Import the client.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about versions of pandas, which we do not use
+            from pyspark.errors import PySparkException  # noqa: PLC0415
+            from pyspark.sql.connect import proto, session  # noqa: PLC0415
+            from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(
+            f"engine: kind spark needs Spark's client, which can't be imported: {error.name or error}",
+            hint="pip install 'dpsql[spark]'",
+        ) from None
+    # It would log statements, and what it retries.
+    logging.getLogger("pyspark").propagate = False
+    return ClientParts(session.SparkSession, DefaultChannelBuilder, PySparkException, proto)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkConnection:
+    """A session at the server with our settings, for any number of threads; the address may hold a token."""
+
+    session: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, remote: str) -> "SparkConnection":
+        """Open a session.
+
+        Raises:
+            SparkUnsettledError: it does not keep our settings.
+            NoEngine: the server's version is too old.
+            Exception: Spark's own, where it can't be reached.
+        """
+        found = client()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = found.session.Builder().channelBuilder(found.channel(remote, list(_CHANNEL))).create()
+        # A statement that is sent again is not the one that was paid for.
+        made.client.set_retry_policies([])
+        own = cls(made)
+        try:
+            own.settle()
+        except BaseException:
+            own.drop()
+            raise
+        return own
+
+    def settle(self) -> None:
+        """Make the settings, and see that they hold."""
+        version = str(self.session.version)
+        if int(version.partition(".")[0]) < _LEAST:
+            raise NoEngine(f"the server is Spark {version}", hint=f"dpsql needs Spark {_LEAST} or later.")
+        proto = client().proto
+        pairs = [proto.KeyValue(key=name, value=value) for name, value in SPARK_SETTINGS.items()]
+        # All at once, and without the warnings of the session's own way.
+        self.session.client.config(proto.ConfigRequest.Operation(set=proto.ConfigRequest.Set(pairs=pairs)))
+        self.check()
+
+    def check(self) -> None:
+        """See that the session has our settings, in one question.
+
+        Raises:
+            SparkUnsettledError: it has others.
+        """
+        other = not_ours(self.session.client.get_config_dict(*SPARK_SETTINGS))
+        if other is not None:
+            raise SparkUnsettledError(other)
+
+    def asked(self, sql: str) -> Any:
+        """Return a statement that the server has parsed and bound; no row is read."""
+        # Between brackets the grammar has room for nothing but a query.
+        frame = self.session.sql(f"SELECT * FROM ({backquoted(sql)}) AS answer")  # noqa: S608
+        _ = frame.schema
+        return frame
+
+    def close(self) -> None:
+        """Let go of the session; the client says nothing where the server is gone."""
+        self.session.stop()
+
+    def drop(self) -> None:
+        """Close a connection that is lost, without asking the server."""
+        self.session.client.close()
+
+
+def is_gone(error: Exception) -> bool:
+    """Return whether an error is the end of a connection or a session, or of the hope for one."""
+    code = getattr(error, "getGrpcStatusCode", lambda: None)()
+    return getattr(code, "name", "") in _GONE or error_class(error).startswith("INVALID_HANDLE")
+
+
+def is_missing(error: Exception) -> bool:
+    """Return whether an error says that there is no such table."""
+    return any(
+        what in f"{error_class(error)} {error}"
+        for what in ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "No such file")
+    )
+
+
+def error_class(error: Exception) -> str:
+    """Return what Spark calls an error: unlike its text, this can't quote a row."""
+    return str(getattr(error, "getCondition", lambda: None)() or "")
+
+
+def backquoted(sql: str) -> str:
+    """Return a statement with names in backquotes; a literal of ours has no quotation mark in it."""
+    return _NAME.sub(lambda found: "`" + found[1].replace('""', '"').replace("`", "``") + "`", sql)

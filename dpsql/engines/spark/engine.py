@@ -1,0 +1,158 @@
+"""Spark as the engine: a session at a Spark Connect server; only groups and sums come back, rows never do."""
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from dpsql.engines.base import Edition, NoEngine
+from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone
+from dpsql.engines.spark.prepared import SparkPrepared
+from dpsql.engines.spark.tables import Seen, spelled
+from dpsql.engines.use import Use
+from dpsql.engines.values import exact_value, public_column
+from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
+from dpsql.policy.model import Value
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.question import Cancellation
+from dpsql.rewrite.dialects.spark import SPARK
+
+_LOG = logging.getLogger("dpsql.engine")
+
+
+class SparkEngine:
+    """An `Engine` over the tables that a Spark Connect server finds."""
+
+    dialect = SPARK
+    edition: Edition | None = None
+
+    def __init__(self, remote: str, places: Mapping[str, str]) -> None:
+        """Connect; `places` says for each table where the cluster has it.
+
+        Raises:
+            ConfigError: the client is not installed, or a session does not keep our settings.
+            NoEngine: the server can't be reached.
+        """
+        self._remote, self._places = remote, places
+        self._seen: dict[str, Seen] = {}
+        self._lock = threading.Lock()
+        with _told():
+            self._connection = SparkConnection.of(remote)
+        self._use = Use(self._closed)
+
+    def named(self, table: str) -> str:
+        """Return a table's name with its catalogue, and its version if that is pinned."""
+        return spelled(self._places[table])
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return a table's columns with Spark's types."""
+        return self._table(table).types
+
+    def unique_columns(self, table: str) -> frozenset[str]:
+        """Return none: Spark enforces no constraint."""
+        del table
+        return frozenset()
+
+    def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
+        """Return the rows of a public table."""
+        types = self.columns(table)
+        names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
+        with _told(f'public table "{table}" can\'t be read'):
+            found = self._connection.asked(f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}").toArrow()  # noqa: S608
+            rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+            return [[exact_value(cell) for cell in row] for row in rows]
+
+    @contextmanager
+    def ready(
+        self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation
+    ) -> Iterator[SparkPrepared]:
+        """Make measurements ready: parsed and bound by a session with our settings, over the tables that were opened."""
+        with self._use:
+            with _uncharged(cancellation):
+                prepared = self._prepared(statements, timeout, cancellation)
+                changed = prepared.changed()
+            if changed is not None:
+                _LOG.error("%s has changed since it was opened; send SIGHUP to serve it as it is now", changed)
+                raise EngineNotReady
+            yield prepared
+
+    def _prepared(self, statements: Sequence[str], timeout: float, cancellation: Cancellation) -> SparkPrepared:
+        connection = self._live()
+        frames = {sql: connection.asked(sql) for sql in dict.fromkeys(statements)}
+        read = [table for table in self._places if any(self.named(table) in sql for sql in statements)]
+        return SparkPrepared(connection, frames, partial(self._changed, connection, read), timeout, cancellation)
+
+    def _live(self) -> SparkConnection:
+        """Return the session, or a fresh one if it is gone, or is one that a new server has made in its place."""
+        kept = self._connection
+        try:
+            kept.check()
+        except (client().error, ValueError, SparkUnsettledError):
+            with self._lock:
+                if self._connection is kept:
+                    self._connection = SparkConnection.of(self._remote)
+                    kept.drop()
+        return self._connection
+
+    def is_current(self) -> bool:
+        """Return whether the tables have the columns and the files that they had at first."""
+        with _told():
+            return self._changed(self._connection, list(self._places)) is None
+
+    def for_owner(self, sql: str, *, timeout: float) -> Sequence[EngineRow]:
+        """Return exact rows that nobody but the owner of the data may see."""
+        with self.ready([sql], timeout=timeout, cancellation=Cancellation()) as prepared:
+            return prepared.rows(sql)
+
+    def close(self) -> None:
+        """Let go of the session; what runs may end."""
+        self._use.end()
+
+    def _closed(self) -> None:
+        self._connection.close()
+
+    def _table(self, table: str) -> Seen:
+        """Return what was found of a table; from then on it must stay so."""
+        with self._lock:
+            if table not in self._seen:
+                with _told(f'table "{table}" can\'t be read'):
+                    self._seen[table] = Seen.of(self._connection, self._places.get(table, table))
+            return self._seen[table]
+
+    def _changed(self, connection: SparkConnection, tables: Sequence[str]) -> str | None:
+        """Return a table that is not what it was at first."""
+        with self._lock:
+            seen = {table: self._seen[table] for table in tables if table in self._seen}
+        return next((table for table, was in seen.items() if Seen.of(connection, self._places[table]) != was), None)
+
+
+@contextmanager
+def _told(what: str = "the Spark server can't be asked") -> Iterator[None]:
+    """Tell whoever starts or reloads dpsql why the server can't be asked."""
+    try:
+        yield
+    except SparkUnsettledError as error:
+        raise ConfigError(f"the Spark server does not keep the settings of a session: {error}") from None
+    except client().error as error:
+        raise NoEngine(what, hint=(str(error).splitlines() or ["It does not say why."])[0]) from None
+
+
+@contextmanager
+def _uncharged(cancellation: Cancellation) -> Iterator[None]:
+    """Tell the client by a fixed text, and the operator's log why."""
+    try:
+        yield
+    except SparkUnsettledError as error:
+        _LOG.error("the engine's session does not keep the settings that we make: %s", error)
+    except (client().error, ValueError) as error:  # of a channel that is closed
+        if cancellation.requested:
+            raise QueryCanceled from None
+        first = (str(error).splitlines() or [""])[0]
+        if is_gone(error):
+            _LOG.error("the engine can't be reached: %s", first)
+            raise EngineAway from None
+        _LOG.error("the engine does not take a measurement: %s", first)
+    else:
+        return
+    raise EngineNotReady

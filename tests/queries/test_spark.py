@@ -1,0 +1,43 @@
+"""The golden statements on Spark: what Sail, a server of Spark Connect without Java, measures is what DuckDB measures."""
+
+import pytest
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.emit.emitter import Emitter
+from tests.support.dialects import SPARK
+from tests.support.exactness import Exact, Measured
+from tests.support.fix_world import World
+from tests.support.golden import Golden, load, ways
+from tests.support.memory import Memory
+from tests.support.sailing import Sailing
+from tests.support.samples import some
+
+GOLDEN = {golden.name: (golden,) for golden in load() if golden.verdict == "answered" and golden.cost}
+REFUSED = {"keys: common divisors and multiples", "times: months, days and hours since"}
+"""What Spark has no function for."""
+LONG = {"arithmetic: labels of rounded numbers"}
+"""What Sail reads for seconds: a list of ten thousand labels."""
+
+
+def _occurring(exact: Exact) -> Exact:
+    """Return the groups that have something in them."""
+    return {key: numbers for key, numbers in exact.items() if any(numbers)}
+
+
+@pytest.mark.parametrize("golden", some({n: one for n, one in GOLDEN.items() if n not in REFUSED | LONG}, 5))
+def test_spark_measures_what_duckdb_measures(golden: Golden, world: World, dirty: Memory, dirty_spark: Sailing) -> None:
+    """The integers are the same in every group, of rows with all kinds of dirt."""
+    asked = [(Measured.of(part, dirty_spark, world), part) for part in ways(golden, world, dirty)]
+    for measured, part in {one.sql: (one, part) for one, part in asked}.values():
+        assert _occurring(measured.exact()) == _occurring(Measured.of(part, dirty, world).exact())
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_spark_lacks_is_refused(name: str, world: World, dirty: Memory) -> None:
+    """When its statement is written, before anything is charged."""
+    (golden,) = GOLDEN[name]
+    emitter, parts = Emitter(SPARK, world.public.declared), ways(golden, world, dirty)
+    with pytest.raises(Unsupported) as refusal:
+        [part.sql(emitter) for part in parts]
+    assert refusal.value.because == "not-on-this-engine"
+    assert refusal.value.hint
