@@ -208,7 +208,7 @@ def one_hides_another(patch: pytest.MonkeyPatch) -> None:
 def merged_units(patch: pytest.MonkeyPatch) -> None:
     """Compare units after a cast that makes several of them one."""
     for module in (engine_sql, source):
-        patch.setattr(module, "identity", lambda ref: f'(s{ref.source}."{ref.name}" >> 1)')
+        patch.setattr(module, "identity", lambda ref, _: f'(s{ref.source}."{ref.name}" >> 1)')
 
 
 def sums_in_floats(patch: pytest.MonkeyPatch) -> None:
