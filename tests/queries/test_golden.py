@@ -19,7 +19,7 @@ from dpsql.rewrite.syntax.parse import parsed
 from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import USERS, Answer, Client, World
-from tests.support.golden import Golden, engine_statements, expected_statements, load, ways
+from tests.support.golden import NEARLY, Golden, engine_statements, expected_statements, load, ways
 from tests.support.memory import Memory
 from tests.support.reference import Reference
 from tests.support.samples import in_one_way
@@ -120,7 +120,7 @@ def compare(answer: Answer, expected: Answer, golden: Golden) -> Rows:
 
 def _texts(row: Sequence[object], within: float) -> Sequence[object]:
     """Return what must be equal in rows that are alike."""
-    kinds = (str, dt.date) if within <= 1e-9 else (str,)
+    kinds = (str, dt.date) if within <= NEARLY else (str,)
     return tuple(cell if isinstance(cell, kinds) else None for cell in row)
 
 
@@ -131,7 +131,7 @@ def _alike(one: Sequence[object], other: Sequence[object], within: float) -> boo
 def _same(a: object, b: object, within: float) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and _alike(a, b, within)
-    if isinstance(a, dt.datetime) and isinstance(b, dt.datetime) and within > 1e-9:
+    if isinstance(a, dt.datetime) and isinstance(b, dt.datetime) and within > NEARLY:
         return abs((a - b).total_seconds()) <= within * 86_400 * 30
     if isinstance(a, dt.timedelta) and isinstance(b, dt.timedelta):
         return math.isclose(a.total_seconds(), b.total_seconds(), rel_tol=within, abs_tol=max(within * 86_400, 1e-6))

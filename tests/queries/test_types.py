@@ -15,7 +15,7 @@ from tests.queries.test_golden import compare
 from tests.support.exactness import measurements
 from tests.support.fix_types import NewTyped, TypedEngines
 from tests.support.fix_world import World
-from tests.support.golden import Golden
+from tests.support.golden import NEARLY, Golden
 from tests.support.reference import Reference
 
 ENGINES = ("duckdb", "postgres")
@@ -142,7 +142,9 @@ def test_times_with_a_zone(sql: str, engine: str, zone: str, typed: NewTyped, ty
             connection.execute("RESET TimeZone")
     assert (answer.names, answer.types) == (expected.names, expected.types)
     extra = compare(
-        answer, expected, Golden("types", sql, sql, "answered", within=1e-5 if "avg(" in sql or "sum(" in sql else 1e-9)
+        answer,
+        expected,
+        Golden("types", sql, sql, "answered", within=1e-5 if "avg(" in sql or "sum(" in sql else NEARLY),
     )
     assert all(row[-1] in (0, None) for row in extra)
 

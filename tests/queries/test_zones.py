@@ -7,7 +7,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from tests.queries.test_golden import compare
 from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
-from tests.support.golden import Golden
+from tests.support.golden import NEARLY, Golden
 from tests.support.reference import Reference
 from tests.support.samples import in_one_way
 
@@ -62,5 +62,5 @@ def test_meaning_in_each_session(sql: str, zone: str, dialect: Dialect, user: Ne
         for connection in (client.connection, reference.connection):
             connection.execute("RESET TimeZone")
     assert (answer.names, answer.types) == (expected.names, expected.types)
-    extra = compare(answer, expected, Golden("zones", sql, sql, "answered", within=1e-5 if "sum(" in sql else 1e-9))
+    extra = compare(answer, expected, Golden("zones", sql, sql, "answered", within=1e-5 if "sum(" in sql else NEARLY))
     assert all(row[-1] in (0, None) for row in extra)
