@@ -4,6 +4,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import duckdb
 import psycopg
 import pytest
 
+from dpsql.engines.snapshot.open import open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.config import PostgresServer
 from dpsql.policy.model import SqlType
@@ -100,6 +103,21 @@ def test_the_ends_of_types_are_copied(owner: psycopg.Connection, reader_dsn: str
     refs = [Ref(0, "nasty", one.name, one) for one in columns]
     with duckdb.connect(written(copying(place, PostgresServer(reader_dsn), declared)), read_only=True) as copy:
         _compared(Engines(copy, owner), refs)
+
+
+@pytest.mark.parametrize("kind", ["smallint", "bigint"])
+def test_numbers_behind_a_boolean_are_copied_as_they_are(
+    owner: psycopg.Connection, reader_dsn: str, place: Path, kind: str
+) -> None:
+    """One that is neither 0 nor 1 makes no copy fail, and the copy has the type that is declared."""
+    owner.execute(f"CREATE TABLE nasty (id integer, late {kind})".encode())
+    owner.execute("INSERT INTO nasty VALUES (1, 0), (2, 1), (3, 2), (4, -32768), (5, NULL)")
+    late = replace(column("late", SqlType.BOOLEAN), in_numbers=True)
+    config = copying(place, PostgresServer(reader_dsn), table("nasty", column("id", SqlType.INTEGER), late, unit="id"))
+    with duckdb.connect(written(config), read_only=True) as copy:
+        _compared(Engines(copy, owner), [Ref(0, "nasty", "late", late)])
+    with closing(open_snapshot(config)) as engine:
+        check_tables(config.policy, engine)
 
 
 def test_a_unit_is_copied_to_its_last_digit(owner: psycopg.Connection, reader_dsn: str, place: Path) -> None:

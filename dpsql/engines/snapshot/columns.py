@@ -52,7 +52,8 @@ def copied_column(column: Column, found: str, *, exact: bool) -> CopiedColumn:
         case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
             return _number(column, found, exact=exact)
         case SqlType.BOOLEAN:
-            return CopiedColumn(name, text, "BOOLEAN")
+            # Numbers that are no boolean's can't be cast to one; statements read them as none, in the copy as in the records.
+            return CopiedColumn(name, text, "BIGINT" if column.in_numbers else "BOOLEAN")
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM:
             return CopiedColumn(name, f"CAST({text} AS VARCHAR)", "VARCHAR")
         case SqlType.UUID:
