@@ -67,6 +67,14 @@ def test_columns_have_the_types_of_sql(engine: SparkEngine) -> None:
     assert engine.unique_columns("people") == frozenset()
 
 
+def test_a_table_whose_changes_are_not_seen_is_refused(engine: SparkEngine) -> None:
+    """Two scans of one statement could see other rows of somebody: so of a server's tables, say, that Spark asks itself."""
+    engine._connection.session.sql("CREATE TEMPORARY VIEW nothing AS SELECT 1 AS i").toArrow()
+    with pytest.raises(ConfigError, match='table "nothing": Spark lists no files'):
+        engine.columns("nothing")
+    assert engine.columns("people")
+
+
 def test_public_rows_are_exact(engine: SparkEngine) -> None:
     """Numbers are whole or fractions, times count from 1970, and what is not finite is NULL."""
     rows = sorted(map(tuple, engine.public_rows("people", list(TYPES), 10)))

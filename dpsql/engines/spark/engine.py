@@ -9,7 +9,7 @@ from functools import partial
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone
 from dpsql.engines.spark.prepared import SparkPrepared
-from dpsql.engines.spark.tables import Seen, spelled
+from dpsql.engines.spark.tables import Seen, is_watched, spelled
 from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
@@ -116,8 +116,16 @@ class SparkEngine:
         """Return what was found of a table; from then on it must stay so."""
         with self._lock:
             if table not in self._seen:
+                place = self._places.get(table, table)
                 with _told(f'table "{table}" can\'t be read'):
-                    self._seen[table] = Seen.of(self._connection, self._places.get(table, table))
+                    seen = Seen.of(self._connection, place)
+                if not is_watched(place, seen):
+                    # Who is weighed by one scan could have more rows in the next.
+                    raise ConfigError(
+                        f'table "{table}": Spark lists no files of it, by which dpsql would see that its rows change',
+                        hint=f"Name a version, {place}@41, if it has any, or a table that is made of files.",
+                    )
+                self._seen[table] = seen
             return self._seen[table]
 
     def _changed(self, connection: SparkConnection, tables: Sequence[str]) -> str | None:

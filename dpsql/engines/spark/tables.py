@@ -50,6 +50,11 @@ class Seen:
         return cls(types, () if _PINNED.fullmatch(place) else tuple(sorted(frame.inputFiles())))
 
 
+def is_watched(place: str, seen: Seen) -> bool:
+    """Return whether a change of a table's rows is seen by its files, or not to be feared; without columns it is no table."""
+    return bool(seen.files) or not seen.types or _PINNED.fullmatch(place) is not None
+
+
 def _type(type_: Any) -> str:
     name = str(type_.simpleString())
     return _NAMES.get(name, name)
