@@ -203,9 +203,14 @@ def test_a_wrong_search_is_caught(bench: Bench, monkeypatch: pytest.MonkeyPatch,
     assert bench.caught_searching()
 
 
-@pytest.mark.parametrize("bench", ["postgres"], indirect=True)
-@pytest.mark.parametrize("sql", [COUNTS, BESIDE, MEDIAN])
-@pytest.mark.parametrize("mutant", MARKS, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    ("bench", "sql", "mutant"),
+    [
+        *(("postgres", sql, mutant) for sql in (COUNTS, BESIDE, MEDIAN) for mutant in MARKS),
+        *(("duckdb", sql, mutant) for sql in (BESIDE, LONE) for mutant in (MARKS[0], MARKS[2])),
+    ],
+    indirect=["bench"],
+)
 def test_a_heavy_unit_that_goes_unnoticed_is_caught(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, sql: str, mutant: Break
 ) -> None:

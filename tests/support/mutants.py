@@ -77,19 +77,22 @@ def marks_in_other_places(patch: pytest.MonkeyPatch) -> None:
 
 def marks_turned_round(patch: pytest.MonkeyPatch) -> None:
     """Take the units that have no mark for the heavy ones."""
-    _marks(patch, lambda text: text.replace("get_bit", "1 - get_bit"))
+    _marks(patch, lambda text: text.replace("get_bit", "1 - get_bit").replace(" IN (SELECT u", " NOT IN (SELECT u"))
 
 
 def _marks(patch: pytest.MonkeyPatch, broken: Callable[[str], str]) -> None:
-    right = PostgresDialect.maybe_heavy
+    for dialect in (PostgresDialect, DuckDbDialect):
+        patch.setattr(dialect, "maybe_heavy", _broken_marks(dialect.maybe_heavy, broken))
 
-    def maybe_heavy(*args: Any, **named: Any) -> tuple[str, str] | None:
+
+def _broken_marks(right: Callable[..., tuple[str, str] | None], broken: Callable[[str], str]) -> Callable[..., Any]:
+    def maybe_heavy(*args: Any, **named: Any) -> tuple[str, str]:
         found = right(*args, **named)
         assert found is not None
         assert tuple(map(broken, found)) != found
         return broken(found[0]), broken(found[1])
 
-    patch.setattr(PostgresDialect, "maybe_heavy", maybe_heavy)
+    return maybe_heavy
 
 
 def no_norms(patch: pytest.MonkeyPatch) -> None:

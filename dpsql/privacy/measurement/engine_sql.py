@@ -59,11 +59,13 @@ class BoundedScan:
         used: Sequence[Expr],
         bound: Bound,
         emitter: Emitter,
+        *,
+        normed: bool = False,
     ) -> Self:
         """Build from a relation and all expressions that will be read from it."""
         columns = [*(key.grouped for key in keys), *used]
         rows = from_where(relation, where, columns, bound.unit, emitter)
-        marked = heavy_units.marked(relation, where, rows, bound, emitter)
+        marked = heavy_units.marked(relation, where, rows, bound, emitter, normed=normed)
         in_place = emitter.dialect.computed_once and (bound.form is Form.UNIQUE or marked is not None)
         found = _tested(keys, relation, emitter) if in_place else {}
         if found:
@@ -165,19 +167,19 @@ class BoundedScan:
         """
         assert self.maybe_heavy is not None
         marked, condition = self.maybe_heavy
-        names, full = [*self._names(), *also], self.bound.weight
-        every = heavy_units.in_full(f"({self.steps(values, twice=values.read_twice(sums))}) AS r", names, sums, full)
+        names, full, dialect = [*self._names(), *also], self.bound.weight, self.emitter.dialect
+        rows = f"({self.steps(values, twice=values.read_twice(sums))}) AS r"
+        every = heavy_units.in_full(rows, names, sums, full, dialect.widest)
         block = [norm.block] if norm is not None and norm.block is not None else []
-        by = ", ".join(["u", *names, *block])
+        unit, within = dialect.without_range("u", self.bound.unit.type), [*names, *block]
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
-        dialect = self.emitter.dialect
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
         number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
         heavy = self.steps(values, heavy=f" AND {condition}")
-        units = dialect.common_table(
-            "p", f"SELECT {', '.join([by, *number, *parts])} FROM ({heavy}) AS r GROUP BY {by}"
-        )
-        less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full)
+        columns = ", ".join([unit if unit == "u" else f"{unit} AS u", *within, *number, *parts])
+        by_unit = f"SELECT {columns} FROM ({heavy}) AS r GROUP BY {', '.join([unit, *within])}"
+        units = dialect.common_table("p", by_unit)
+        less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full, dialect.widest)
         outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
         grouping = f" GROUP BY {', '.join(names)}" if names else ""
         both = f"SELECT {outputs} FROM ({every} UNION ALL {less}) AS g{grouping}"

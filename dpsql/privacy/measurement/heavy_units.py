@@ -13,7 +13,7 @@ reads the rows, so that one snapshot is marked and measured; a mark that was kep
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -50,7 +50,9 @@ class RowValues:
         return len(names) > len(set(names))
 
 
-def marked(relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter) -> tuple[str, str] | None:
+def marked(
+    relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter, *, normed: bool
+) -> tuple[str, str] | None:
     """Return what marks the heavy units of `rows`, and the condition that a row's unit is marked; None to weigh every row.
 
     Of one table, rows that lack a value in a column which is summed or grouped by may be counted, too.
@@ -62,17 +64,21 @@ def marked(relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Em
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
     unit = identity(bound.unit, emitter.dialect)
-    return emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots)
+    return emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed)
 
 
-def in_full(rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int) -> str:
+def in_full(
+    rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int, widest: Callable[[str], str]
+) -> str:
     """Return the SELECT of the sums by `names` in which every row weighs the same; without a limit of 64 bits."""
-    parts = [f"{weight} * CAST({part.text} AS NUMERIC) AS s{i}" for i, part in enumerate(sums)]
+    parts = [f"{weight} * {widest(part.text)} AS s{i}" for i, part in enumerate(sums)]
     grouping = f" GROUP BY {', '.join(names)}" if names else ""
     return f"SELECT {', '.join([*names, *parts])} FROM {rows}{grouping}"
 
 
-def correction(units: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int) -> str:
+def correction(
+    units: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int, widest: Callable[[str], str]
+) -> str:
     """Return the SELECT of what each unit's sums `s0` … are to weigh less, by `names`."""
-    parts = [f"({part.weight} - {weight}) * CAST(s{i} AS NUMERIC)" for i, part in enumerate(sums)]
+    parts = [f"({part.weight} - {weight}) * {widest(f's{i}')}" for i, part in enumerate(sums)]
     return f"SELECT {', '.join([*names, *parts])} FROM {units}"

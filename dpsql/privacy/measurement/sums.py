@@ -127,8 +127,8 @@ class Sums:
     def _of_rows(self, emitter: Emitter) -> str:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
         used += self.block_conditions
-        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter)
-        in_steps = self.bound.form is not Form.TRUNCATE
+        normed, in_steps = self.weighs_norms or bool(self.valued), self.bound.form is not Form.TRUNCATE
+        scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)
         values = _Values(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
         weighted = self.bound.form is Form.REWEIGHT
         apart = scan.maybe_heavy is not None

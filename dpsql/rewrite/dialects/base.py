@@ -2,7 +2,6 @@
 
 Everything that one engine writes otherwise than another is a method here, and every one is abstract: an engine that lacks
 one can't be made, and does not type-check. Nobody outside this room asks which engine it is; they call.
-
 Each text is *total*: it can't fail whatever the rows hold, since an error that depends on data would be a release.
 """
 
@@ -12,7 +11,7 @@ from fractions import Fraction
 from typing import Literal, final
 
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.dialects.forms import FIRST_DAY, LAST_DAY, TINY, Forms, NotFinite, StoredTypes
+from dpsql.rewrite.dialects.forms import FIRST_DAY, LAST_DAY, TINY, Forms, Marks, NotFinite, StoredTypes
 from dpsql.rewrite.ir.expr import IntervalValue
 from dpsql.rewrite.ir.literal import format_value
 
@@ -216,6 +215,11 @@ class Dialect(ABC):
         return self.forms.total.format(text)
 
     @final
+    def widest(self, text: str) -> str:
+        """Return a sum of 64 bits in a type in which it can be multiplied by a weight."""
+        return self.forms.widest.format(text)
+
+    @final
     def common_table(self, name: str, select: str) -> str:
         """Return a member of WITH, which is computed once."""
         return self.forms.common_table.format(name, select)
@@ -234,10 +238,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
-        """Return `scaled` rounded to one of 0 … steps, where that has a form that is faster than range tests; else None.
-
-        `text` is the number itself and `low` its lower end; `nan` is the branch of a CASE for NaN, or nothing.
-        """
+        """Return `scaled`, of `text` from `low` on, as one of 0 … steps, `nan` a branch of CASE; None: range tests do."""
 
     @abstractmethod
     def narrowed(self, text: str, low: int, high: int) -> str:
@@ -248,13 +249,16 @@ class Dialect(ABC):
         """Return the type in which whole numbers up to `most` are multiplied and added up fastest without overflow."""
 
     @abstractmethod
-    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int) -> tuple[str, str] | None:
+    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool) -> Marks | None:
         """Return a CTE that marks the units with more than `most` rows, and the condition that a row's may be one of them.
 
-        Each such unit satisfies it, and of the others as few as `slots`, a power of 2, can tell apart. `unit` is what reads
-        it, of a declared `type_`, and `rows` the FROM and WHERE of at least all rows that are measured. None where it is
-        faster to weigh every row.
+        Of other units as few as `slots`, a power of 2, can tell apart satisfy it. `unit` reads one of `type_`, `rows` is the
+        FROM and WHERE of at least all measured rows; `normed`: weights are of what rows add. None: weigh every row.
         """
+
+    @abstractmethod
+    def without_range(self, unit: str, type_: SqlType) -> str:
+        """Return a unit that is fast to group by where few of a table's are left."""
 
     @property
     @abstractmethod
@@ -267,8 +271,7 @@ class Dialect(ABC):
     def literal(self, value: Value | None, type_: SqlType) -> str:
         """Return a constant of a type."""
         if value is None:
-            kind = SqlType.DOUBLE if type_ in {SqlType.NUMERIC, SqlType.REAL} else type_
-            return self.cast("NULL", kind)
+            return self.cast("NULL", SqlType.DOUBLE if type_ in {SqlType.NUMERIC, SqlType.REAL} else type_)
         if type_ is SqlType.BOOLEAN:
             return "TRUE" if value else "FALSE"
         if type_.is_integer or type_.is_span:
@@ -288,8 +291,7 @@ class Dialect(ABC):
     @final
     def days(self, date: str) -> str:
         """Return a date as days since 1970, NULL beyond the years 1 to 9999."""
-        number = self.day_number(date)
-        return f"(CASE WHEN {date} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}' THEN {number} END)"
+        return f"(CASE WHEN {date} BETWEEN DATE '{FIRST_DAY}' AND DATE '{LAST_DAY}' THEN {self.day_number(date)} END)"
 
     @final
     def micros(self, timestamp: str) -> str:

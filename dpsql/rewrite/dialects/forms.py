@@ -15,6 +15,8 @@ FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 """The days that Python's calendar has."""
 
 NotFinite = Literal["NaN", "Infinity", "-Infinity"]
+Marks = tuple[str, str]
+"""What marks the heavy units, and the condition that a row's unit is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Forms:
     """How an engine writes what is one operation: `{0}`, `{1}` and `{2}` are the arguments of the method of that name."""
 
     as_text: str
+    widest: str
     total: str
     stored_text: str
     unpadded: str

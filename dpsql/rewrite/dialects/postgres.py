@@ -56,7 +56,7 @@ class PostgresDialect(Dialect):
     )
     # PostgreSQL finds NaN equal to itself. EXTRACT's seconds are a numeric with all six digits; a difference has no months.
     forms = Forms(
-        as_text="({0})::text", not_finite="'{0}'::float8", is_nan="{0} = 'NaN'::float8",
+        as_text="({0})::text", widest="CAST({0} AS NUMERIC)", not_finite="'{0}'::float8", is_nan="{0} = 'NaN'::float8",
         integer_quotient="({0} / {1})", exclusive_or="({0} # {1})",
         round_to_even="round(({0})::float8)", log10="log(({0})::float8)",
         epoch_micros="CAST(extract(epoch FROM {0}) * 1000000 AS BIGINT)",
@@ -170,12 +170,15 @@ class PostgresDialect(Dialect):
         del low, high
         return text
 
-    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int) -> tuple[str, str] | None:
+    def maybe_heavy(
+        self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool
+    ) -> tuple[str, str] | None:
         """Return the set of bits at the places of heavy units, by a hash that equal units share, and the test of a bit.
 
         To count by sorting takes two thirds of the time of a table in memory, and the halves can be sorted side by side. In
         a word of 32 bits `get_bit` begins each byte from its right, and with the leftmost byte.
         """
+        del normed
         if not (type_.is_integer or type_.is_text or type_ in _HASHED):
             return None
         halves = " UNION ALL ".join(
@@ -193,6 +196,11 @@ class PostgresDialect(Dialect):
         )
         test = f"get_bit((SELECT bits FROM heavy), ({_hash(unit, type_)} & {slots - 1})::bigint) = 1"
         return f"heavy AS MATERIALIZED ({marked})", test
+
+    def without_range(self, unit: str, type_: SqlType) -> str:
+        """Return the unit: PostgreSQL groups alike whatever it knows."""
+        del type_
+        return unit
 
     def product_type(self, most: int) -> SqlType:
         """Return 64 bits: PostgreSQL adds up only those without a limit."""

@@ -73,7 +73,8 @@ class SparkDialect(Dialect):
     # A text that is not UTF-8 could not be read when it comes back, which would tell that it is there: it is NULL.
     # `floor` and `ceil` give whole numbers of 64 bits; what is beyond them becomes the nearest of them.
     forms = Forms(
-        as_text="CAST({0} AS STRING)", not_finite="CAST('{0}' AS DOUBLE)", is_nan="isnan({0})",
+        as_text="CAST({0} AS STRING)", widest="CAST({0} AS DECIMAL(38, 0))",
+        not_finite="CAST('{0}' AS DOUBLE)", is_nan="isnan({0})",
         one_of_numbers="({0} + 0e0D) IN ({1})",
         integer_quotient="({0} div {1})", exclusive_or="({0} ^ {1})", round_to_even="bround({0}, 0)", log10="log10({0})",
         epoch_micros="unix_micros({0})", elapsed_micros="(unix_micros({0}) - unix_micros({1}))",
@@ -204,9 +205,14 @@ class SparkDialect(Dialect):
         del low, high
         return text
 
-    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int) -> None:
+    def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool) -> None:
         """Return nothing: every row is weighed."""
-        del unit, type_, rows, most, slots
+        del unit, type_, rows, most, slots, normed
+
+    def without_range(self, unit: str, type_: SqlType) -> str:
+        """Return the unit."""
+        del type_
+        return unit
 
     def product_type(self, most: int) -> SqlType:
         """Return 64 bits; sums have 38 digits."""
