@@ -50,6 +50,7 @@ SELECT b, count(*) FROM (SELECT fare AS f, (SELECT borough FROM zones WHERE zone
 
 -- an answer by a key, which is another stage
 --> answered, 2 measurements
+--> like SELECT count(*) FROM rides JOIN (SELECT from_zone, avg(fare) AS a FROM rides GROUP BY 1) s USING (from_zone), zones WHERE zone_id = from_zone AND fare > a
 SELECT count(*) FROM rides r, zones z WHERE z.zone_id = r.from_zone AND fare > (SELECT avg(fare) FROM rides s WHERE s.from_zone = r.from_zone);
 
 -- the table's own name is taken
@@ -86,6 +87,7 @@ SELECT count(*) FROM rides r WHERE 'Queens' = (SELECT z.borough FROM zones z WHE
 
 -- a multiple of what the group has
 --> answered, 2 measurements
+--> like SELECT paid, count(*) FROM rides JOIN (SELECT shared, avg(seats) AS a FROM rides GROUP BY 1) s USING (shared) WHERE seats < 1.5 * a GROUP BY paid
 SELECT paid, count(*) FROM rides r WHERE seats < 1.5 * (SELECT avg(seats) FROM rides s WHERE s.shared = r.shared) GROUP BY paid;
 
 -- what stands for a row that is not there

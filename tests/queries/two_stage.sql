@@ -148,6 +148,7 @@ SELECT payment_type, count(*) * 100.0 / max(total.n) AS share FROM trips CROSS J
 
 -- an answer by the rows around it
 --> answered, 2 measurements
+--> like SELECT count(*) FROM trips JOIN (SELECT pickup_zone, avg(fare) AS a FROM trips GROUP BY 1) s USING (pickup_zone) WHERE fare > a
 SELECT count(*) FROM trips t WHERE fare > (SELECT avg(fare) FROM trips s WHERE s.pickup_zone = t.pickup_zone);
 
 -- an answer of groups alone, for which nothing is measured

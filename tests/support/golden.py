@@ -13,11 +13,11 @@ what it is about, then has lines with `-->` that say what is expected, then the 
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.plan import Measurement, MeasurementPlan
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import DIALECTS
@@ -117,7 +117,11 @@ def _fact(line: str) -> Mapping[str, object]:
 
 def ways(golden: Golden, world: World, engine: Memory) -> Sequence[Measurement]:
     """Return what is measured for a statement, in both ways where there are two."""
-    found = plans(golden.sql, world.policy, world, engine, USERS[golden.user])
+    return both_ways(plans(golden.sql, world.policy, world, engine, USERS[golden.user]))
+
+
+def both_ways(found: Iterable[MeasurementPlan]) -> Sequence[Measurement]:
+    """Return what is measured by some plans, in both ways where there are two."""
     return [part for plan in found for way in (plan, plan.by_units) if way for part in way.parts]
 
 
