@@ -135,11 +135,11 @@ class Measured:
         keys = self.measurement.groups.grouped if exact.keys is None else exact.keys
         return dict(zip(each_once(keys), exact.coordinates, strict=True))
 
-    def moves(self, table: str, rows: Sequence[Row], unit: str) -> Iterator[int]:
-        """Yield, for every unit, how far its rows move the measurement; the table is left without the last one's."""
+    def moves(self, table: str, rows: Sequence[Row], unit: str, names: Sequence[str] = ()) -> Iterator[int]:
+        """Yield how far each unit's rows move the measurement, or just some units'; the table is left without the last."""
         self.engine.fill(table, rows)
         whole = self.exact()
-        for name in sorted({str(row[unit]) for row in rows if row[unit] is not None}):
+        for name in names or sorted({str(row[unit]) for row in rows if row[unit] is not None}):
             self.engine.fill(table, [row for row in rows if str(row[unit]) != name])
             yield self.distance(whole, self.exact())
 
