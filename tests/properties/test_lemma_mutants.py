@@ -22,7 +22,8 @@ from tests.support.samples import in_one_way
 from tests.support.transcripts import Sessions, sessions
 from tests.support.wide_statements import _CELLS, UNITS
 
-_SEEDS = 2
+_SEED = 1
+"""Of a table on which each mistake is noticed by some engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Bench:
             "moves": self._moves, "order": self._order, "told": self._told, "refused": self._refused
         }[how.split(maxsplit=1)[0]]  # fmt: skip
         try:
-            return any(check(sql, table, user, rows) for rows in _databases(table))
+            return check(sql, table, user, _rows(table))
         except (Unsupported, AccessDenied):
             return False
 
@@ -50,7 +51,7 @@ class Bench:
     def _moves(self, sql: str, table: str, user: str, rows: Sequence[Row]) -> bool:
         """Return whether a unit moves a measurement too far, or is in too many groups."""
         for measured in self._measured(sql, user):
-            if max(measured.moves(table, rows, UNITS[table])) > measured.claim:
+            if any(moved > measured.claim for moved in measured.moves(table, rows, UNITS[table])):
                 return True
             part = measured.measurement
             self.one.engine.fill(table, [row for row in rows if str(row[UNITS[table]])[0] == "2"])
@@ -61,25 +62,31 @@ class Bench:
     def _order(self, sql: str, table: str, user: str, rows: Sequence[Row]) -> bool:
         """Return whether the order of rows changes a measurement, or it or a unit the order of its groups."""
         for measured in self._measured(sql, user):
-            seen = []
+            first: Sequence[object] | None = None
             for order in (rows, rows[::-1], random.Random(1).sample(rows, len(rows))):  # noqa: S311  (an order)
                 self.one.engine.fill(table, order)
-                seen.append(list(measured.exact().items()))
-            if any(other != seen[0] for other in seen) or turned_round(measured, table, rows):
+                seen = list(measured.exact().items())
+                first = first or seen
+                if seen != first:
+                    return True
+            if turned_round(measured, table, rows):
                 return True
         return False
 
     def _told(self, sql: str, table: str, user: str, rows: Sequence[Row]) -> bool:
         """Return whether a client, the ledger or the engine can tell neighbours apart."""
-        told = []
+        first: object = None
         for database in (rows, *([r for r in rows if r[UNITS[table]] != unit] for unit in (1, 2)), []):
             self.one.engine.fill(table, database)
             try:
                 transcript = self.opened.transcript(self.one, sql, user, Settings())
             except AssertionError:
                 return True
-            told.append(transcript.told(fixed=user == "ana"))
-        return any(other != told[0] for other in told)
+            told = transcript.told(fixed=user == "ana")
+            first = first or told
+            if told != first:
+                return True
+        return False
 
     def _refused(self, sql: str, _: str, user: str, __: Sequence[Row]) -> bool:
         try:
@@ -89,12 +96,11 @@ class Bench:
         return True
 
 
-def _databases(table: str) -> Iterator[Sequence[Row]]:
-    """Yield tables of units with as many rows as they may have and with many more, of every value that is like another."""
-    for seed in range(_SEEDS):
-        draw = random.Random(seed)  # noqa: S311  (made-up records)
-        units = range(1, 7) if table == "members" else [1] * 2 + [2] * 9 + [3] * 9 + [4, 5, 6, 7]
-        yield [_row(table, unit, draw) for unit in units]
+def _rows(table: str) -> Sequence[Row]:
+    """Return units with as many rows as they may have and with many more, of every value that is like another."""
+    draw = random.Random(_SEED)  # noqa: S311  (made-up records)
+    units = range(1, 7) if table == "members" else [1] * 2 + [2] * 9 + [3] * 9 + [4, 5, 6, 7]
+    return [_row(table, unit, draw) for unit in units]
 
 
 def _row(table: str, unit: int, draw: random.Random) -> Row:
@@ -184,6 +190,6 @@ def test_what_is_right_passes(how: str, sql: str, plan: int, benches: Sequence[B
 def test_what_is_wrong_is_caught(
     mutant: Break, how: str, sql: str, benches: Sequence[Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each mistake is caught on its statement, by some engine."""
+    """Each mistake is caught on its statement, by some engine; PostgreSQL is asked first, since it is the quicker."""
     mutant(monkeypatch)
-    assert any(bench.wrong(how, sql) for bench in benches)
+    assert any(bench.wrong(how, sql) for bench in (*benches[2:], *benches[:2]))
