@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
@@ -18,6 +17,7 @@ from tests.docs.pages import ROOT
 from tests.lists.hits import hits
 from tests.support.fix_world import Client, World, noon, running
 from tests.support.memory import Memory
+from tests.support.quick_ledger import quick_ledger
 from tests.support.served import Filled, Served
 
 _CONFIG = """\
@@ -86,7 +86,7 @@ def lists(directory: Path, scale: str) -> Iterator[Lists]:
     """Yield clients of both engines, for whom nothing is noisy."""
     policy, files = read_policy(directory), generate(directory / "tpch", scale)
     memory = _filled(policy, files)
-    with running(policy, USERS, memory) as world, SqliteLedger(directory / "ledger.db", noon) as ledger:
+    with running(policy, USERS, memory) as world, quick_ledger(noon) as ledger:
         served = _served(world, files)
         clients: dict[tuple[str, str], Client] = {}
         engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}

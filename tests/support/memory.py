@@ -95,7 +95,7 @@ class Memory(DuckDb):
             # Three times as fast as a statement with as many literals.
             cells = [
                 pa.array(
-                    [_arrow(row[name], c.type) for row in rows], _ARROW[SqlType.SMALLINT if c.in_numbers else c.type]
+                    _arrow([row[name] for row in rows], c.type), _ARROW[SqlType.SMALLINT if c.in_numbers else c.type]
                 )
                 for name, c in columns.items()
             ]
@@ -129,8 +129,15 @@ def _plain(cell: Cell) -> object:
     return str(cell) if isinstance(cell, dt.date) else cell
 
 
-def _arrow(cell: Cell, type_: SqlType) -> Cell:
-    """Return a cell as Arrow takes it; a decimal as its digits, whose number differs by column."""
-    if cell is None or type_ not in {SqlType.TEXT, SqlType.NUMERIC}:
-        return cell
-    return format(cell, "f") if isinstance(cell, Decimal) else str(cell)
+def _arrow(cells: Sequence[Cell], type_: SqlType) -> Sequence[Cell]:
+    """Return a column's cells as Arrow takes them; decimals as their digits, whose number differs by column."""
+    match type_:
+        case SqlType.TEXT:
+            return [None if cell is None else str(cell) for cell in cells]
+        case SqlType.NUMERIC:
+            return [
+                None if cell is None else format(cell, "f") if isinstance(cell, Decimal) else str(cell)
+                for cell in cells
+            ]
+        case _:
+            return cells

@@ -54,7 +54,7 @@ class Sailing(SparkEngine):
     def _write(self, table: str, rows: Iterable[Row]) -> None:
         columns, rows = self._policy.tables[table].columns, list(rows)
         cells = {
-            name: pa.array([_arrow(row[name], c.type) for row in rows], _ARROW[c.type]) for name, c in columns.items()
+            name: pa.array(_arrow([row[name] for row in rows], c.type), _ARROW[c.type]) for name, c in columns.items()
         }
         cells |= {n: cells[n].cast(_DECIMAL) for n, c in columns.items() if c.type is SqlType.NUMERIC}
         pq.write_table(pa.table(cells), self._directory / f"{table}.parquet")
