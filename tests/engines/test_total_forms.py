@@ -200,6 +200,7 @@ CASES: dict[str, list[Expr]] = {
     ],
     "date_to_timestamp": _of("date_to_timestamp", DATES, SqlType.TIMESTAMP),
     "timestamp_to_date": _of("timestamp_to_date", TIMES, SqlType.DATE),
+    "time_of_day": _of("time_of_day", TIMES, SqlType.TIME),
     "date_add": [Apply("date_add", (a, n), SqlType.DATE) for a in DATES for n in (REF["iv"], REF["i"], _number(-1))],
     "date_diff": [Apply("date_diff", (a, b), SqlType.INTEGER) for a in DATES for b in DATES],
     "elapsed": [Apply("elapsed", pair, BIGINT) for pair in _pairs_of_times()],
