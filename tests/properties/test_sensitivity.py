@@ -6,14 +6,16 @@ databases, so that it is not kept by being larger than need be, nor by a measure
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
 from dpsql.policy.model import Policy, Table, UnitBound
+from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.gaussian_selection import weights
 from tests.support.exactness import Measured, key_searches, measurements
@@ -45,6 +47,22 @@ def _named(table: Table, unit: str, name: str | None) -> str | int | None:
     return name if name is None or not table.columns[unit].type.is_integer else int(name)
 
 
+Planned = Callable[[str, int, str], tuple[Measurement, ...]]
+
+
+@pytest.fixture(scope="module")
+def planned(policy: Policy, world: World) -> Iterator[Planned]:
+    """Give a function that plans a statement for a bound and a role, once for all engines, whose constraints are alike."""
+    engine = Memory(policy)
+
+    @cache
+    def planned(sql: str, most: int, role: str) -> tuple[Measurement, ...]:
+        return measurements(sql, with_rows(policy, "rides", "passenger", most), world, engine, role)
+
+    yield planned
+    engine.close()
+
+
 QUICK = (("duckdb", 1), ("postgres", 3))
 """Engines and bounds that are always tried; the others are slow."""
 EACH = [pytest.param(e, n, marks=() if (e, n) in QUICK else slow) for e in ENGINES for n in (1, 3)]
@@ -60,13 +78,13 @@ def _shapes() -> Iterator[pytest.ParameterSet]:
 
 @pytest.mark.parametrize(("sql", "dialect", "most"), list(_shapes()))
 def test_no_unit_moves_it_further_than_claimed(
-    sql: str, dialect: str, most: int, policy: Policy, world: World, tiny: Engines
+    sql: str, dialect: str, most: int, world: World, tiny: Engines, planned: Planned
 ) -> None:
     """Taking one passenger's rows away moves the coordinates by at most the sensitivity."""
-    policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
-    for measurement in measurements(sql, policy, world, engine):
+    engine = tiny[dialect]
+    for measurement in planned(sql, most, "owner"):
         measured = Measured.of(measurement, engine, world)
-        filled = databases(policy.tables["rides"], "rider", most, sql)
+        filled = databases(world.policy.tables["rides"], "rider", most, sql)
         moves = [move for rows in filled for move in measured.moves("rides", rows, "rider")]
         assert max(moves) <= measured.claim
         assert max(moves) == measured.claim or sql not in ATTAINED or most > 1
@@ -75,13 +93,13 @@ def test_no_unit_moves_it_further_than_claimed(
 @pytest.mark.parametrize(("dialect", "most"), EACH)
 @pytest.mark.parametrize("sql", FOUND, ids=range(len(FOUND)))
 def test_a_unit_is_in_few_of_the_groups_found_out(
-    sql: str, dialect: str, most: int, policy: Policy, world: World, tiny: Engines
+    sql: str, dialect: str, most: int, world: World, tiny: Engines, planned: Planned
 ) -> None:
     """Where keys are not declared a unit is in at most C groups, the number that the threshold is made for."""
-    policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
-    (sums,) = measurements(sql, policy, world, engine, "explorer")
+    engine = tiny[dialect]
+    (sums,) = planned(sql, most, "explorer")
     measured, seen = Measured.of(sums, engine, world), []
-    for rows in databases(policy.tables["rides"], "rider", most, sql):
+    for rows in databases(world.policy.tables["rides"], "rider", most, sql):
         assert max(measured.moves("rides", rows, "rider")) <= measured.claim
         for unit in (1, 2, 3):
             engine.fill("rides", [row for row in rows if row["rider"] == unit])
@@ -132,11 +150,13 @@ def test_a_scale_is_never_rounded_down(role: str, *, alone: bool, policy: Policy
 
 @pytest.mark.parametrize("of", [len(ENGINES), pytest.param(1, marks=slow)], ids=["half", "all"])
 @pytest.mark.parametrize("dialect", ENGINES)
-def test_rows_of_nobody_change_nothing(dialect: str, of: int, policy: Policy, world: World, tiny: Engines) -> None:
+def test_rows_of_nobody_change_nothing(
+    dialect: str, of: int, policy: Policy, world: World, tiny: Engines, planned: Planned
+) -> None:
     """A row without a unit, were it in a list or a window, could change what other units count for."""
     every = [*((sql, "owner") for sql in SHAPES), *((sql, "explorer") for sql in FOUND)]
     asked = [(sql, role) for sql, role in every if spread(sql, of) == ENGINES.index(dialect) % of]
-    parts = [part for sql, role in asked for part in measurements(sql, policy, world, tiny[dialect], role)]
+    parts = [part for sql, role in asked for part in planned(sql, 3, role)]
     rows = [row for filled in databases(policy.tables["rides"], "rider", 3, "nobody") for row in filled]
     found = []
     for filled in (rows, [row for row in rows if row["rider"] is not None]):
