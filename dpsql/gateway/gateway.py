@@ -93,7 +93,9 @@ class Gateway:
             if not mentions(text, self._names, read):
                 return None
             analyzed = analyze(text, self._deps.policy, read)
-            known = (None if analyzed is None else Question(text, analyzed, rehearsal(text, analyzed)),)
+            known = (
+                None if analyzed is None else Question(text, analyzed, rehearsal(text, analyzed, self._deps.policy)),
+            )
             self._known.questions.keep(text, known)
         return known[0]
 

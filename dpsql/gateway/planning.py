@@ -13,6 +13,7 @@ from dpsql.errors import DpsqlError, InternalError
 from dpsql.gateway.inner_queries import asked, awaited, released
 from dpsql.gateway.placeholders import placeholder
 from dpsql.gateway.statement_plan import ScopePlan, StatementPlan, in_pieces
+from dpsql.gateway.values_of_one_row import known_rows, require_values, require_written_value
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
@@ -27,9 +28,11 @@ from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.inner import InnerAnswer
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
+from dpsql.rewrite.syntax.released_rows import Released
 from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import find
-from dpsql.rewrite.syntax.single_row import several_rows, values_of_several_rows
+from dpsql.rewrite.syntax.single_row import several_rows
+from dpsql.rewrite.syntax.single_values import values_of_several_rows
 from dpsql.rewrite.syntax.splice import Match, drop_private_ctes, replace_scope
 from dpsql.rewrite.syntax.trees import copied, every
 from dpsql.rewrite.syntax.undefined import without_failing
@@ -154,9 +157,10 @@ class Planner:
         statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
         tracked = self.track(statement, constants.arguments)
         found, _ = self._answered(tracked)
-        flat, rows = with_ctes_in_place(tree, {}), {name: scope.rows for name, scope in found}
+        rows = known_rows({name: scope.rows for name, scope in found}, self.policy, self.context.rows)
+        flat = with_ctes_in_place(tree, {})
         plan = in_pieces([(released(name), scope) for name, scope in found], asked(flat, constants).text, tracked.inner)
-        if values_of_several_rows(flat, rows):
+        if any(True for _ in values_of_several_rows(flat, rows)):
             raise value_of_several_rows(answer.node)
         empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
         fields = self.evaluator.rows(Spelled(plan.text(empty)))
@@ -165,8 +169,17 @@ class Planner:
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
         """Return what has to be measured for the statement, and its text without the private rows."""
         found, trees = self._answered(tracked)
+        self._require_values(tracked, trees, {name: scope.rows for name, scope in found})
         text = tracked.statement.text([render(tree) for tree in trees])
         return in_pieces([(f'"{name}"', scope) for name, scope in found], text, tracked.inner)
+
+    def _require_values(self, tracked: TrackedStatement, trees: Sequence[exp.Query], answers: Released) -> None:
+        """See that PostgreSQL will find one row at most wherever it is to find a value."""
+        known = known_rows(answers, self.policy, self.context.rows)
+        for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
+            with _positions_in_statement(resolved.query):
+                require_values(tree, resolved.query.tree, known, answers, self.policy)
+                require_written_value(tracked.statement, place, tree, known)
 
     def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
         """Return the scopes by the names that stand in their places, and the queries over these."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from dpsql.gateway.values_of_one_row import trials_of_values
 from dpsql.lexer.reader import Reader
+from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.doomed import has_constants, trials
@@ -31,7 +33,7 @@ class Rehearsal:
     """What is tried first: constants with which the statement can't but fail."""
 
 
-def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
+def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal | None:
     """Return what is to be tried before the statement; None if describing it shows all that can be known."""
     statement = asked.statement
     if statement is None or asked.refusal is not None or asked.kind is not Kind.ANSWER:
@@ -40,7 +42,8 @@ def rehearsal(text: str, asked: AnalyzedStatement) -> Rehearsal | None:
         return None
     found = _of_wrap(text, statement)
     inside = [every(query.tree, exp.Expr) for query in statement.queries]
-    tried = tuple(trial for nodes in inside for trial in trials(nodes))
+    values = (trial for query in statement.queries for trial in trials_of_values(query.tree, policy))
+    tried = (*(trial for nodes in inside for trial in trials(nodes)), *values)
     if found is None and any(map(has_constants, inside)):
         found = Rehearsal(f"EXPLAIN {text}")
     if not tried:

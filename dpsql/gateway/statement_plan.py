@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.privacy.measurement.plan import MeasurementPlan
-from dpsql.rewrite.syntax.single_row import ReleasedRows
+from dpsql.rewrite.syntax.released_rows import ReleasedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,10 @@ class ScopePlan:
         """Return what is known of its answer's rows."""
         groups = self.plan.groups
         if self.plan.sets is not None:
-            return ReleasedRows(None, None)
+            return ReleasedRows(None, None, self.columns)
         declared = all(key.shown is not None for key in groups.keys)
-        return ReleasedRows(len(groups.shown) if declared else None, frozenset(self.columns[: len(groups.keys)]))
+        keys = frozenset(self.columns[: len(groups.keys)])
+        return ReleasedRows(len(groups.shown) if declared else None, keys, self.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,9 @@ def test_the_same_answer_is_charged_once(session: psycopg.Connection) -> None:
     count = (
         f"SELECT count(*) FROM trips WHERE tip > 1 AND fare < {30 + isinstance(session.cursor(), psycopg.ClientCursor)}"
     )
-    rows = f"(SELECT m FROM generate_series(0, ({count}) - ({count}) + 1) AS m)"
     for _ in range(2):
-        with pytest.raises(psycopg.errors.CardinalityViolation):
-            session.execute(f"INSERT INTO kept SELECT 'x', {rows}".encode())
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            session.execute(f"INSERT INTO kept VALUES ('x', ({count})), ('y', ({count}))".encode())
         session.execute(f"UPDATE kept SET n = ({count}) + 0 * ({count})".encode())
     assert session.execute(charges).fetchone() == (before + 1,)
 

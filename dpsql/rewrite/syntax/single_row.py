@@ -3,7 +3,7 @@
 SELECT avg(n) FROM answer        SELECT zone FROM answer ORDER BY n DESC LIMIT 1        SELECT n FROM answer WHERE zone = 7
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -11,26 +11,13 @@ from sqlglot import exp
 from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.existence import conjuncts_of
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.partial import SETS
+from dpsql.rewrite.syntax.released_rows import Released, ReleasedRows
 from dpsql.rewrite.syntax.trees import every
 
 _WITH_ROWS = SETS | {"unnest", "generate_series", "generate_subscripts", "string_to_table"}
-_PLACES = (exp.From, exp.Join, exp.In, exp.Exists, exp.Any, exp.All, exp.Lateral, exp.CTE, exp.SetOperation, exp.With)
-"""Where a query in a query is no single value."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReleasedRows:
-    """What is known of the rows of an answer before they are."""
-
-    most: int | None
-    """None: nobody knows how many there will be."""
-    keys: frozenset[str] | None
-    """The columns that no two rows agree in; None: there are none."""
-
-
-Released = Mapping[str, ReleasedRows]
-"""By the names that stand in the places of answers."""
+_Names = frozenset[str]
 
 
 def several_rows(query: exp.Expr, released: Released) -> bool:
@@ -38,38 +25,21 @@ def several_rows(query: exp.Expr, released: Released) -> bool:
     return not _is_single(query, released)
 
 
-def values_of_several_rows(query: exp.Expr, released: Released) -> bool:
-    """Return whether a query has another in it that stands for one value, and may have more than one row."""
-    inside = (one for one in every(query, exp.Subquery) if not _is_table(one))
-    return any(not _is_single(one, released) for one in inside)
-
-
-def _is_table(node: exp.Subquery) -> bool:
-    parent = node.parent
-    if isinstance(parent, exp.Select):
-        return node.arg_key != "expressions"
-    return parent is None or isinstance(parent, (*_PLACES, exp.Subquery))
-
-
-def _is_single(query: exp.Expr, released: Released) -> bool:
+def _is_single(query: exp.Expr, released: Released, named: _Names = frozenset()) -> bool:
+    """Return whether a query has one row at most that has given values in the outputs that are `named`."""
     if _is_limited(query):
         return True
     match query:
         case exp.Subquery():
-            return _is_single(query.this, released)
+            return _is_single(query.this, released, named)
         case exp.Intersect() | exp.Except():
-            return _is_single(query.this, released)
+            return _is_single(query.this, released, named)
         case exp.Values():
             return len(query.expressions) == 1
         case exp.Select():
-            return not _has_more_rows(query) and _is_one_row(query, released)
+            return not _has_more_rows(query) and (_is_total(query) or _is_picked(query, released, named))
         case _:
             return False
-
-
-def _is_one_row(select: exp.Select, released: Released) -> bool:
-    alone = all(_is_single_source(one, released) for one in _sources(select))
-    return _is_total(select) or alone or _is_picked(select, released)
 
 
 def _is_limited(query: exp.Expr) -> bool:
@@ -99,6 +69,115 @@ def _is_total(select: exp.Select) -> bool:
     return not select.args.get("group") and any(True for one in outputs for _ in top_aggregates(one))
 
 
+def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
+    """Return whether conditions name the one row of each source, or the one group."""
+    joins = select.args.get("joins") or ()
+    if any(join.side.upper() not in ("", "LEFT") or join.method.upper() == "NATURAL" for join in joins):
+        return False
+    outputs = {_output_name(one): one.unalias() for one in select.expressions}
+    columns = [one for name, one in outputs.items() if name in named and isinstance(one, exp.Column)]
+    if any(one.is_star for one in select.expressions):
+        columns += [exp.column(name, quoted=True) for name in sorted(named)]
+    conditions = _Conditions(select, columns, released)
+    if any(name in named and conditions.is_number_of_row(one) for name, one in outputs.items()):
+        return True
+    left = _sources(select)
+    while (found := next((one for one in left if conditions.name_one(one, left)), None)) is not None:
+        left = [one for one in left if one is not found]
+    return not left or conditions.name_group(left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """The conditions of a SELECT, and the columns that are known to be equal to something from elsewhere."""
+
+    select: exp.Select
+    known: Sequence[exp.Column]
+    released: Released
+
+    def name_one(self, source: exp.Expr, left: Sequence[exp.Expr]) -> bool:
+        """Return whether they leave one row of a source, by what is in none of the sources that are `left`."""
+        names = self._names(source, left)
+        if _renamed(source):
+            names = _own_names(source, names, self.released)
+        if isinstance(source, exp.Table):
+            rows = _known(source, self.released)
+            return rows is not None and (rows.most in (0, 1) or rows.is_one_by(names))
+        return isinstance(source, (exp.Subquery, exp.Values)) and _is_single(source, self.released, names)
+
+    def name_group(self, left: Sequence[exp.Expr]) -> bool:
+        """Return whether there is one group only."""
+        group, outputs = self.select.args.get("group"), self.select.expressions
+        if group is None or group.args.get("all") or not group.expressions:
+            return False
+        keys = (
+            outputs[int(one.name) - 1] if isinstance(one, exp.Literal) and one.is_int else one
+            for one in group.expressions
+        )
+        return all(self._is_known(column, left) for key in keys for column in every(self._behind(key), exp.Column))
+
+    def is_number_of_row(self, node: exp.Expr) -> bool:
+        """Return whether an output has another value in each row: `row_number() OVER (…)`."""
+        plain = isinstance(node, exp.Window) and not node.args.get("partition_by")
+        return plain and function_name(node.this) == "row_number"
+
+    def _behind(self, key: exp.Expr) -> exp.Expr:
+        """Return the output that a key of groups names, the key itself if it names a column."""
+        named = {_output_name(one): one for one in self.select.expressions if isinstance(one, exp.Alias)}
+        bare = isinstance(key, exp.Column) and not key.args.get("table")
+        return named[fold(key.this)] if bare and fold(key.this) in named else key
+
+    def _is_known(self, column: exp.Column, left: Sequence[exp.Expr]) -> bool:
+        return all(
+            self._is_of(column, source) and fold(column.this) in self._names(source, left)
+            for source in left
+            if self._may_be_of(column, source)
+        )
+
+    def _names(self, source: exp.Expr, left: Sequence[exp.Expr]) -> _Names:
+        """Return the columns of a source that are equal to something that is in no row of those that are `left`."""
+        found = [*self.known, *(one for condition in self._of(source) for one in self._compared(condition, left))]
+        names = {fold(one.this) for one in found if self._is_of(one, source)}
+        join = source.parent
+        if isinstance(join, exp.Join) and not any(one is two for one in left for two in _before(self.select, source)):
+            names |= {fold(one) for one in join.args.get("using") or ()}
+        return frozenset(names)
+
+    def _of(self, source: exp.Expr) -> Iterator[exp.Expr]:
+        """Yield the conditions that all rows fulfil, and those under which a row of a source is joined."""
+        for clause in ("where", "having"):
+            if (found := self.select.args.get(clause)) is not None:
+                yield from conjuncts_of(found.this)
+        for join in self.select.args.get("joins") or ():
+            if join.args.get("on") is not None and (not join.side or join.this is source):
+                yield from conjuncts_of(join.args["on"])
+
+    def _compared(self, condition: exp.Expr, left: Sequence[exp.Expr]) -> Iterator[exp.Column]:
+        """Yield the columns that a condition sets equal to something: `x = 7`, `x IN (7)`, and `x` of two values."""
+        match condition:
+            case exp.EQ(this=one, expression=other):
+                pairs = [(one, other), (other, one)]
+            case exp.In(this=one, expressions=[other]):
+                pairs = [(one, other)]
+            case exp.Column() | exp.Not(this=exp.Column()):
+                pairs = [(condition if isinstance(condition, exp.Column) else condition.this, exp.true())]
+            case _:
+                return
+        for one, other in pairs:
+            inside = every(other, exp.Column)
+            if isinstance(one, exp.Column) and not any(self._may_be_of(c, s) for c in inside for s in left):
+                yield one
+
+    def _is_of(self, column: exp.Column, source: exp.Expr) -> bool:
+        table, columns = fold(column.args.get("table")), _columns(source, self.released)
+        alone = len(_sources(self.select)) == 1
+        return table == _name(source) if table else (fold(column.this) in columns if columns else alone)
+
+    def _may_be_of(self, column: exp.Column, source: exp.Expr) -> bool:
+        table, columns = fold(column.args.get("table")), _columns(source, self.released)
+        return table == _name(source) if table else not columns or fold(column.this) in columns
+
+
 def _sources(select: exp.Select) -> list[exp.Expr]:
     from_ = select.args.get("from_")
     return [
@@ -108,49 +187,55 @@ def _sources(select: exp.Select) -> list[exp.Expr]:
     ]
 
 
-def _is_single_source(source: exp.Expr, released: Released) -> bool:
-    if isinstance(source, exp.Table):
-        known = released.get(source.name)
-        return known is not None and known.most is not None and known.most <= 1
-    return isinstance(source, (exp.Subquery, exp.Values)) and _is_single(source, released)
+def _before(select: exp.Select, source: exp.Expr) -> list[exp.Expr]:
+    sources = _sources(select)
+    return sources[: next(place for place, one in enumerate(sources) if one is source)]
 
 
-def _is_picked(select: exp.Select, released: Released) -> bool:
-    """Return whether a condition names the one row: keys of a single source, each equal to something from elsewhere."""
-    sources, where = _sources(select), select.args.get("where")
-    keys = _keys(sources[0], released) if len(sources) == 1 else None
-    if keys is None or where is None:
-        return False
-    found = {name for one in conjuncts_of(where.this) if (name := _compared(one)) is not None}
-    return keys <= found
-
-
-def _compared(condition: exp.Expr) -> str | None:
-    """Return the column that a condition sets equal to what depends on no row."""
-    if not isinstance(condition, exp.EQ):
-        return None
-    for one, other in ((condition.this, condition.expression), (condition.expression, condition.this)):
-        if isinstance(one, exp.Column) and other.find(exp.Column) is None:
-            return fold(one.this)
-    return None
-
-
-def _keys(source: exp.Expr, released: Released) -> frozenset[str] | None:
-    """Return columns of an element of FROM of which no two rows agree in all; None if none are known."""
-    if isinstance(source, exp.Table):
-        known = released.get(source.name)
-        return None if known is None else known.keys
-    query = source.this if isinstance(source, exp.Subquery) else None
+def _name(source: exp.Expr) -> str:
     alias = source.args.get("alias")
-    if not isinstance(query, exp.Select) or (alias is not None and alias.args.get("columns")):
-        return None
-    inside = _sources(query)
-    if len(inside) != 1 or query.args.get("group") or _has_more_rows(query) or _is_total(query):
-        return None
-    keys = _keys(inside[0], released)
-    shown = {
-        fold(one.unalias().this): fold(one.args["alias"]) if isinstance(one, exp.Alias) else fold(one.this)
-        for one in query.expressions
-        if isinstance(one.unalias(), exp.Column)
-    }
-    return None if keys is None or not keys <= shown.keys() else frozenset(shown[key] for key in keys)
+    return fold(alias.this) if isinstance(alias, exp.TableAlias) else fold(source.this)
+
+
+def _renamed(source: exp.Expr) -> list[str]:
+    alias = source.args.get("alias")
+    return [fold(one) for one in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+
+
+def _own_names(source: exp.Expr, names: _Names, released: Released) -> _Names:
+    """Return the names that columns have in a query whose alias gives them others."""
+    own = _outputs(source.this, released) if isinstance(source, exp.Subquery) else ()
+    return frozenset(name for renamed, name in zip(_columns(source, released), own, strict=False) if renamed in names)
+
+
+def _known(table: exp.Table, released: Released) -> ReleasedRows | None:
+    """Return what is known of a table's rows; None if it is not among those that are declared, or released."""
+    ours = isinstance(table.this, exp.Identifier) and fold(table.args.get("db")) in ("", "public")
+    return released.get(fold(table.this)) if ours else None
+
+
+def _columns(source: exp.Expr, released: Released) -> Sequence[str]:
+    """Return the names of a source's columns in their order; none if they are not known."""
+    if isinstance(source, exp.Table):
+        known = _known(source, released)
+        found = known.columns if known is not None else ()
+    else:
+        found = _outputs(source.this, released) if isinstance(source, exp.Subquery) else ()
+    renamed = _renamed(source)
+    return (*renamed, *found[len(renamed) :])
+
+
+def _outputs(query: exp.Expr, released: Released) -> tuple[str, ...]:
+    """Return the names of a query's columns in their order; none if they are not known."""
+    if isinstance(query, exp.Subquery):
+        return _outputs(query.this, released)
+    if not isinstance(query, exp.Select):
+        return ()
+    sources = _sources(query)
+    if len(query.expressions) == len(sources) == 1 and isinstance(query.expressions[0], exp.Star):
+        return tuple(_columns(sources[0], released))
+    return () if any(one.is_star for one in query.expressions) else tuple(map(_output_name, query.expressions))
+
+
+def _output_name(node: exp.Expr) -> str:
+    return fold(node.args["alias"]) if isinstance(node, exp.Alias) else output_name(node)

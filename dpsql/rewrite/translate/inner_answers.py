@@ -51,7 +51,7 @@ def value_of_several_rows(node: exp.Expr) -> Unsupported:
     return Unsupported(
         "a subquery that stands for one value may have several rows",
         because="value-of-several-rows",
-        hint="Add ORDER BY and LIMIT 1, aggregate it, name its one group in its WHERE, or write IN.",
+        hint="Add ORDER BY and LIMIT 1, aggregate it, name its one row in its WHERE, or write IN.",
         position=position(node),
     )
 

@@ -1,0 +1,80 @@
+"""See that what stands for one value in a planned statement has one row at most: PostgreSQL would fail when it is paid."""
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.parse import Statement, Wrap
+from dpsql.rewrite.syntax.released_rows import Released, ReleasedRows
+from dpsql.rewrite.syntax.scopes import tables_read
+from dpsql.rewrite.syntax.single_row import several_rows
+from dpsql.rewrite.syntax.single_values import (
+    depends_on_nothing,
+    has_values,
+    is_written_value,
+    names_in,
+    values_of_several_rows,
+)
+from dpsql.rewrite.syntax.trees import every
+from dpsql.rewrite.translate.inner_answers import value_of_several_rows
+from dpsql.rewrite.translate.public_queries import with_ctes_in_place
+
+
+def known_rows(released: Released, policy: Policy, rows: PublicRows) -> Released:
+    """Return what is known of the rows of answers, and of those of public tables."""
+    public = {
+        name: ReleasedRows(
+            len(next(iter(columns.values()), ())),
+            None if policy.tables[name].key is None else frozenset({policy.tables[name].key or ""}),
+            tuple(columns),
+            columns,
+        )
+        for name, columns in rows.items()
+        if name in policy.tables
+    }
+    return {**public, **released}
+
+
+def trials_of_values(tree: exp.Query, policy: Policy) -> Iterator[str]:
+    """Yield what fails if something that stands for one value in a query has several rows, and depends on no answer."""
+    if not has_values(tree):
+        return
+    names = names_in(tree, policy)
+    for one in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
+        if not tables_read(one, policy) and depends_on_nothing(one, names, policy):
+            yield f"SELECT {render(one)} IS NULL"
+
+
+def require_values(
+    tree: exp.Query, asked: exp.Query, known: Released, answers: Mapping[str, object], policy: Policy
+) -> None:
+    """See that what stands for one value in a query over `answers` has one row at most; `asked` is it as it was asked.
+
+    Of what depends on no answer the session has tried whether it has.
+
+    Raises:
+        Unsupported: one of them may have several rows.
+    """
+    if not has_values(tree):
+        return
+    doubtful, names = values_of_several_rows(with_ctes_in_place(tree, {}), known), names_in(asked, policy)
+    for one in doubtful:
+        read = {table.name for table in every(one, exp.Table)}
+        if read & answers.keys() or not depends_on_nothing(one, names, policy):
+            raise value_of_several_rows(one)
+
+
+def require_written_value(statement: Statement, place: int, tree: exp.Query, known: Released) -> None:
+    """See that the query in one place of a statement has one row at most, if what is written around it wants one value.
+
+    Raises:
+        Unsupported: it may have several rows.
+    """
+    around = statement.around[place : place + 2]
+    if statement.wrap is Wrap.COPY or not is_written_value(*around):
+        return
+    if several_rows(with_ctes_in_place(tree, {}), known):
+        raise value_of_several_rows(tree)
