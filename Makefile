@@ -3,6 +3,8 @@ PYTHON = python3
 VENV = .venv
 PY = $(VENV)/bin/python
 PIP = $(PY) -m pip install --quiet --disable-pip-version-check
+# For developers: pip takes minutes to unpack and compile all that is needed; what is imported is compiled then.
+UV = $(VENV)/bin/uv pip install --quiet --python $(PY)
 
 # What the product needs; then what its developers need as well.
 $(VENV)/run: pyproject.toml
@@ -12,13 +14,13 @@ $(VENV)/run: pyproject.toml
 	touch $@
 
 $(VENV)/ok: $(VENV)/run
-	$(PIP) -e '.[dev,plots]'
+	$(PIP) uv
+	$(UV) -e '.[dev,plots]'
 	touch $@
 
 # Clients whose own needs would disturb dpsql's, in an environment of their own.
 DRIVERS = $(VENV)/drivers
 $(DRIVERS)/ok: $(VENV)/ok tests/clients/requirements.txt
-	$(PIP) uv
 	test -x $(DRIVERS)/bin/python || $(PYTHON) -m venv $(DRIVERS)
 	$(VENV)/bin/uv pip install --quiet --compile-bytecode --only-binary :all: \
 	  --python $(DRIVERS)/bin/python -r tests/clients/requirements.txt
@@ -58,7 +60,7 @@ test-browser: $(VENV)/ok
 	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 	  --no-install-recommends nodejs npm; } || { echo 'npm is needed: apt-get install npm' >&2; exit 1; }
 	mkdir -p $(BROWSER) && cd $(BROWSER) && npm install --silent --no-audit --no-fund axe-core@4
-	$(PIP) -e '.[dev,plots,browser]'
+	$(UV) -e '.[dev,plots,browser]'
 	AXE=$(BROWSER)/node_modules/axe-core/axe.min.js $(PYTEST) -m browser tests/browser
 
 # Clients that pip can't install: those of npm and Debian. What is missing is installed, which only root can.
@@ -72,7 +74,7 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	  --no-install-recommends $(DEBIAN) $$(command -v npm >/dev/null || echo nodejs npm) >/dev/null; } || \
 	  { echo 'needed: apt-get install $(DEBIAN) nodejs npm' >&2; exit 1; }
 	mkdir -p $(CLIENTS) && cp tests/clients/drivers/node/package.json $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund
-	$(PIP) -e '.[dev,plots,clients]'
+	$(UV) -e '.[dev,plots,clients]'
 	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) $(PYTEST) -m clients tests/clients/installed
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
@@ -81,7 +83,7 @@ test-superset: $(VENV)/ok
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } || \
 	  { echo 'chromium is needed: apt-get install chromium' >&2; exit 1; }
-	$(PIP) -e '.[dev,plots,browser]' uv
+	$(UV) -e '.[dev,plots,browser]'
 	test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
 	$(VENV)/bin/uv pip install --quiet --python $(SUPERSET)/bin/python -r tests/superset/requirements.txt
 	SUPERSET=$(SUPERSET) $(PYTEST) -m superset tests/superset
@@ -92,7 +94,6 @@ bench: $(VENV)/ok
 # SmartNoise SQL and Qrlew, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
 PEERS = $(VENV)/peers
 $(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/peers/requirements/qrlew.txt
-	$(PIP) uv
 	@for peer in smartnoise qrlew; do \
 	  test -x $(PEERS)/$$peer/bin/python || \
 	    $(VENV)/bin/uv venv --quiet --no-python-downloads --python '>=3.11,<3.13' $(PEERS)/$$peer || \
