@@ -23,9 +23,14 @@ def listening(
     limits: Limits = Limits(),
     tls: Certificate | None = None,
     silence: Silence = Silence(),
+    *,
+    iterations: int = 4096,
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
-    """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on."""
-    users = {name: UserEntry(role, str(Verifier.of("pw"))) for name, role in USERS.items()}
+    """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on.
+
+    With as many `iterations` as are usual, logging in takes longer than most of what tests ask.
+    """
+    users = {name: UserEntry(role, str(Verifier.of("pw", iterations=iterations))) for name, role in USERS.items()}
     served = Listener(
         answers,
         shadow.address,
