@@ -15,7 +15,6 @@ from dpsql.rewrite.syntax.single_values import (
     depends_on_nothing,
     has_values,
     is_written_value,
-    names_in,
     values_of_several_rows,
 )
 from dpsql.rewrite.syntax.trees import every
@@ -42,9 +41,8 @@ def trials_of_values(tree: exp.Query, policy: Policy) -> Iterator[str]:
     """Yield what fails if something that stands for one value in a query has several rows, and depends on no answer."""
     if not has_values(tree):
         return
-    names = names_in(tree, policy)
     for one in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
-        if not tables_read(one, policy) and depends_on_nothing(one, names, policy):
+        if not tables_read(one, policy) and depends_on_nothing(one, tree, policy):
             yield f"SELECT {render(one)} IS NULL"
 
 
@@ -60,10 +58,9 @@ def require_values(
     """
     if not has_values(tree):
         return
-    doubtful, names = values_of_several_rows(with_ctes_in_place(tree, {}), known), names_in(asked, policy)
-    for one in doubtful:
+    for one in values_of_several_rows(with_ctes_in_place(tree, {}), known):
         read = {table.name for table in every(one, exp.Table)}
-        if read & answers.keys() or not depends_on_nothing(one, names, policy):
+        if read & answers.keys() or not depends_on_nothing(one, asked, policy):
             raise value_of_several_rows(one)
 
 

@@ -54,6 +54,7 @@ SEVERAL = [
     f"MERGE INTO kept USING (SELECT 1) AS s ON true WHEN MATCHED THEN UPDATE SET g = ({BY_PAYMENT})",
 ]  # fmt: skip
 ONE = [
+    "WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT 2 FROM r) SELECT count(*), (SELECT max(n) FROM r) FROM trips",
     f"SELECT count(*), ({BY_PAYMENT} LIMIT 1) FROM trips",
     f"SELECT (SELECT max(payment_type) FROM ({BY_PAYMENT}) AS t)",
     "SELECT count(*), (SELECT count(*) FROM trips WHERE payment_type = 'cash' GROUP BY payment_type) FROM trips",

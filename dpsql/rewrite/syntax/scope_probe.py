@@ -18,9 +18,11 @@ def probe(scope: Scope) -> str:
     """
     outputs = [f"{render(node)} AS g{i}" for i, node in enumerate(scope.keys)]
     outputs += [f"{render(node)} AS a{i}" for i, node in enumerate(scope.aggregates)]
-    ctes = f"WITH {', '.join(map(render, scope.ctes.values()))} " if scope.ctes else ""
+    recursive = any(cte.parent is not None and cte.parent.args.get("recursive") for cte in scope.ctes.values())
+    ctes = ", ".join(map(render, scope.ctes.values()))
+    with_ = f"WITH {'RECURSIVE ' * recursive}{ctes} " if ctes else ""
     group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(scope.keys)))}" if scope.keys else ""
-    return f"{ctes}SELECT {', '.join(outputs or ['1'])}{''.join(_clauses(scope.select))}{group}"
+    return f"{with_}SELECT {', '.join(outputs or ['1'])}{''.join(_clauses(scope.select))}{group}"
 
 
 def _clauses(select: exp.Select) -> Iterator[str]:

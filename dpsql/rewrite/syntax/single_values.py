@@ -76,15 +76,15 @@ def is_written_value(before: str, behind: str) -> bool:
     return not words or words[-1] not in _BEFORE_TABLES
 
 
-def depends_on_nothing(query: exp.Subquery, names: frozenset[str], policy: Policy) -> bool:
-    """Return whether a query has the same rows wherever it stands: a session may try it by itself.
-
-    `names` are those that columns may have outside of it.
-    """
+def depends_on_nothing(query: exp.Subquery, asked: exp.Query, policy: Policy) -> bool:
+    """Return whether a query in one that is `asked` has the same rows wherever it stands: a session may try it by itself."""
+    names, ctes = _names_in(asked, policy), {fold(one.args["alias"].this) for one in every(asked, exp.CTE)}
     tables = [item for select in every(query, exp.Select) for item in from_items(select)]
     inside = {_name(item) for item in tables}
     declared = (policy.tables.get(fold(item.this)) for item in tables if isinstance(item, exp.Table))
     own = {name for table in declared if table is not None for name in table.columns}
+    if any(isinstance(item, exp.Table) and not item.args.get("db") and fold(item.this) in ctes for item in tables):
+        return False
     return all(
         fold(column.args["table"]) in inside
         if column.args.get("table")
@@ -93,7 +93,7 @@ def depends_on_nothing(query: exp.Subquery, names: frozenset[str], policy: Polic
     )
 
 
-def names_in(query: exp.Expr, policy: Policy) -> frozenset[str]:
+def _names_in(query: exp.Expr, policy: Policy) -> frozenset[str]:
     """Return all names that a column may have somewhere in a query: those declared, and those given in it."""
     declared = (name for table in policy.tables.values() for name in table.columns)
     given = (fold(one.args["alias"]) for one in every(query, exp.Alias))

@@ -6,7 +6,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.parse import parsed
 from dpsql.rewrite.syntax.released_rows import ReleasedRows
-from dpsql.rewrite.syntax.single_values import depends_on_nothing, is_written_value, names_in, values_of_several_rows
+from dpsql.rewrite.syntax.single_values import depends_on_nothing, is_written_value, values_of_several_rows
 
 RELEASED = {"zones": ReleasedRows(200, frozenset({"g0"}))}
 SEVERAL = "SELECT a0 FROM zones"
@@ -97,10 +97,11 @@ def test_what_is_written_around_tells(text: str, is_value: bool) -> None:
         ("SELECT n FROM kept WHERE g = t.payment_type", False),
         ("SELECT n FROM kept WHERE g = payment_type", False),
         ("SELECT n FROM kept WHERE g = named", False),
+        ("SELECT x FROM r", False),
     ],
 )
 def test_what_depends_on_nothing_around_it_is_told(inner: str, alone: bool, policy: Policy) -> None:
     """A name that may be of a column around it counts as one."""
-    tree = _parsed(f"SELECT ({inner}), x AS named FROM trips AS t")
+    tree = _parsed(f"WITH RECURSIVE r AS (SELECT 1) SELECT ({inner}), x AS named FROM trips AS t")
     (query,) = tree.find_all(exp.Subquery)
-    assert depends_on_nothing(query, names_in(tree, policy), policy) == alone
+    assert depends_on_nothing(query, tree, policy) == alone
