@@ -63,7 +63,12 @@ def many(policy: Policy, world: World, records: Records, tmp_path_factory: pytes
     served.fill("rides", records["rides"])
     memory.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, range({TIMES['duckdb']})")
     served.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, generate_series(1, {TIMES['postgres']})")
-    yield {"duckdb": memory, "postgres": served}
+    both: Both = {"duckdb": memory, "postgres": served}
+    for engine in both.values():
+        engine.execute("TRUNCATE rides")
+        engine.execute("INSERT INTO rides SELECT * FROM kept")
+    served.execute("ANALYZE rides")
+    yield both
     memory.close()
     served.close()
 
@@ -138,8 +143,6 @@ def _kind(part: Measurement) -> tuple[str, str, bool]:
 def test_the_work_is_divided(policy: Policy, world: World, many: Both) -> None:
     """DuckDB has parts of the table for each of several threads, PostgreSQL plans for workers."""
     duckdb, postgres = many["duckdb"], many["postgres"]
-    for engine in many.values():
-        reorder(engine, "rider")
     assert duckdb.execute("SELECT count(DISTINCT row_group_id) > 2 FROM pragma_storage_info('rides')") == [(True,)]
     (part,) = measurements(FIRST[1], policy, world, postgres)
     assert "Workers Planned" in str(postgres.execute(f"EXPLAIN {Measured.of(part, postgres, world).sql}"))
@@ -149,7 +152,7 @@ def test_the_work_is_divided(policy: Policy, world: World, many: Both) -> None:
 def test_ten_times(dialect: str, policy: Policy, world: World, many: Both) -> None:
     """Ten runs on four threads are equal."""
     role, sql = FIRST
-    reorder(many[dialect], "md5(number::text)", 4)
+    reorder(many[dialect], "fare", 4)
     parts = measured(sql, role, policy, world, many[dialect])
     first = exacts(parts)
     assert all(exacts(parts) == first for _ in range(9))
@@ -162,7 +165,9 @@ def test_sums_of_floats_would_not_be(dialect: str, many: Both) -> None:
     for order in ("rider", "fare", "fare DESC", "md5(number::text)"):
         reorder(many[dialect], order)
         sums |= set(many[dialect].execute("SELECT sum(sqrt(fare)) FROM rides WHERE fare BETWEEN 0 AND 150"))
-    assert len(sums) > 1
+        if len(sums) > 1:
+            return
+    pytest.fail("all sums are the same")
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -170,7 +175,6 @@ def test_sums_that_pass_through_floats_are_caught(
     dialect: str, policy: Policy, world: World, many: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They differ from the exact ones, or are no whole numbers."""
-    reorder(many[dialect], "rider")
     right = exacts(measured(LARGE, "owner", policy, world, many[dialect]))
     mutants.sums_in_floats(monkeypatch)
     try:
