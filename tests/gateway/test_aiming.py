@@ -24,9 +24,9 @@ def rides(policy: Policy) -> Memory:
     """20,000 rides of as many riders, which is four times what the policy expects; fares spread evenly from 0 to 30."""
     engine, maker = Memory(policy), Maker(7)
     fares = [(n * 7919 % 3000) / 100 for n in range(20_000)]
+    others = [maker.row(policy.tables["rides"]) for _ in range(1_000)]
     engine.fill(
-        "rides",
-        [maker.row(policy.tables["rides"]) | {"rider": n, "fare": fare, "age": n % 70} for n, fare in enumerate(fares)],
+        "rides", [others[n % 1_000] | {"rider": n, "fare": fare, "age": n % 70} for n, fare in enumerate(fares)]
     )
     return engine
 

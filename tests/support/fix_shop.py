@@ -65,9 +65,9 @@ class Shop:
         """Return a gateway to the engine, or to what `seen` makes of it."""
         return self.world.gateway(seen(self.engine), ledger, entropy=entropy)
 
-    def fill(self, tables: Tables) -> None:
-        """Let the protected tables hold just these rows."""
-        for name in PROTECTED:
+    def fill(self, tables: Tables, names: Sequence[str] = PROTECTED) -> None:
+        """Let the protected tables, or just some of them, hold just these rows."""
+        for name in names:
             self.engine.fill(name, completed(self.policy, name, tables.get(name, ())))
 
 
