@@ -3,7 +3,7 @@
 Every audit has a fixed seed; with another one it would fail by chance with probability 1e-6.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +21,7 @@ from dpsql.privacy.release import release
 from tests.audit.canaries import FALSE_ALARM, Attack, Audit, Recorder, Result
 from tests.support import key_mutants, mutants
 from tests.support.fix_world import NewClient, World, noon
+from tests.support.memory import Memory
 from tests.support.mutants import Break
 
 CUBE = "count(*), sum(fare), avg(tip), avg(age)"
@@ -120,17 +121,19 @@ Audits = Callable[[Attack], Audit]
 
 
 @pytest.fixture(scope="module")
-def audits(policy: Policy, world: World) -> Audits:
+def audits(policy: Policy, world: World) -> Iterator[Audits]:
     """Give a function that prepares an attack, once for all tests."""
+    engine = Memory(policy)
     prepared: dict[str, Audit] = {}
 
     def audit(attack: Attack) -> Audit:
         name = repr(attack)
         if name not in prepared:
-            prepared[name] = Audit.of(attack, policy, world)
+            prepared[name] = Audit.of(attack, engine, world)
         return prepared[name]
 
-    return audit
+    yield audit
+    engine.close()
 
 
 @pytest.fixture
