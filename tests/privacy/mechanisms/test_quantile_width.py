@@ -133,13 +133,13 @@ def test_margins_cover_95_of_100(cell: Cell) -> None:
 
 @pytest.mark.parametrize("cell", QUICK, ids=_named)
 def test_margins_cover(cell: Cell) -> None:
-    """Of 250 answers 90.8 % at least: three standard errors less than 95 %."""
-    assert cell.covered(250) >= 0.908
+    """Of 125 answers 89.1 % at least: three standard errors less than 95 %."""
+    assert cell.covered(125) >= 0.891
 
 
 def test_a_margin_costs_less_than_half_of_the_accuracy() -> None:
     """The bucket is off by 1.3 to 1.8 times what it is alone for the same ε, not by three times."""
-    groups = np.repeat(_histogram(_rows("level", 300))[None], 400, axis=0)
+    groups = np.repeat(_histogram(_rows("level", 300))[None], 200, axis=0)
     beside, _ = quantile_and_width(_entropy(), groups, HALF, Fraction(1), 1)
     alone = quantile(_entropy(), groups, HALF, Fraction(1), 1)
     off = [float(np.sqrt(np.mean((chosen[chosen < BUCKETS] - BUCKETS / 2) ** 2.0))) for chosen in (beside, alone)]
