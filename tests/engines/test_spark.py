@@ -190,3 +190,10 @@ def test_without_the_client_it_is_said_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.startswith(f"{ConfigError.__name__} engine: kind spark needs Spark's client")
     assert "pip install 'dpsql[spark]'" in done.stdout
+
+
+def test_a_program_without_a_file_can_ask(sail: str) -> None:
+    """Spark's client takes what `python -c` runs for tests of its own, whose server it looks for, and ends."""
+    asked = f"from dpsql.engines.spark.engine import SparkEngine; SparkEngine({sail!r}, {{}}).close(); print('asked')"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "asked\n"

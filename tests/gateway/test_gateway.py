@@ -5,7 +5,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import psycopg
 import pytest
 
 from dpsql.accounting.balance import Account
@@ -142,15 +141,6 @@ def test_a_refusal_is_a_new_exception_every_time(rides: Memory, new_client: NewC
     assert len(set(map(id, caught))) == 3
     assert len({len(traceback.extract_tb(error.__traceback__)) for error in caught}) == 1
     assert len({(error.message, error.hint, error.position) for error in caught}) == 1
-
-
-def test_a_statement_that_fails_afterwards_keeps_its_release(rides: Memory, new_client: NewClient) -> None:
-    """An error of the post-processing leaves the charge and the release: the same measurement is free."""
-    client = new_client(rides)
-    with pytest.raises(psycopg.errors.CardinalityViolation):
-        client.ask("SELECT (SELECT m FROM generate_series(0, n) AS m) FROM (SELECT count(*) AS n FROM rides) AS t")
-    client.ask("SELECT count(*) FROM rides")
-    assert client.charges == 1
 
 
 def test_rows_come_in_the_order_of_their_domain(rides: Memory, new_client: NewClient) -> None:

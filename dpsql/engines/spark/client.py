@@ -2,7 +2,10 @@
 
 import logging
 import re
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -41,7 +44,7 @@ def client() -> ClientParts:
         ConfigError: it is not installed.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _with_a_file():
             warnings.simplefilter("ignore")  # about versions of pandas, which we do not use
             from pyspark.errors import PySparkException  # noqa: PLC0415
             from pyspark.sql.connect import proto, session  # noqa: PLC0415
@@ -54,6 +57,20 @@ def client() -> ClientParts:
     # It would log statements, and what it retries.
     logging.getLogger("pyspark").propagate = False
     return ClientParts(session.SparkSession, DefaultChannelBuilder, PySparkException, proto)
+
+
+@contextmanager
+def _with_a_file() -> Iterator[None]:
+    """Let the program have a file, if it is `python -c` or embedded: Spark would take it for tests of its own, and end it."""
+    program = sys.modules["__main__"]
+    if program.__spec__ is not None or hasattr(program, "__file__"):
+        yield
+        return
+    program.__file__ = "-c"
+    try:
+        yield
+    finally:
+        del program.__file__
 
 
 @dataclass(frozen=True, slots=True)

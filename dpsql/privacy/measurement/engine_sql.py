@@ -230,7 +230,7 @@ def _tested(keys: Sequence[Key], relation: Relation, emitter: Emitter) -> dict[s
     found = {}
     for i, key in enumerate(keys):
         match key.grouped:
-            case Apply(op="map", args=(Ref() as column, *values), option=Results(values=numbers)):
+            case Apply(args=(Ref() as column, *values), option=Results(values=numbers)):
                 every = {value.value for value in values if isinstance(value, Const)}
                 told = every == set(emitter.declared.one(column).values or ()) and None not in numbers
                 holds = relation.sources[column.source].holds and not (column.public or column.column.nullable)
