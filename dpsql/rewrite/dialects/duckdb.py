@@ -6,13 +6,12 @@ array where keys are narrow: several forms here are chosen for that.
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes, spelled_span
+from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.shared import PostgresFunctions
 from dpsql.rewrite.ir.calendar import ERAS
-from dpsql.rewrite.ir.expr import IntervalValue
 
 _FEW_TEXTS = 16
 """Up to so many texts are compared one by one."""
@@ -30,7 +29,7 @@ _TYPES: Mapping[SqlType, str] = {
 _MOMENTS = frozenset({"timestamp", "timestamp with time zone", "timestamp_ns"})
 
 
-class DuckDbDialect(Dialect):
+class DuckDbDialect(PostgresFunctions):
     """What DuckDB reads."""
 
     name = "duckdb"
@@ -101,27 +100,6 @@ class DuckDbDialect(Dialect):
     def product(self, a: str, b: str) -> str:
         """Return `a * b`, which comes out as 0 where it is too small."""
         return f"({a} * {b})"
-
-    def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
-        """Return a cast, which rounds so."""
-        del most
-        return self.cast(text, type_)
-
-    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
-        """Return the call."""
-        return f"{name}({a}, {b})"
-
-    def field(self, name: str, timestamp: str) -> str:
-        """Return `extract(field FROM t)`."""
-        return f"extract({name} FROM {timestamp})"
-
-    def age_field(self, name: str, later: str, earlier: str) -> str:
-        """Return `extract(field FROM age(t, u))`."""
-        return f"extract({name} FROM age({later}, {earlier}))"
-
-    def shifted(self, timestamp: str, span: IntervalValue) -> str:
-        """Return `t + INTERVAL '…'`."""
-        return f"({timestamp} + INTERVAL '{spelled_span(span)}')"
 
     def truncated(self, unit: str, timestamp: str) -> str:
         """Return `date_trunc('unit', t)`; DuckDB begins a century in the year 2000, PostgreSQL in 2001."""

@@ -6,13 +6,12 @@ multiplied is kept away from both.
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Literal
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.dialects.forms import Forms, StoredTypes, spelled_span
+from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.shared import PlainForms, PostgresFunctions
 from dpsql.rewrite.ir.calendar import to_datetime
-from dpsql.rewrite.ir.expr import IntervalValue
 
 _TYPES: Mapping[SqlType, str] = {
     SqlType.DOUBLE: "float8",
@@ -29,7 +28,7 @@ _HASHED = frozenset({SqlType.NUMERIC, SqlType.DATE, SqlType.TIMESTAMP, SqlType.T
 """Types, besides whole numbers and texts, whose equal values have one text, or one in double precision."""
 
 
-class PostgresDialect(Dialect):
+class PostgresDialect(PostgresFunctions, PlainForms):
     """What PostgreSQL reads."""
 
     name = "postgres"
@@ -99,27 +98,6 @@ class PostgresDialect(Dialect):
         """Return the product of what is not too small: an underflow would be an error."""
         return f"({self.flush_tiny(a)} * {self.flush_tiny(b)})"
 
-    def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
-        """Return a cast, which rounds so."""
-        del most
-        return self.cast(text, type_)
-
-    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
-        """Return the call."""
-        return f"{name}({a}, {b})"
-
-    def field(self, name: str, timestamp: str) -> str:
-        """Return `extract(field FROM t)`."""
-        return f"extract({name} FROM {timestamp})"
-
-    def age_field(self, name: str, later: str, earlier: str) -> str:
-        """Return `extract(field FROM age(t, u))`."""
-        return f"extract({name} FROM age({later}, {earlier}))"
-
-    def shifted(self, timestamp: str, span: IntervalValue) -> str:
-        """Return `t + INTERVAL '…'`."""
-        return f"({timestamp} + INTERVAL '{spelled_span(span)}')"
-
     def truncated(self, unit: str, timestamp: str) -> str:
         """Return `date_trunc('unit', t)`."""
         return f"date_trunc('{unit}', {timestamp})"
@@ -127,19 +105,6 @@ class PostgresDialect(Dialect):
     def bin_start(self, timestamp: str, size: int, first: int) -> str:
         """Return `date_bin(…)`."""
         return f"date_bin(INTERVAL '{size} microseconds', {timestamp}, TIMESTAMP '{to_datetime(first)}')"
-
-    def is_one_of(self, text: str, texts: Sequence[str]) -> str:
-        """Return `x IN (…)`."""
-        return f"{text} IN ({', '.join(texts)})"
-
-    def if_one_of(self, text: str, texts: Sequence[str]) -> str:
-        """Return `CASE WHEN x IN (…) THEN x END`."""
-        return f"(CASE WHEN {self.is_one_of(text, texts)} THEN {text} END)"
-
-    def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
-        """Return `CASE x WHEN key THEN result … END`."""
-        pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))
-        return f"(CASE {text} {pairs} END)"
 
     def entry(self, number: str, first: int, results: Sequence[str]) -> str:
         """Return the entry of an array, whose places are 32 bits wide; there is none at 0, nor after the last."""
@@ -151,24 +116,9 @@ class PostgresDialect(Dialect):
         del heaviest
         return f"CAST({f'div({mass}, {rows})' if mass >= 2**63 else f'{mass} / {rows}'} AS BIGINT)"
 
-    def weight_type(self, heaviest: int) -> str:
-        """Return 64 bits."""
-        del heaviest
-        return "BIGINT"
-
     def whole_mean(self, text: str) -> str:
         """Return the quotient of decimals, which has no limit."""
         return f"CAST(div(sum({text}), count(*)) AS BIGINT)"
-
-    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
-        """Return nothing: a cast that is too large fails."""
-        del text, scaled, low, steps, nan
-        return None
-
-    def narrowed(self, text: str, low: int, high: int) -> str:
-        """Return the number as it is: PostgreSQL groups by any type alike."""
-        del low, high
-        return text
 
     def maybe_heavy(
         self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool
@@ -196,11 +146,6 @@ class PostgresDialect(Dialect):
         )
         test = f"get_bit((SELECT bits FROM heavy), ({_hash(unit, type_)} & {slots - 1})::bigint) = 1"
         return f"heavy AS MATERIALIZED ({marked})", test
-
-    def without_range(self, unit: str, type_: SqlType) -> str:
-        """Return the unit: PostgreSQL groups alike whatever it knows."""
-        del type_
-        return unit
 
     def product_type(self, most: int) -> SqlType:
         """Return 64 bits: PostgreSQL adds up only those without a limit."""

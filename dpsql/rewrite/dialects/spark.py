@@ -12,6 +12,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.dialects.forms import Forms, StoredTypes
+from dpsql.rewrite.dialects.shared import PlainForms
 from dpsql.rewrite.ir.calendar import DAY, ERAS
 from dpsql.rewrite.ir.expr import IntervalValue
 
@@ -44,7 +45,7 @@ _SHIFT, _SHIFTABLE = "6755399441055744e0D", 2**51
 """1.5 · 2^52: added to a number below 2^51 and taken away again it leaves the nearest whole number, the even one of two."""
 
 
-class SparkDialect(Dialect):
+class SparkDialect(PlainForms):
     """What Spark 4 reads; names are quoted with ", which the engine turns into backquotes."""
 
     name = "spark"
@@ -163,19 +164,6 @@ class SparkDialect(Dialect):
         micros = f"unix_micros({timestamp})"
         return f"timestamp_micros({micros} - pmod({micros} - ({first}), {size}))"
 
-    def is_one_of(self, text: str, texts: Sequence[str]) -> str:
-        """Return `x IN (…)`."""
-        return f"{text} IN ({', '.join(texts)})"
-
-    def if_one_of(self, text: str, texts: Sequence[str]) -> str:
-        """Return `CASE WHEN x IN (…) THEN x END`."""
-        return f"(CASE WHEN {self.is_one_of(text, texts)} THEN {text} END)"
-
-    def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
-        """Return `CASE x WHEN key THEN result … END`."""
-        pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))
-        return f"(CASE {text} {pairs} END)"
-
     def entry(self, number: str, first: int, results: Sequence[str]) -> str:
         """Return the entry of an array, which has none before 0, nor after the last."""
         place = f"least(greatest({number}, {first - 1}), {first + len(results)}) - ({first})"
@@ -186,33 +174,13 @@ class SparkDialect(Dialect):
         del heaviest
         return f"CAST({mass} div {rows} AS BIGINT)"
 
-    def weight_type(self, heaviest: int) -> str:
-        """Return 64 bits."""
-        del heaviest
-        return "BIGINT"
-
     def whole_mean(self, text: str) -> str:
         """Return the quotient of 38 digits."""
         return f"CAST({self.total(text)} div count(*) AS BIGINT)"
 
-    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
-        """Return nothing: a cast that is too large wraps around."""
-        del text, scaled, low, steps, nan
-        return None
-
-    def narrowed(self, text: str, low: int, high: int) -> str:
-        """Return the number as it is."""
-        del low, high
-        return text
-
     def maybe_heavy(self, unit: str, type_: SqlType, rows: str, *, most: int, slots: int, normed: bool) -> None:
         """Return nothing: every row is weighed."""
         del unit, type_, rows, most, slots, normed
-
-    def without_range(self, unit: str, type_: SqlType) -> str:
-        """Return the unit."""
-        del type_
-        return unit
 
     def product_type(self, most: int) -> SqlType:
         """Return 64 bits; sums have 38 digits."""
