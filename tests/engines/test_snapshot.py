@@ -18,7 +18,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot, see_that_there_is_one
 from dpsql.engines.snapshot.place import SnapshotBusy
-from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.engines.snapshot.writing import write_missing_snapshot, write_snapshot
 from dpsql.errors import ConfigError, EngineNotReady, QueryCanceled
 from dpsql.policy.config import Config, DuckDbTables, PostgresServer
 from dpsql.policy.model import SqlType
@@ -274,6 +274,13 @@ def test_who_needs_a_copy_waits_for_who_writes_it(tmp_path: Path) -> None:
     found.append(see_that_there_is_one(config, lambda _: waits.set(), Cancellation()))
     first.join()
     assert found[0] == found[1]
+
+
+def test_a_copy_finished_since_it_was_looked_for_is_used(tmp_path: Path) -> None:
+    """Who looked before the writer was done, and asks for the lock afterwards, does not write a second one."""
+    config = _records(tmp_path)
+    first = write_missing_snapshot(config, lambda _: None, Cancellation())
+    assert write_missing_snapshot(config, lambda _: None, Cancellation()) == first
 
 
 def test_a_full_disk_leaves_what_was(tmp_path: Path) -> None:

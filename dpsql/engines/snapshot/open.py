@@ -9,7 +9,7 @@ from dpsql.engines.snapshot.engine import SnapshotEngine
 from dpsql.engines.snapshot.manifest import Manifest, Origin
 from dpsql.engines.snapshot.place import SnapshotBusy, SnapshotPlace
 from dpsql.engines.snapshot.progress import Tell
-from dpsql.engines.snapshot.writing import write_snapshot
+from dpsql.engines.snapshot.writing import write_missing_snapshot
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config
 from dpsql.question import Cancellation
@@ -40,7 +40,7 @@ def see_that_there_is_one(config: Config, tell: Tell, cancellation: Cancellation
     waiting = False
     while (found := current_snapshot(config)) is None:
         try:
-            return write_snapshot(config, tell, cancellation)
+            return write_missing_snapshot(config, tell, cancellation)
         except SnapshotBusy as busy:
             if not waiting:
                 tell(f"{busy.message}, which is waited for")

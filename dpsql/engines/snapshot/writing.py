@@ -50,19 +50,42 @@ def write_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Ma
         ConfigError: the records can't be read, or the copy not be written; what there was before stays.
         QueryCanceled: somebody cancelled; likewise.
     """
+    place = _place(config)
+    with place.writing():
+        return _written(config, place, tell, cancellation)
+
+
+def write_missing_snapshot(config: Config, tell: Tell, cancellation: Cancellation) -> Manifest:
+    """Return the copy that may be used, or write it; somebody may have just finished one since it was looked for.
+
+    Raises:
+        SnapshotBusy: another process is at it.
+        ConfigError: it can't be made.
+        QueryCanceled: somebody cancelled.
+    """
+    place = _place(config)
+    with place.writing():
+        found = place.current(Origin.of(config))
+        return _written(config, place, tell, cancellation) if found is None else found
+
+
+def _place(config: Config) -> SnapshotPlace:
     if config.snapshot is None:
         raise InternalError
-    place = SnapshotPlace(config.snapshot.directory)
-    with place.writing():
-        now = datetime.now(UTC)
-        name = f"{now:%Y%m%dT%H%M%S%f}Z"
-        file = place.file(name)
-        with _failing_by_kind(cancellation):
-            unique = _copied(config, file, Progress(file, tell), cancellation)
-            written = _on_disk(file)
-        kept = {table: tuple(sorted(columns)) for table, columns in unique.items()}
-        manifest = Manifest(name, now.isoformat(), Origin.of(config), kept, written.st_size, written.st_mtime_ns)
-        place.switch(manifest)
+    return SnapshotPlace(config.snapshot.directory)
+
+
+def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Cancellation) -> Manifest:
+    """Write a copy, while nobody else does."""
+    now = datetime.now(UTC)
+    name = f"{now:%Y%m%dT%H%M%S%f}Z"
+    file = place.file(name)
+    with _failing_by_kind(cancellation):
+        unique = _copied(config, file, Progress(file, tell), cancellation)
+        written = _on_disk(file)
+    kept = {table: tuple(sorted(columns)) for table, columns in unique.items()}
+    manifest = Manifest(name, now.isoformat(), Origin.of(config), kept, written.st_size, written.st_mtime_ns)
+    place.switch(manifest)
     return manifest
 
 
