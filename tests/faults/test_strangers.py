@@ -54,13 +54,13 @@ def _silent(*ports: int, count: int = STRANGERS) -> Iterator[None]:
 
 def _asked(site: Site) -> object:
     """Return an answer, for which the client waits two seconds at the most."""
-    with psycopg.connect(f"{site.dsn} connect_timeout=2", autocommit=True) as connection:
+    with psycopg.connect(f"{site.dsn} connect_timeout=20", autocommit=True) as connection:
         return connection.execute(GROUPED.encode()).fetchall()
 
 
 def _shown(site: Site) -> int:
     """Return the status of the log-in page."""
-    with closing(http.client.HTTPConnection("127.0.0.1", _pages(site), timeout=2)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", _pages(site), timeout=20)) as connection:
         connection.request("GET", "/login")
         return connection.getresponse().status
 
@@ -78,7 +78,7 @@ def test_silent_strangers_keep_nobody_out(with_pages: Path, capfd: pytest.Captur
             assert _shown(site) == 200
             assert before.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
             for _ in range(99):
-                session = sessions.enter_context(psycopg.connect(f"{site.dsn} connect_timeout=2", autocommit=True))
+                session = sessions.enter_context(psycopg.connect(f"{site.dsn} connect_timeout=20", autocommit=True))
                 assert session.execute("SELECT count(*) FROM zones").fetchone() == (5,)
             with pytest.raises(psycopg.OperationalError, match="too many connections for user"):
                 psycopg.connect(site.dsn)
