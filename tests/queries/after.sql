@@ -92,3 +92,18 @@ WHERE fare > 149.123 AND fare < 149.124 GROUP BY 1;
 -- a series as long as an answer
 --> answered, 1 measurement
 SELECT sum(m) AS s FROM generate_series(1, (SELECT count(*) FROM trips WHERE fare > 20)) AS m;
+
+-- groups beside the average of all groups
+--> answered, 1 measurement
+SELECT payment_type, count(*) FROM trips GROUP BY payment_type
+HAVING count(*) > (SELECT avg(n) FROM (SELECT payment_type, count(*) AS n FROM trips GROUP BY payment_type) AS t);
+
+-- a look into another answer's groups by a key of this one
+--> answered, 1 measurement
+SELECT o.payment_type, count(*), (SELECT max(n) FROM (SELECT payment_type AS p, count(*) AS n FROM trips
+  GROUP BY 1 ORDER BY n) AS q WHERE q.p = o.payment_type) AS again FROM trips AS o GROUP BY o.payment_type;
+
+-- a CTE inside such a query
+--> answered, 1 measurement
+SELECT payment_type AS p, (WITH q AS (SELECT payment_type AS g, count(*) AS n FROM trips GROUP BY 1)
+  SELECT sum(n) FROM q WHERE g = payment_type) AS n FROM trips GROUP BY payment_type;

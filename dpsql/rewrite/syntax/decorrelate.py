@@ -1,17 +1,16 @@
 """Put subqueries that depend on a row beside it into FROM, so that they are joins like any other.
 
     fare > (SELECT avg(fare) FROM trips s WHERE s.rider = t.rider)
-    →  … LEFT JOIN (SELECT s.rider AS _k0, avg(fare) AS _v0 FROM trips s GROUP BY s.rider) AS _c0 ON _c0._k0 = t.rider
-       WHERE fare > _c0._v0
+    →  … LEFT JOIN (SELECT s.rider AS k, avg(fare) AS v FROM trips s GROUP BY s.rider) AS c ON c.k = t.rider
+       WHERE fare > c.v
     late OR rider IN (SELECT rider FROM trips GROUP BY rider HAVING count(*) > 3)
-    →  … LEFT JOIN (SELECT rider AS _k0 FROM trips GROUP BY rider HAVING count(*) > 3) AS _c0 ON _c0._k0 = rider
-       WHERE late OR _c0._k0 IS NOT NULL
+    →  … LEFT JOIN (SELECT rider AS k FROM trips GROUP BY rider HAVING count(*) > 3) AS c ON c.k = rider
+       WHERE late OR c.k IS NOT NULL
 
 A group is there once at most, so no row is multiplied or lost. Claim: what is measured is what the joins measure, of which
 all is said where joins are followed: a joined row is one individual's, or what is joined is public or released.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +25,7 @@ from dpsql.rewrite.syntax.existence import as_list, existences
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.inner import with_all_public
+from dpsql.rewrite.syntax.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every
@@ -65,6 +65,14 @@ def _parts(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
     places = [*select.expressions, select.args.get("having"), select.args.get("order")]
     calls = [call for place in places if place is not None for call in top_aggregates(place)]
     return [*([where] if where else []), *calls, *keys, *shown, *(group.expressions if group else ())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The columns of groups in FROM: the first of those that they are found by, and their values."""
+
+    key: exp.Expr
+    values: Sequence[exp.Expr]
 
 
 @dataclass(slots=True)
@@ -123,8 +131,7 @@ class _Select:
         keys = [inside for inside, _ in parts.pairs]
         if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
             return None
-        table = self._join(inner, parts, ())
-        return _present(_column(table, "_k0"))
+        return _present(self._join(inner, parts, ()).key)
 
     def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
         """Return what stands for `x IN (…)` of individuals: of them none is NULL."""
@@ -139,8 +146,7 @@ class _Select:
             or not _groups_only_by(inner, [out])
         ):
             return None
-        table = self._join(inner, Correlated(((out, holder.this),), parts.own, private=True), ())
-        return _present(_column(table, "_k0"))
+        return _present(self._join(inner, Correlated(((out, holder.this),), parts.own, private=True), ()).key)
 
     def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
@@ -153,9 +159,9 @@ class _Select:
             return None
         if not self._by_unit(inner, [inside for inside, _ in parts.pairs]) and _is_null_of_nothing(output, calls):
             # What is computed of what is released has no bounds.
-            return _column(self._join(inner, parts, (output,)), "_v0")
-        table = self._join(inner, parts, calls)
-        values = {render(call): _value_of(table, place, call) for place, call in enumerate(calls)}
+            return self._join(inner, parts, (output,)).values[0]
+        columns = self._join(inner, parts, calls).values
+        values = {render(call): _value_of(column, call) for column, call in zip(columns, calls, strict=True)}
         return exp.Paren(this=_with(output.copy(), values))
 
     def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
@@ -165,29 +171,31 @@ class _Select:
         plain = isinstance(inside, exp.Column) and table is not None and fold(inside.this) == table.key
         if parts.private or more or len(items) > 1 or not plain or (items and fold(items[0].this) in self.ctes):
             return None
-        made = self._join(inner, parts, (output,), grouped=False)
-        return _column(made, "_v0")
+        return self._join(inner, parts, (output,), grouped=False).values[0]
 
-    def _join(self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True) -> str:
-        """Put the groups of a subquery's rows into FROM; return the name that they have there."""
-        taken = Offered.of(self.select, self.ctes, self.policy).tables
-        name = next(name for n in itertools.count() if (name := f"_c{n}") not in taken)
-        table = inner.copy()
-        outputs = [exp.alias_(inside.copy(), f"_k{n}") for n, (inside, _) in enumerate(parts.pairs)]
-        outputs += [exp.alias_(value.copy(), f"_v{n}") for n, value in enumerate(values)]
-        table.set("expressions", outputs)
+    def _join(
+        self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True
+    ) -> "_Joined":
+        """Put the groups of a subquery's rows into FROM; return the columns that they have there."""
+        name = fresh("subquery", Offered.of(self.select, self.ctes, self.policy).tables)
+        table, outputs = inner.copy(), [*(inside for inside, _ in parts.pairs), *values]
+        names = columns_of_subquery(outputs)
+        named = [exp.alias_(node.copy(), as_, quoted=True) for node, as_ in zip(outputs, names, strict=True)]
+        table.set("expressions", named)
         own = [part.copy() for part in parts.own]
         table.set("where", exp.Where(this=exp.and_(*own, copy=False)) if own else None)
         if grouped:
             table.set("group", exp.Group(expressions=[inside.copy() for inside, _ in parts.pairs]))
-        on = [exp.EQ(this=_column(name, f"_k{n}"), expression=out.copy()) for n, (_, out) in enumerate(parts.pairs)]
-        item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name)))
+        columns = [exp.column(as_, name, quoted=True) for as_ in names]
+        pairs = zip(columns, parts.pairs, strict=False)
+        on = [exp.EQ(this=column.copy(), expression=out.copy()) for column, (_, out) in pairs]
+        item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
         for join in self.select.args.get("joins") or ():
             if not any(join.args.get(key) for key in ("side", "kind", "method", "on", "using")):
                 join.set("kind", "CROSS")  # a comma would bind less
         self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
         self.joined.append(item)
-        return name
+        return _Joined(columns[0], columns[len(parts.pairs) :])
 
     def _is_test(self, holder: exp.Expr) -> bool:
         where = self.select.args.get("where")
@@ -254,9 +262,8 @@ def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
         here = None if here is root else here.parent
 
 
-def _value_of(table: str, place: int, call: exp.Expr) -> exp.Expr:
+def _value_of(column: exp.Expr, call: exp.Expr) -> exp.Expr:
     """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
-    column = _column(table, f"_v{place}")
     return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if _is_count(call) else column
 
 
@@ -287,7 +294,3 @@ def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
 
 def _present(column: exp.Expr) -> exp.Expr:
     return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
-
-
-def _column(table: str, name: str) -> exp.Column:
-    return exp.column(name, table)

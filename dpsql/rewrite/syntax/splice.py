@@ -7,7 +7,7 @@ FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING
 the private rows has no meaning any more and is refused.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -16,6 +16,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import tables_read
 from dpsql.rewrite.syntax.trees import every, holds
 
@@ -76,16 +77,44 @@ def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
         return
     ours = input_names(scope.select, scope.ctes, policy)
     for clause in clauses:
-        for query in every(clause, exp.Select) if clause is not None else ():
-            theirs = input_names(query, scope.ctes, policy)
-            tables = {
-                fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this)
-                for item in from_items(query)
-            }
-            for column in list(query.find_all(exp.Column)):
+        inside = every(clause, exp.Select) if clause is not None else ()
+        ctes = {**scope.ctes, **{fold(c.args["alias"].this): c for query in inside for c in _ctes(query)}}
+        offered = {id(query): _offered(query, ctes, policy) for query in inside}
+        for query in inside:
+            for column in [one for one in every(query, exp.Column) if one.parent_select is query]:
                 table, name = fold(column.args.get("table")), fold(column.this)
-                if (table not in tables) if table else (name in ours and name not in theirs):
+                around = [offered[id(one)] for one in _around(query, scope.select)]
+                theirs = any((table in tables) if table else (name in names) for tables, names in around)
+                if not (theirs or _is_output(column, query)) and (table or name in ours):
                     column.replace(substituted(column, match))
+
+
+def _ctes(query: exp.Select) -> Sequence[exp.CTE]:
+    with_ = query.args.get("with_")
+    return [] if with_ is None else with_.expressions
+
+
+def _offered(query: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> tuple[set[str], frozenset[str]]:
+    """Return the tables and the columns of a query's FROM."""
+    tables = {
+        fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this) for item in from_items(query)
+    }
+    return tables, input_names(query, ctes, policy)
+
+
+def _is_output(column: exp.Column, query: exp.Select) -> bool:
+    """Return whether a column in ORDER BY is an output by its name."""
+    named = isinstance(column.parent, exp.Ordered) and not column.args.get("table")
+    return named and fold(column.this) in {output_name(output) for output in query.expressions}
+
+
+def _around(query: exp.Select, outermost: exp.Select) -> Iterator[exp.Select]:
+    """Yield a query and those around it, up to where `outermost` begins."""
+    here: exp.Expr | None = query
+    while here is not None and here is not outermost:
+        if isinstance(here, exp.Select):
+            yield here
+        here = here.parent
 
 
 def _ordering(node: exp.Expr, match: Match, aliases: set[str]) -> exp.Expr:
@@ -103,11 +132,11 @@ def _inside(clause: object, match: Match) -> None:
             child.replace(substituted(child, match))
 
 
-def substituted(node: exp.Expr, match: Match) -> exp.Expr:
-    """Return `node`, which is changed, with the answer's columns in the places of keys and aggregates."""
+def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp.Expr:
+    """Return `node`, which is changed, with the columns of a table in the places of keys and aggregates."""
     name = match(node)
     if name is not None:
-        return exp.column(name, ANSWER)
+        return exp.column(name, table, quoted=table is None)
     if isinstance(node, (exp.Column, exp.Star)):
         raise Unsupported(
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
@@ -116,5 +145,5 @@ def substituted(node: exp.Expr, match: Match) -> exp.Expr:
         )
     if not isinstance(node, exp.Query):
         for child in list(node.iter_expressions()):
-            child.replace(substituted(child, match))
+            child.replace(substituted(child, match, table))
     return node

@@ -24,11 +24,12 @@ from dpsql.rewrite.analysis.predicates import narrowed
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, UnitRows, UnitValue, filtered, ref
+from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.syntax.nested import aggregates_of
 from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.splice import ANSWER, Match, substituted
+from dpsql.rewrite.syntax.splice import Match, substituted
 from dpsql.rewrite.translate.aggregates import aggregate
 from dpsql.rewrite.translate.comparisons import checked
 from dpsql.rewrite.translate.context import Translator
@@ -77,7 +78,15 @@ def per_unit(relation: Relation, t: Translator, select: exp.Select, inputs: froz
     values = tuple(unit_value(one, node, rows.argument) for one, node in zip(asked, calls, strict=True))
     source, names = rows.source(values)
     match = matcher(grouping.keys, exprs, calls, t)
-    return _outputs(source, t, select, names, match, around.declared)
+    texts = _texts(grouping.keys, calls)
+    found = {texts[name]: expr for name, expr in names.items()}
+    return _outputs(source, t, select, found, lambda node: texts.get(match(node) or ""), around.declared)
+
+
+def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, str]:
+    """Return what the columns of the rows are called inside their SELECT: as they are written, which messages show."""
+    named = [*((f"g{i}", key) for i, key in enumerate(keys)), *((f"a{i}", call) for i, call in enumerate(calls))]
+    return {name: render(node) for name, node in named}
 
 
 def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around: Around) -> "_Rows":
@@ -206,14 +215,14 @@ def _outputs(
     relation: Relation, t: Translator, select: exp.Select, names: Mapping[str, Expr], match: Match, declared: Declared
 ) -> Relation:
     """Return the relation with the columns that a SELECT puts out, of the units that HAVING keeps."""
-    inside = replace(t, names=Names({ANSWER: names}), known=lambda expr: facts(expr, declared.env(refs(expr))))
+    inside = replace(t, names=Names({"": names}), known=lambda expr: facts(expr, declared.env(refs(expr))))
     having = select.args.get("having")
     if having is not None:
-        relation = filtered(relation, checked(inside, substituted(having.this.copy(), match)))
+        relation = filtered(relation, checked(inside, substituted(having.this.copy(), match, None)))
     return replace(relation, columns=dict(_each(select, inside, match)))
 
 
 def _each(select: exp.Select, inside: Translator, match: Match) -> Iterator[tuple[str, Expr]]:
     for output in select.expressions:
-        node = substituted(output.unalias().copy(), match)
+        node = substituted(output.unalias().copy(), match, None)
         yield output_name(output), inside.expression(node)

@@ -23,7 +23,6 @@ from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.splice import ANSWER
 from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.per_unit import Around, fresh_names, made_column
 from dpsql.rewrite.translate.scope_names import Names
@@ -31,6 +30,8 @@ from dpsql.rewrite.translate.scope_names import Names
 _COUNTED: Mapping[str, WindowFunction] = {"row_number": "row_number", "rank": "rank", "dense_rank": "dense_rank"}
 _OTHERS: Mapping[str, WindowFunction] = {"lag": "lag", "lead": "lead"}
 _FARTHEST = 10_000
+_WINDOWS = " "
+"""What the windows are the columns of: no table has such a name."""
 
 
 def windows_of(select: exp.Select) -> Sequence[exp.Window]:
@@ -47,9 +48,9 @@ def windowed(relation: Relation, t: Translator, select: exp.Select, around: Arou
     """
     rows = _Rows(relation, owners(relation, around.kind, around.policy.tables, around.unique), around)
     calls = windows_of(select)
-    marks = {f"w{i}": rows.window(t, call) for i, call in enumerate(calls)}
-    places = {id(call): name for name, call in zip(marks, calls, strict=True)}
-    inside = replace(t, names=Names({**t.names.tables, ANSWER: marks}, t.names.merged))
+    marks = {f"{render(call)} ": rows.window(t, call) for call in calls}  # as messages show them, unlike any column
+    places = {id(call): f"{render(call)} " for call in calls}
+    inside = replace(t, names=Names({**t.names.tables, _WINDOWS: marks}, t.names.merged))
     outputs: dict[str, Expr] = {}
     for output in select.expressions:
         if output.find(exp.Star) and isinstance(output, (exp.Star, exp.Column)):
@@ -63,7 +64,7 @@ def windowed(relation: Relation, t: Translator, select: exp.Select, around: Arou
 
 def _marked(node: exp.Expr, places: Mapping[int, str]) -> exp.Expr:
     name = places.get(id(node))
-    return node if name is None else exp.column(name, ANSWER)
+    return node if name is None else exp.column(name, quoted=True)
 
 
 @dataclass(slots=True)

@@ -54,3 +54,12 @@ WITH heavy AS MATERIALIZED (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHE
 
 -- a series as long as an answer
 WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND CAST(s0."fare" AS DOUBLE) <= CAST('Infinity' AS DOUBLE) AND (CAST(s0."fare" AS DOUBLE) > 20) GROUP BY 1) SELECT CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND CAST(s0."fare" AS DOUBLE) <= CAST('Infinity' AS DOUBLE) AND (CAST(s0."fare" AS DOUBLE) > 20)) AS r JOIN h ON u = hu;
+
+-- groups beside the average of all groups
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, list_position(['cash', 'credit card'], (CAST(s0."payment_type" AS VARCHAR) COLLATE "C")) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- a look into another answer's groups by a key of this one
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, list_position(['cash', 'credit card'], (CAST(s0."payment_type" AS VARCHAR) COLLATE "C")) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- a CTE inside such a query
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, list_position(['cash', 'credit card'], (CAST(s0."payment_type" AS VARCHAR) COLLATE "C")) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
