@@ -88,6 +88,18 @@ test-superset: $(VENV)/ok
 	$(VENV)/bin/uv pip install --quiet --python $(SUPERSET)/bin/python -r tests/superset/requirements.txt
 	SUPERSET=$(SUPERSET) $(PYTEST) -m superset tests/superset
 
+# Apache Spark, which needs Java 17 or later: a master, two workers and a Connect server. Delta's tables are Sail's alone to show:
+# their Java is in no package of PyPI.
+SPARK = $(VENV)/spark
+test-spark: $(VENV)/ok
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get \
+	  install -y -qq --no-install-recommends default-jre-headless; } || \
+	  { echo 'java is needed: apt-get install default-jre-headless' >&2; exit 1; }
+	test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	$(VENV)/bin/uv pip install --quiet --python $(SPARK)/bin/python 'pyspark>=4.1,<5'
+	SPARK_HOME=$$($(SPARK)/bin/python -c 'import pyspark; print(pyspark.__path__[0])') $(PYTEST) -m 'slow or not slow' \
+	  -k 'not versions_stay' tests/engines/test_spark.py tests/engines/test_spark_stops.py tests/queries/test_spark.py
+
 bench: $(VENV)/ok
 	$(PY) -m benchmarks
 
@@ -107,4 +119,4 @@ $(PEERS)/ok: $(VENV)/ok benchmarks/peers/requirements/smartnoise.txt benchmarks/
 bench-peers: $(PEERS)/ok
 	$(PY) -m benchmarks.peers --peers $(PEERS)
 
-.PHONY: demo check attack test test-all test-browser test-clients test-superset bench bench-peers
+.PHONY: demo check attack test test-all test-browser test-clients test-superset test-spark bench bench-peers

@@ -43,9 +43,9 @@ def _write(file: Path) -> None:
 
 
 @pytest.fixture
-def engine(sail: str, folder: Path) -> Iterator[SparkEngine]:
+def engine(spark_server: str, folder: Path) -> Iterator[SparkEngine]:
     """Give an engine over the table, and over one that there is not."""
-    engine = SparkEngine(sail, {"people": f"parquet:{folder / 'people'}", "nothing": "nothing"})
+    engine = SparkEngine(spark_server, {"people": f"parquet:{folder / 'people'}", "nothing": "nothing"})
     yield engine
     engine.close()
 
@@ -150,10 +150,10 @@ def test_what_is_ready_may_end_after_the_engine_was_closed(engine: SparkEngine, 
         assert list(prepared.run("SELECT '1'", charge)) == [("1",)]
 
 
-def test_versions_stay_what_they_are(sail: str, tmp_path: Path, charge: Charge) -> None:
+def test_versions_stay_what_they_are(spark_server: str, tmp_path: Path, charge: Charge) -> None:
     """A version of a Delta table that is named in the configuration is read whatever is written later."""
     place = f"delta:{tmp_path / 'rides'}"
-    engine = SparkEngine(sail, {"rides": f"{place}@1"})
+    engine = SparkEngine(spark_server, {"rides": f"{place}@1"})
     for sql in (
         f"CREATE TABLE rides (i INT) USING delta LOCATION '{tmp_path / 'rides'}'",
         *("INSERT INTO rides VALUES (1)",) * 3,
@@ -192,8 +192,8 @@ def test_without_the_client_it_is_said_what_to_install() -> None:
     assert "pip install 'dpsql[spark]'" in done.stdout
 
 
-def test_a_program_without_a_file_can_ask(sail: str) -> None:
+def test_a_program_without_a_file_can_ask(spark_server: str) -> None:
     """Spark's client takes what `python -c` runs for tests of its own, whose server it looks for, and ends."""
-    asked = f"from dpsql.engines.spark.engine import SparkEngine; SparkEngine({sail!r}, {{}}).close(); print('asked')"
+    asked = f"from dpsql.engines.spark.engine import SparkEngine; SparkEngine({spark_server!r}, {{}}).close(); print('asked')"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout == "asked\n"

@@ -1,14 +1,18 @@
-"""A Spark Connect server without Java, Sail, in a process of its own that ends with the tests."""
+"""A Spark Connect server: Sail, which needs no Java, in a process of its own, or what `make test-spark` has installed."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from dpsql.policy.model import Policy
 from tests.support.fix_dirty import Records
 from tests.support.sailing import Sailing
+from tests.support.spark_cluster import spark_cluster
 
 _SERVE = """
 import sys
@@ -22,9 +26,9 @@ server.stop()
 """It serves for as long as it is referred to, and until we close its input, or are gone."""
 
 
-@pytest.fixture(scope="session")
-def sail() -> Iterator[str]:
-    """Give the address of a server."""
+@contextmanager
+def _sail() -> Iterator[str]:
+    """Start Sail; give its address."""
     command = [sys.executable, "-c", _SERVE]
     with subprocess.Popen(  # noqa: S603
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -37,9 +41,17 @@ def sail() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def dirty_spark(sail: str, policy: Policy, records: Records) -> Iterator[Sailing]:
+def spark_server() -> Iterator[str]:
+    """Give the address of a server."""
+    home = os.environ.get("SPARK_HOME")
+    with _sail() if home is None else spark_cluster(Path(home)) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def dirty_spark(spark_server: str, policy: Policy, records: Records) -> Iterator[Sailing]:
     """Spark as the engine, with the dirty records."""
-    engine = Sailing(sail, policy)
+    engine = Sailing(spark_server, policy)
     for table, rows in records.items():
         engine.fill(table, rows)
     yield engine

@@ -1,0 +1,84 @@
+"""A cluster of Apache Spark on this machine: a master, two workers and a Spark Connect server, which end with the tests."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.clients.site import free_port
+
+_HOST = "127.0.0.1"
+_WORKERS = 2
+_PATIENCE = 240.0
+_SETTINGS = {
+    "spark.connect.grpc.binding.address": _HOST,
+    "spark.driver.host": _HOST,
+    "spark.executor.memory": "900m",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+
+
+@contextmanager
+def spark_cluster(home: Path) -> Iterator[str]:
+    """Start what an installation of Spark at `home` has; give the server's address."""
+    directory = Path(tempfile.mkdtemp(prefix="dpsql-cluster-"))
+    master, port = f"spark://{_HOST}:{free_port()}", free_port()
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+
+        def start(name: str, *command: str) -> subprocess.Popen[bytes]:
+            return stack.enter_context(_running(directory, name, [str(home / "bin" / command[0]), *command[1:]]))
+
+        node = ("--host", _HOST, "--webui-port", "0")
+        start("master", "spark-class", "org.apache.spark.deploy.master.Master", *node, "--port", master.split(":")[2])
+        for number in range(_WORKERS):
+            own = ("--cores", "1", "--memory", "1g", "--work-dir", str(directory / f"{number}"))
+            start(f"worker{number}", "spark-class", "org.apache.spark.deploy.worker.Worker", *node, *own, master)
+        settings = _SETTINGS | {
+            "spark.connect.grpc.binding.port": f"{port}",
+            "spark.sql.warehouse.dir": f"{directory / 'warehouse'}",
+        }
+        server = start(
+            "server",
+            *("spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", master),
+            *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
+        )
+        _wait_for(server, port, directory / "server.log")
+        yield f"sc://{_HOST}:{port}"
+
+
+@contextmanager
+def _running(directory: Path, name: str, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process that is killed with us, whatever becomes of us."""
+    with (
+        (directory / f"{name}.log").open("wb") as log,
+        subprocess.Popen(  # noqa: S603
+            ["setpriv", "--pdeathsig", "KILL", *command],  # noqa: S607
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env={"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": _HOST},
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Wait until the server listens."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        with socket.socket() as tried:
+            if tried.connect_ex((_HOST, port)) == 0:
+                return
+        assert server.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
