@@ -146,6 +146,16 @@ def test_a_reference_that_is_not_enforced_is_refused(
     assert worst(part, shop, [TWO_OWNERS], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_a_key_that_is_not_enforced_names_no_row(dialect: str, loose: Shops) -> None:
+    """A subquery that groups by it would put several customers' orders together."""
+    with pytest.raises(DpsqlError) as refused:
+        asked(
+            "SELECT avg(s) FROM (SELECT order_id, sum(total) AS s FROM orders GROUP BY order_id) AS t", loose[dialect]
+        )
+    assert refused.value.because == "subquery-by-unit"
+
+
 def test_a_start_without_the_constraint_is_refused(loose: Shops) -> None:
     """The owner learns which table has to have it."""
     for shop in loose.values():

@@ -8,6 +8,18 @@ GROUP BY z.borough ORDER BY n DESC;
 --> answered, 1 measurement
 SELECT zone, count(*) FROM zones JOIN trips ON zone_id = pickup_zone GROUP BY zone ORDER BY 1;
 
+-- what the key of a public table determines
+--> answered, 1 measurement
+--> like SELECT upper(z.zone) || '!' AS zone, count(*), sum(count(*)) OVER (PARTITION BY borough) AS n FROM trips JOIN zones AS z ON pickup_zone = zone_id GROUP BY z.zone_id, z.zone, borough HAVING borough <> 'Queens' ORDER BY z.zone
+SELECT upper(z.zone) || '!' AS zone, count(*), sum(count(*)) OVER (PARTITION BY borough) AS n
+FROM trips JOIN zones AS z ON pickup_zone = zone_id GROUP BY z.zone_id HAVING borough <> 'Queens' ORDER BY z.zone;
+
+-- what it determines of rows that find none, by an ordinal
+--> answered, 1 measurement
+--> like SELECT zone_id, borough, count(*) FROM trips LEFT JOIN zones ON pickup_zone = zone_id GROUP BY 1, 2
+--> empty 1 group
+SELECT zone_id, borough, count(*) FROM trips LEFT JOIN zones ON pickup_zone = zone_id GROUP BY 1;
+
 -- key and what depends on it
 --> answered, 1 measurement
 SELECT z.zone_id, z.zone, z.borough, count(*) FROM trips t JOIN zones z ON t.pickup_zone = z.zone_id

@@ -38,6 +38,14 @@ SELECT * FROM (SELECT count(*) FROM trips) AS t WHERE 1 = 1.0;
 --> refused 42501
 TABLE trips;
 
+-- what no key determines
+--> postgres 42803: must appear in the GROUP BY clause
+SELECT z.zone_id, fare, count(*) FROM trips JOIN zones z ON pickup_zone = zone_id GROUP BY z.zone_id;
+
+-- what the key of another table determines
+--> postgres 42803: must appear in the GROUP BY clause
+SELECT a.zone_id, b.zone, count(*) FROM trips JOIN zones a ON pickup_zone = a.zone_id JOIN zones b ON b.zone_id = a.zone_id GROUP BY a.zone_id;
+
 -- values in order
 --> refused 0A000: array_agg() shows values of single rows
 SELECT array_agg(fare) FROM trips;

@@ -114,6 +114,15 @@ ALONG_REFERENCES = (
         "ON about = i.item GROUP BY 1"
     ),
     "SELECT late, count(*) FROM items i WHERE (SELECT count(*) FROM notes WHERE about = i.item) > 0 GROUP BY 1",
+    (
+        "SELECT status, count(*), count(*) FILTER (WHERE q > 3) FROM (SELECT order_id, status, sum(quantity) AS q FROM orders "
+        "JOIN items ON of_order = order_id GROUP BY order_id, status) AS s GROUP BY 1"
+    ),
+    (
+        "SELECT n > 1 AS more, count(*) FROM (SELECT order_id, count(item) AS n FROM orders "
+        "LEFT JOIN items ON of_order = order_id GROUP BY order_id) AS s GROUP BY 1"
+    ),
+    "SELECT count(*) FROM notes WHERE (SELECT max(quantity) FROM items WHERE item = about) > 1",
 )
 """By what a subquery says of the row that a key names, whose owner is the row's own."""
 ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED, *ALONG_REFERENCES)

@@ -23,7 +23,7 @@ def from_items(node: exp.Select) -> Iterator[exp.Expr]:
 
 def input_names(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
     """Return the names of all columns that FROM offers to a SELECT."""
-    return frozenset(name for item in from_items(node) for name in _item_names(item, ctes, policy))
+    return frozenset(name for item in from_items(node) for name in item_names(item, ctes, policy))
 
 
 def names_around(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
@@ -38,7 +38,8 @@ def names_around(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) 
     return names
 
 
-def _item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
+def item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[str]:
+    """Yield the names of the columns that an element of FROM offers, where it renames some by both names."""
     alias = item.args.get("alias")
     renamed = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
     yield from renamed
@@ -60,6 +61,6 @@ def _query_names(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -
     for output in query.expressions:
         if isinstance(output, (exp.Star, exp.Column)) and output.find(exp.Star):
             for item in from_items(query):
-                yield from _item_names(item, ctes, policy)
+                yield from item_names(item, ctes, policy)
         else:
             yield output_name(output)

@@ -14,6 +14,7 @@ from dpsql.policy.model import Policy, Table
 from dpsql.rewrite.syntax.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUSES, UNIT_CLAUSES, refuse_clauses
 from dpsql.rewrite.syntax.columns import from_items, input_names, names_around
 from dpsql.rewrite.syntax.decorrelate import decorrelated
+from dpsql.rewrite.syntax.determined import determined
 from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.found import FoundScopes, Kind, Scope
 from dpsql.rewrite.syntax.grouping import grouping_in
@@ -143,6 +144,9 @@ class _Finder:
         _refuse_distinct_on(node, aggregates)
         inputs = input_names(node, visible, self.policy)
         grouping = grouping_in(node, aggregates, inputs)
+        if further := determined(node, grouping, visible, self.policy):
+            node.args["group"].set("expressions", [*node.args["group"].expressions, *(one.copy() for one in further)])
+            grouping = grouping_in(node, aggregates, inputs)
         keys = grouping.keys if answers else ()
         of_keys = (query for key in keys for query in key.find_all(exp.Query) if id(query) in answers)
         self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)

@@ -1,4 +1,4 @@
-"""Which columns are a privacy unit, as far as names alone tell: whether a SELECT groups by one.
+"""Which columns are a privacy unit, or name one row of its, as far as names alone tell: whether a SELECT groups by one.
 
 `translate` decides whether that is the unit that the role protects; here nothing but the way of a statement hangs on it.
 """
@@ -52,8 +52,9 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterato
         if name in ctes and not item.args.get("db"):
             yield from output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
         elif name in policy.tables:
-            units = {unit.column for unit in policy.tables[name].units.values()}
-            yield from ((column, column in units) for column in policy.tables[name].columns)
+            table = policy.tables[name]
+            units = {unit.column for unit in table.units.values()} | ({table.key} if table.units else set())
+            yield from ((column, column in units) for column in table.columns)
     elif isinstance(item, exp.Subquery):
         yield from output_columns(item.this, ctes, policy)
 
