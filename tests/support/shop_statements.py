@@ -115,8 +115,8 @@ ALONG_REFERENCES = (
     ),
     "SELECT late, count(*) FROM items i WHERE (SELECT count(*) FROM notes WHERE about = i.item) > 0 GROUP BY 1",
     (
-        "SELECT status, count(*), count(*) FILTER (WHERE q > 3) FROM (SELECT order_id, status, sum(quantity) AS q FROM orders "
-        "JOIN items ON of_order = order_id GROUP BY order_id, status) AS s GROUP BY 1"
+        "SELECT status, count(*), count(*) FILTER (WHERE q > 3) FROM (SELECT order_id, status, sum(quantity) AS q "
+        "FROM orders JOIN items ON of_order = order_id GROUP BY order_id, status) AS s GROUP BY 1"
     ),
     (
         "SELECT n > 1 AS more, count(*) FROM (SELECT order_id, count(item) AS n FROM orders "
