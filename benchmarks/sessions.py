@@ -102,7 +102,7 @@ async def _fill(site: Site) -> None:
     """Have the sessions ask new questions without a pause."""
 
     async def ask(number: int) -> None:
-        async with await psycopg.AsyncConnection.connect(site.dsn, autocommit=True) as connection:
+        async with await psycopg.AsyncConnection.connect(site.words, autocommit=True) as connection:
             for count in range(_BEFORE // SESSIONS):
                 await connection.execute(_new(number, -count))
 
@@ -116,7 +116,7 @@ def _new(number: int, count: int) -> bytes:
 
 async def _ask(site: Site, number: int, until: float, waits: Mapping[str, list[float]], errors: list[str]) -> None:
     drawn = random.Random(number)  # noqa: S311 # the same each time
-    async with await psycopg.AsyncConnection.connect(site.dsn, autocommit=True) as connection:
+    async with await psycopg.AsyncConnection.connect(site.words, autocommit=True) as connection:
         count = 0
         while time.monotonic() < until:
             (what,) = drawn.choices(list(_SHARES), list(_SHARES.values()))
@@ -162,7 +162,7 @@ def _plain_site() -> Iterator[Site]:
     """Serve the same trips by PostgreSQL alone."""
     with _directory() as directory, plain_site(directory) as site:
         write(directory / "rows.duckdb")
-        where = site.dsn.replace(f"user={site.user}", f"user={OWNER}")
+        where = site.words.replace(f"user={site.user}", f"user={OWNER}")
         with psycopg.connect(where) as owner, duckdb.connect(directory / "rows.duckdb") as rows:
             for table in ("zones", "trips"):
                 found = rows.execute(f"SELECT * FROM {table}")  # noqa: S608

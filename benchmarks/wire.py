@@ -53,7 +53,7 @@ def main() -> None:
 
 def measure(site: Site, straight: str) -> Iterator[Result]:
     """Yield each result; `straight` says how the shadow is reached."""
-    with psycopg.connect(site.dsn, autocommit=True) as ours, psycopg.connect(straight, autocommit=True) as theirs:
+    with psycopg.connect(site.words, autocommit=True) as ours, psycopg.connect(straight, autocommit=True) as theirs:
         for name, statement in (("SELECT 1", "SELECT 1"), ("a catalogue query", _CATALOGUE)):
             a, b = _both(lambda c, s=statement: c.execute(s).fetchall(), ours, theirs, 1000)
             yield Result(name, a, b, "250 µs more", a - b <= 250e-6)
@@ -64,7 +64,7 @@ def measure(site: Site, straight: str) -> Iterator[Result]:
         ours.execute(_PRIVATE)
         a = _median(lambda: ours.execute(_PRIVATE).fetchall(), 200)
         yield Result("a private question again", a, None, "10 ms", a < 10e-3)
-    a, b = (_median(lambda d=dsn: _connect_and_ask(d), 40) for dsn in (site.dsn, straight))
+    a, b = (_median(lambda d=dsn: _connect_and_ask(d), 40) for dsn in (site.words, straight))
     yield Result("connect and ask SELECT 1", a, b, "25 ms", a < 25e-3)
 
 

@@ -67,7 +67,7 @@ class Nobody:
 @pytest.fixture(scope="module")
 def server(shadow: Postgres) -> Iterator[Listener]:  # noqa: F811
     """Give a listener through which everything reaches the shadow that the wire lets pass."""
-    with listening(Nobody(), shadow, Limits(connections_per_user=400), iterations=1) as (served, _):
+    with listening(Nobody(), shadow, Limits(connections_per_user=400)) as (served, _):
         yield served
 
 

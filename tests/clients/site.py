@@ -1,5 +1,8 @@
 """Two places that clients are sent to: dpsql as a user runs it, and a plain PostgreSQL with the same empty tables."""
 
+import base64
+import hashlib
+import hmac
 import os
 import re
 import signal
@@ -15,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import psycopg
+from psycopg import pq
 
 from dpsql.shadow import binaries
 from dpsql.shadow.account import SystemAccount
@@ -24,6 +28,8 @@ from tests.support import clusters
 from tests.support.forked import Forked, Running
 
 _PASSWORD = "a pass:word"  # noqa: S105 # of a server that lives for one test
+_WITH_KEYS = 180_000
+"""The first libpq that takes keys instead of passwords."""
 _DEMO = Path(__file__).resolve().parent.parent.parent
 _CONFIG = """\
 dataset: taxi
@@ -77,7 +83,15 @@ class Site:
 
     @property
     def dsn(self) -> str:
-        """Return libpq's key words."""
+        """Return libpq's key words, for psycopg.
+
+        With what is made of the password, where its libpq takes that: making it takes longer than most of what tests ask.
+        """
+        return self.words + (_keys() if pq.version() >= _WITH_KEYS else "")
+
+    @property
+    def words(self) -> str:
+        """Return the key words that every libpq takes."""
         return (
             f"host={self.host} port={self.port} user={self.user} password='{self.password}' dbname={self.database}"
             " sslmode=disable"
@@ -100,6 +114,17 @@ def configure(directory: Path, *, tls: str = "", schemas: Path = _DEMO / "schema
 @cache
 def _verifier() -> Verifier:
     return Verifier.of(_PASSWORD)
+
+
+@cache
+def _keys() -> str:
+    """Return RFC 5802's ClientKey and ServerKey as libpq's key words."""
+    verifier = _verifier()
+    salted = hashlib.pbkdf2_hmac("sha256", _PASSWORD.encode(), verifier.salt, verifier.iterations)
+    client, server = (
+        base64.b64encode(key).decode() for key in (hmac.digest(salted, b"Client Key", "sha256"), verifier.server_key)
+    )
+    return f" scram_client_key={client} scram_server_key={server}"
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def _program(name: str) -> Path:
 def piped(site: Site, script: str) -> str:
     """Return what a script on standard input prints."""
     done = subprocess.run(  # noqa: S603
-        [_program("psql"), "-X", "-A", "-v", "ON_ERROR_STOP=1", site.dsn],
+        [_program("psql"), "-X", "-A", "-v", "ON_ERROR_STOP=1", site.words],
         input=script,
         capture_output=True,
         text=True,
@@ -55,7 +55,7 @@ def psql(site: Site, *commands: str) -> tuple[int, str, str]:
             _program("psql"),
             "-X",
             "-A",
-            site.dsn,
+            site.words,
             *(part for c in commands for part in ("-c", c)),
         ],
         env={"PATH": os.environ["PATH"], "PAGER": "cat"},
@@ -125,7 +125,7 @@ def test_errors_keep_their_place(here: Site) -> None:
 def test_pg_dump_is_told_why_not(here: Site) -> None:
     """It locks tables first, which clients may not; the refusal says what shows the tables' definitions."""
     done = subprocess.run(  # noqa: S603
-        [_program("pg_dump"), "-s", "-d", here.dsn],
+        [_program("pg_dump"), "-s", "-d", here.words],
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,

@@ -15,14 +15,14 @@ from tests.clients.site import Site
 @pytest.fixture
 def cursor(here: Site) -> Iterator[psycopg2.extensions.cursor]:
     """Give a cursor on dpsql."""
-    connection = psycopg2.connect(here.dsn)
+    connection = psycopg2.connect(here.words)
     with connection, connection.cursor() as opened:
         yield opened
     connection.close()
 
 
 def _rows(site: Site, statement: str) -> list[tuple[object, ...]]:
-    connection = psycopg2.connect(site.dsn)
+    connection = psycopg2.connect(site.words)
     with connection.cursor() as opened:
         opened.execute(statement)
         rows: list[tuple[object, ...]] = opened.fetchall()

@@ -40,7 +40,7 @@ def _add(config: Path, line: str) -> None:
 
 def _bob(site: Site, password: str) -> psycopg.Connection:
     """Connect as bob."""
-    return psycopg.connect(site.dsn.replace("ana", "bob").replace("a pass:word", password), autocommit=True)
+    return psycopg.connect(site.words.replace("ana", "bob").replace("a pass:word", password), autocommit=True)
 
 
 def _farewell(connection: psycopg.Connection) -> str:

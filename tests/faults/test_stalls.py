@@ -22,7 +22,13 @@ SOON = 60.0
 """Seconds on a busy machine; the noise of all that are asked at a time takes longer."""
 _MANY = ", ".join(f"corr(fare + {times} * tip, tip)" for times in range(12))
 LONG = "SELECT date_trunc('minute', pickup_ts), " + _MANY + " FROM trips WHERE fare > {} GROUP BY 1"
-"""Noise for half a minute, where nothing else runs: three times what the end waits for."""
+"""Noise for half a minute, where nothing else runs."""
+IMPATIENT = """
+from functools import partialmethod
+from dpsql.wire.server.listener import Listener
+Listener.stop = partialmethod(Listener.stop, grace=1.0)
+"""
+"""An end that waits a second for statements, and not ten."""
 SHORT = "SELECT count(*) FROM trips"
 FRESH = "SELECT count(*) FROM trips WHERE tip > 1"
 
@@ -168,7 +174,7 @@ def test_noise_does_not_hold_up_the_end(connect: Connect, pool: ThreadPoolExecut
     """The server exits soon after SIGTERM, however much there was to draw."""
     own = Path(tempfile.mkdtemp(prefix="dpsql-stalls-"))
     own.chmod(0o711)
-    with serving(_configured(own)) as site:
+    with serving(_configured(own), before=IMPATIENT) as site:
         assert site.process is not None
         other = connect(to=site)
         asked = [pool.submit(_outcome, connect(to=site), LONG.format(fare)) for fare in range(2)]

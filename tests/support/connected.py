@@ -32,7 +32,7 @@ def connections(config: Path) -> Iterator[Connect]:
     password = secrets.token_urlsafe(18)
     with TemporaryDirectory(prefix="dpsql-connected-") as place, ExitStack() as opened:
         Path(place).chmod(0o711)
-        where = opened.enter_context(_served(config, Path(place) / "shadow", str(Verifier.of(password))))
+        where = opened.enter_context(_served(config, Path(place) / "shadow", str(Verifier.of(password, iterations=1))))
 
         def connect(role: str) -> psycopg.Connection[tuple[Any, ...]]:
             dsn = f"{where} user={role} password={password}"

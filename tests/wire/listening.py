@@ -24,7 +24,7 @@ def listening(
     tls: Certificate | None = None,
     silence: Silence = Silence(),
     *,
-    iterations: int = 4096,
+    iterations: int = 1,
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on.
 

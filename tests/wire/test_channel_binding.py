@@ -22,6 +22,8 @@ from tests.wire.exact import Exact
 from tests.wire.listening import listening
 
 PASSWORD = "pw"  # noqa: S105 # of servers that live for one test
+USUAL = 4096
+"""Iterations, of which pg8000 takes no fewer."""
 PLACE = Path(__file__).parent
 KINDS = ("ecdsa-sha384", "rsa-sha512", "rsa-sha1", "pss-sha384", "pss-sha1")
 """Certificates by key and signature, each in a file with its key; made with openssl req -x509."""
@@ -35,10 +37,12 @@ def _file(kind: str) -> Path:
 def servers(shadow: Postgres, answers: Exact) -> Iterator[dict[str, Listener]]:
     """Give a listener for each kind of certificate."""
     with ExitStack() as stack:
-        yield {
-            kind: stack.enter_context(listening(answers, shadow, tls=certificate_of(Tls(_file(kind), _file(kind)))))[0]
-            for kind in (*KINDS, "ed25519")
-        }
+
+        def listener(kind: str) -> Listener:
+            tls = certificate_of(Tls(_file(kind), _file(kind)))
+            return stack.enter_context(listening(answers, shadow, tls=tls, iterations=USUAL))[0]
+
+        yield {kind: listener(kind) for kind in (*KINDS, "ed25519")}
 
 
 def _dsn(port: int, binding: str, user: str = "ana", password: str = PASSWORD) -> str:
