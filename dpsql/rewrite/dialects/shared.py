@@ -8,6 +8,9 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.dialects.forms import spelled_span
 from dpsql.rewrite.ir.expr import IntervalValue
 
+_MANY, _FEW = 100, 4
+"""Keys from which on they are looked up by their results, and up to how many results."""
+
 
 class PostgresFunctions(Dialect):
     """An engine that has PostgreSQL's functions of times and of divisors, with their names."""
@@ -46,7 +49,16 @@ class PlainForms(Dialect):
         return f"(CASE WHEN {self.is_one_of(text, texts)} THEN {text} END)"
 
     def looked_up(self, text: str, keys: Sequence[str], results: Sequence[str]) -> str:
-        """Return `CASE x WHEN key THEN result … END`."""
+        """Return `CASE x WHEN key THEN result … END`; of many keys `CASE WHEN x IN (key, …) THEN result … END`.
+
+        Where there are few results that is shorter, and engines look a value up in a list by its hash.
+        """
+        if len(keys) > _MANY and len(set(results)) <= _FEW:
+            by_result: dict[str, list[str]] = {}
+            for key, result in zip(keys, results, strict=True):
+                by_result.setdefault(result, []).append(key)
+            lists = (f"WHEN {self.is_one_of(text, some)} THEN {result}" for result, some in by_result.items())
+            return f"(CASE {' '.join(lists)} END)"
         pairs = " ".join(f"WHEN {key} THEN {result}" for key, result in zip(keys, results, strict=True))
         return f"(CASE {text} {pairs} END)"
 

@@ -170,6 +170,17 @@ def test_a_text_is_kept_if_it_is_one_of_them(others: int) -> None:
     assert kept == [("a",), ("",), ("it's",), (None,), (None,), (None,)]
 
 
+@pytest.mark.parametrize(("given", "expected"), [("k7", True), ("k8", False), ("k9", None), ("K7", None), (None, None)])
+def test_many_keys_are_looked_up_by_their_results(given: str | None, *, expected: bool | None, world: World) -> None:
+    """On PostgreSQL in a list for each of a few results; what is no key is NULL."""
+    keys = [f"'k{n}'" for n in range(3_000)]
+    results = [("CAST(NULL AS BOOLEAN)", "TRUE", "FALSE")[n % 3] for n in range(3_000)]
+    text = POSTGRES.looked_up("CAST(%s AS TEXT)", keys, results)
+    assert text.count("WHEN") == 3
+    with psycopg.connect(world.server.dsn("taxi", ORACLE)) as postgres:
+        assert postgres.execute(f"SELECT {text}".encode(), [given] * 3).fetchone() == (expected,)
+
+
 def test_one_condition_is_no_place() -> None:
     """A map to TRUE alone is a condition, not the number 1."""
     assert "list_extract" in DUCKDB.looked_up("'a'", ["'a'"], ["TRUE"])
