@@ -13,7 +13,7 @@ from dpsql.errors import DpsqlError, InternalError
 from dpsql.gateway.inner_queries import asked, awaited, released
 from dpsql.gateway.placeholders import placeholder
 from dpsql.gateway.statement_plan import ScopePlan, StatementPlan, in_pieces
-from dpsql.gateway.values_of_one_row import known_rows, require_values, require_written_value
+from dpsql.gateway.values_of_one_row import in_parentheses, known_rows, require_values, require_written_value
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
@@ -28,7 +28,6 @@ from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.inner import InnerAnswer
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
-from dpsql.rewrite.syntax.released_rows import Released
 from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.single_row import several_rows
@@ -169,12 +168,19 @@ class Planner:
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
         """Return what has to be measured for the statement, and its text without the private rows."""
         found, trees = self._answered(tracked)
-        self._require_values(tracked, trees, {name: scope.rows for name, scope in found})
+        self._require_values(tracked, trees, found)
         text = tracked.statement.text([render(tree) for tree in trees])
         return in_pieces([(f'"{name}"', scope) for name, scope in found], text, tracked.inner)
 
-    def _require_values(self, tracked: TrackedStatement, trees: Sequence[exp.Query], answers: Released) -> None:
+    def _require_values(
+        self, tracked: TrackedStatement, trees: Sequence[exp.Query], found: Sequence[tuple[str, ScopePlan]]
+    ) -> None:
         """See that PostgreSQL will find one row at most wherever it is to find a value."""
+        if not any(_has_subquery(resolved) for resolved, _ in tracked.queries) and not in_parentheses(
+            tracked.statement
+        ):
+            return
+        answers = {name: scope.rows for name, scope in found}
         known = known_rows(answers, self.policy, self.context.rows)
         for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
             with _positions_in_statement(resolved.query):
@@ -197,6 +203,11 @@ class Planner:
             found += zip(places, plans, strict=True)
             trees.append(resolved.tree)
         return found, trees
+
+
+def _has_subquery(resolved: ResolvedQuery) -> bool:
+    """Return whether there was any query in a query that may stand for a value; nothing that is made later does."""
+    return any(isinstance(node, exp.Subquery) for node in resolved.nodes)
 
 
 @contextmanager

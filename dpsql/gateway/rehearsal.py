@@ -41,8 +41,11 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
     if statement.wrap is Wrap.EXPLAIN:
         return None
     found = _of_wrap(text, statement)
-    inside = [every(query.tree, exp.Expr) for query in statement.queries]
-    values = (trial for query in statement.queries for trial in trials_of_values(query.tree, policy))
+    inside = [
+        known.alone or every(query.tree, exp.Expr) for query, known in zip(statement.queries, asked.found, strict=True)
+    ]
+    nested = (query for query, known in zip(statement.queries, asked.found, strict=True) if not known.alone)
+    values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
     tried = (*(trial for nodes in inside for trial in trials(nodes)), *values)
     if found is None and any(map(has_constants, inside)):
         found = Rehearsal(f"EXPLAIN {text}")

@@ -64,6 +64,11 @@ def require_values(
             raise value_of_several_rows(one)
 
 
+def in_parentheses(statement: Statement) -> bool:
+    """Return whether a query of a statement stands in parentheses that are not the query's."""
+    return any("(" in text for text in statement.around[:-1])
+
+
 def require_written_value(statement: Statement, place: int, tree: exp.Query, known: Released) -> None:
     """See that the query in one place of a statement has one row at most, if what is written around it wants one value.
 

@@ -64,13 +64,15 @@ def _lost(readout: Readout, loss: Fraction) -> Fraction:
 
 def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
     """Return the variance of a weighted sum of features; coordinates are uncorrelated, whatever their law."""
-    onto = combined(weighted, read).items()
-    total = _NOTHING
-    for place, weight in onto:
+    numerator, denominator = 0, 1  # a fraction would look for common factors with every term
+    for place, weight in combined(weighted, read).items():
         if weight:  # most are 0, of what does not move a statistic
-            exact = weight if isinstance(weight, Fraction) else Fraction(weight)
-            total += exact * exact * variances[place]
-    return total
+            (a, b), (c, d) = weight.as_integer_ratio(), variances[place].as_integer_ratio()
+            each = b * b * d
+            common = denominator if each == denominator else math.lcm(denominator, each)
+            numerator = numerator * (common // denominator) + a * a * c * (common // each)
+            denominator = common
+    return Fraction(numerator, denominator)
 
 
 def combined(weighted: Weights, read: Mapping[Feature, Combination]) -> Mapping[int, Number]:

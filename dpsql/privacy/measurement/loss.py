@@ -18,4 +18,5 @@ def expected_loss(rows: int | None, groups: Groups, bound: Bound, epsilon: Fract
     """
     if bound.form is not Form.REWEIGHT or not rows or not groups.grouped:
         return Fraction(0)
-    return _SHARE * Fraction(rows, len(groups.grouped)) * epsilon / bound.rows
+    share, paid = _SHARE.denominator, epsilon  # which is 1 of so many
+    return Fraction(rows * paid.numerator, share * len(groups.grouped) * paid.denominator * bound.rows)

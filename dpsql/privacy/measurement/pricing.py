@@ -96,13 +96,17 @@ def shares(
     texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
     asked = [tuple(map(_hashed, plan.parts, sqls)) for plan, sqls in zip(plans, texts, strict=True)]
     written = list(zip(texts, asked, strict=True))
-    distinct = {part.identity: part for plan, one in zip(plans, written, strict=True) for part in _parts(plan, *one)}
+    unpaid = [_parts(plan, *one) for plan, one in zip(plans, written, strict=True)]
+    distinct = {part.identity: part for parts in unpaid for part in parts}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
     each = equal_share(epsilon, len(distinct))
     if each < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, len(distinct))
-    done = [_spread(priced(plan, each), finding) for plan in plans]
-    return tuple(PricedScope(plan, _parts(plan, *one)) for plan, one in zip(done, written, strict=True))
+    done = [_spread(priced(plan, each), finding) if finding else priced(plan, each) for plan in plans]
+    paying = (
+        _parts(p, *one) if finding else _paying(p, known) for p, one, known in zip(done, written, unpaid, strict=True)
+    )
+    return tuple(PricedScope(plan, parts) for plan, parts in zip(done, paying, strict=True))
 
 
 def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
@@ -140,6 +144,11 @@ def _parts(
             PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule=rule)
         )
     return tuple(made)
+
+
+def _paying(plan: MeasurementPlan, unpaid: Sequence[PricedMeasurement]) -> tuple[PricedMeasurement, ...]:
+    """Return the same measurements with the ε of the plan's; without δ nothing else of them hangs on what is paid."""
+    return tuple(PricedMeasurement(part, one.sql, one.identity) for part, one in zip(plan.parts, unpaid, strict=True))
 
 
 def _hashed(measurement: Measurement, sql: str) -> "hashlib._Hash":

@@ -12,7 +12,7 @@ block, t = ⌈sensitivity / ε⌉, is ε-DP (Hardt and Talwar, STOC 2010).
 That a row lies in one block only does not rest on conditions that exclude each other: its block is the value of one CASE.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -99,16 +99,14 @@ class Sums:
 
     def columns(self) -> tuple["EngineSum", ...]:
         """Return the sums that the engine computes, each once."""
-        return tuple(dict.fromkeys(column for feature in self.features for column in self._columns(feature)))
-
-    def _columns(self, feature: Feature) -> tuple["EngineSum", ...]:
-        found = columns(feature)
-        return tuple(replace(column, by_value=True) for column in found) if feature in self.valued else found
+        valued = self.valued
+        return tuple(dict.fromkeys(column for feature in self.features for column in _columns(feature, valued)))
 
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
         place = {column: index for index, column in enumerate(self.columns())}
-        made = [(feature.shape, [place[column] for column in self._columns(feature)]) for feature in self.features]
+        valued = self.valued
+        made = [(feature.shape, [place[column] for column in _columns(feature, valued)]) for feature in self.features]
         s, size = self.lattice, self.row_norm
         return lambda sums: tuple(coordinate(shape, [sums[i] for i in at], s, size) for shape, at in made)
 
@@ -127,26 +125,28 @@ class Sums:
     def _of_rows(self, emitter: Emitter) -> str:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
         used += self.block_conditions
-        normed, in_steps = self.weighs_norms or bool(self.valued), self.bound.form is not Form.TRUNCATE
+        columns, weighs_norms = self.columns(), self.weighs_norms
+        normed = weighs_norms or any(column.by_value for column in columns)
+        in_steps = self.bound.form is not Form.TRUNCATE
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)
         values = _Values(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
         weighted = self.bound.form is Form.REWEIGHT
         apart = scan.maybe_heavy is not None
-        sums = [values.summed(column, weighted=weighted, apart=apart) for column in self.columns()]
-        norm = self._norms(values) if weighted else None
-        unweighted = [HeavySum(s, "v" if c.by_value else "w") for s, c in zip(sums, self.columns(), strict=True)]
+        sums = [values.summed(column, weighted=weighted, apart=apart) for column in columns]
+        norm = self._norms(values, columns, alone=weighs_norms) if weighted else None
+        unweighted = [HeavySum(s, "v" if c.by_value else "w") for s, c in zip(sums, columns, strict=True)]
         if apart:
             return scan.heavy_apart(values.row_values, unweighted, norm=norm)
         twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(unweighted)
         return scan.grouped(scan.steps(values.row_values, twice=twice), sums, values.named.values(), norm=norm)
 
-    def _norms(self, values: "_Values") -> Norms | None:
-        """Return what rows are weighed by besides their number, or instead of it."""
-        if self.weighs_norms:
-            return Norms(values.norm(self.columns()), self.lattice)
-        valued = [column for column in self.columns() if column.by_value]
+    def _norms(self, values: "_Values", columns: Sequence[EngineSum], *, alone: bool) -> Norms | None:
+        """Return what rows are weighed by besides their number, or, where sums are `alone`, instead of it."""
+        if alone:
+            return Norms(values.norm(columns), values.points)
+        valued = [column for column in columns if column.by_value]
         block = values.block_name if self.block_conditions else None
-        return Norms(values.norm(valued), self.lattice, beside=True, block=block) if valued else None
+        return Norms(values.norm(valued), values.points, beside=True, block=block) if valued else None
 
     @property
     def weighs_norms(self) -> bool:
@@ -198,6 +198,12 @@ class Sums:
         return scan.each_once(rows, sums, list(named.values()))
 
 
+def _columns(feature: Feature, valued: Collection[Feature]) -> tuple[EngineSum, ...]:
+    """Return the sums that a feature's is made of, with whether their rows have weights of their own."""
+    found = columns(feature)
+    return tuple(replace(column, by_value=True) for column in found) if feature in valued else found
+
+
 class _Values:
     """The lattice values, conditions and blocks that the inner SELECT computes, each under one name."""
 
@@ -216,14 +222,14 @@ class _Values:
         self._later: set[str] = set()
         """The texts that read it."""
         self._in_steps = in_steps and bool(emitter.dialect.computed_once)
-        self._emitter, self._bound, self._points = emitter, bound, points
+        self._emitter, self._bound, self.points = emitter, bound, points
         cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
         self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
 
     def summed(self, column: EngineSum, *, weighted: bool, apart: bool = False) -> str:
         """Return the sum as the engine computes it; where heavy units are weighed apart, without weights."""
         weight = ["v" if column.by_value else "w"] if weighted and not apart else []
-        long = weighted and (not apart or 2 * self._points > _SHORT)
+        long = weighted and (not apart or 2 * self.points > _SHORT)
         text = self._emitter.dialect.total(" * ".join([*weight, *self._factors(column, cast=long)]))
         text = text if weight or column.factors else "count(*)"
         conditions = [
@@ -235,7 +241,7 @@ class _Values:
     def norm(self, columns: Sequence[EngineSum]) -> str:
         """Return the largest of a row's lattice values from 0, whichever of them it counts in; one without a value has S."""
         sizes = [
-            f"coalesce({self._from_zero(factor, upwards=column.upwards)}, {self._points})"
+            f"coalesce({self._from_zero(factor, upwards=column.upwards)}, {self.points})"
             for column, factor in ((c, self._factors(c, cast=False)[0]) for c in columns if c.factors)
         ]
         different = list(dict.fromkeys(sizes))
@@ -243,7 +249,7 @@ class _Values:
 
     def _from_zero(self, factor: str, *, upwards: bool) -> str:
         number = self._emitter.cast(factor, SqlType.BIGINT)
-        return number if upwards else f"abs({number} - {self._points})"
+        return number if upwards else f"abs({number} - {self.points})"
 
     def block(self, block: int) -> str:
         """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
@@ -255,12 +261,12 @@ class _Values:
         return self._name(self._block)
 
     def _factors(self, column: EngineSum, *, cast: bool) -> list[str]:
-        steps = self._points if column.upwards else 2 * self._points
+        steps = self.points if column.upwards else 2 * self.points
         names = [self._name(self._stepped(x, steps)) for x in column.factors]
         type_ = self._product(column)
         if not column.centred:
             return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
-        return [f"({self._emitter.cast(name, type_)} - {self._points})" for name in names]
+        return [f"({self._emitter.cast(name, type_)} - {self.points})" for name in names]
 
     def _stepped(self, x: Scaled, steps: int) -> str:
         own = own_points(x, steps)
@@ -287,7 +293,7 @@ class _Values:
 
     def _product(self, column: EngineSum) -> SqlType:
         """Return the type that holds one row's product."""
-        most = self._bound.weight * (2 * self._points) ** len(column.factors)
+        most = self._bound.weight * (2 * self.points) ** len(column.factors)
         return self._emitter.dialect.product_type(most)
 
     def _name(self, text: str) -> str:

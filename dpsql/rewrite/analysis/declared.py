@@ -1,12 +1,15 @@
 """Facts about columns by declaration alone: bounds, domains, and the rows of public tables."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dpsql.errors import InternalError
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.facts import Env, Facts
+
+_MOST = 4096
+"""Columns that are remembered: those of policies stay, and those that statements make come and go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,10 @@ class Declared:
 
     public: Mapping[tuple[str, str], Facts]
     """The facts about every column of every public table, read from its rows."""
+    _found: dict[tuple[int, str, str, bool], tuple[Column, Facts]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """What was found out, by a column's `id`; it is kept beside, so that no other column gets that."""
 
     def env(self, columns: Sequence[Ref]) -> Env:
         """Return what is known about these columns."""
@@ -22,6 +29,15 @@ class Declared:
 
     def one(self, ref: Ref) -> Facts:
         """Return what is known about one column."""
+        key = id(ref.column), ref.table, ref.name, ref.optional
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= _MOST:
+                self._found.clear()
+            found = self._found[key] = ref.column, self._one(ref)
+        return found[1]
+
+    def _one(self, ref: Ref) -> Facts:
         column, nullable = ref.column, ref.column.nullable or ref.optional
         known = self.public.get((ref.table, ref.name))
         if known is not None:

@@ -232,9 +232,21 @@ def ref(source: int, table: Table, name: str, *, optional: bool = False) -> Ref:
     return Ref(source, table.name, name, table.columns[name], optional, table.public)
 
 
+_SCANS: dict[int, Relation] = {}
+"""What was scanned lately, by the `id` of a table, which is in the relation and so is no other's."""
+_MOST_SCANS = 256
+
+
 def scan(table: Table) -> Relation:
     """Return all rows of one table."""
-    return Relation((Source(table),), TRUE, {name: ref(0, table, name) for name in table.columns})
+    found = _SCANS.get(id(table))
+    if found is None:
+        found = Relation((Source(table),), TRUE, {name: ref(0, table, name) for name in table.columns})
+        if type(table) is Table:  # others have rows of their own, and are of one statement
+            if len(_SCANS) >= _MOST_SCANS:
+                _SCANS.clear()
+            _SCANS[id(table)] = found
+    return found
 
 
 def filtered(relation: Relation, condition: Expr) -> Relation:

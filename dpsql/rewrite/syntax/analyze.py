@@ -94,9 +94,9 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
     kinds, probes, every = set(), [], []
     for query in statement.queries:
         try:
-            expand_views(query.tree, policy)
-            simplify(query.tree)
-            found = find(query.tree, policy)
+            nodes = expand_views(query.tree, policy)
+            simplify(nodes)
+            found = find(query.tree, policy, nodes)
         except DpsqlError as error:
             return AnalyzedStatement(
                 statement, Kind.ROWS, tuple(q.text for q in statement.queries), query.placed(error)

@@ -26,7 +26,7 @@ from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.inner import with_all_public
 from dpsql.rewrite.syntax.made_names import columns_of_subquery, fresh
-from dpsql.rewrite.syntax.nested import aggregates_of, queries_below, queries_inside
+from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
@@ -43,8 +43,6 @@ def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: boo
 
     One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
     """
-    if next(queries_inside(select), None) is None:
-        return []
     if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
         return []  # `*` would show what has come in
     work = _Select(select, ctes, policy, of_rows)

@@ -1,7 +1,7 @@
 """What is found in the tree of a query: the SELECTs that aggregate private rows, and what its own rows are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from sqlglot import exp
@@ -56,6 +56,8 @@ class FoundScopes:
     scopes: tuple[Scope, ...]
     inner: tuple[InnerAnswer, ...] = ()
     """The inner queries that are answered before its rows are measured, but for those within one another."""
+    alone: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
+    """The nodes of a query with no other in it, where they are known."""
 
     @property
     def own(self) -> tuple[Scope, ...]:

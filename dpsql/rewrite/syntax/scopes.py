@@ -4,7 +4,7 @@ Bottom-up, each query is of one kind: ROWS (its rows are private rows), ANSWER (
 A construct that would let private rows pass in a way not known here is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -39,15 +39,18 @@ def declared(table: exp.Table, policy: Policy) -> Table | None:
     return policy.tables.get(fold(table.this))
 
 
-def find(tree: exp.Query, policy: Policy) -> FoundScopes:
-    """Return the scopes of the query.
+def find(tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> FoundScopes:
+    """Return the scopes of the query; `nodes` are all of its tree, if they are known.
 
     Raises:
         Unsupported: private rows stand where they can't be followed.
     """
     scopes: list[Scope] = []
     inner: list[InnerAnswer] = []
-    kind = _Finder(policy, scopes, inner, tree).query(tree, {})
+    alone = tuple(nodes) if sum(1 for one in nodes if isinstance(one, exp.Query)) == 1 else ()
+    kind = _Finder(policy, scopes, inner, tree, alone).query(tree, {})
+    if not inner:
+        return FoundScopes(kind, tuple(scopes), alone=alone)
     within = {id(node) for one in inner for node in one.inside()}
     outer = {id(one.node): one for one in inner if id(one.node) not in within}
     return FoundScopes(kind, tuple(scopes), tuple(outer.values()))
@@ -59,6 +62,8 @@ class _Finder:
     scopes: list[Scope]
     inner: list[InnerAnswer]
     root: exp.Query
+    alone: Sequence[exp.Expr]
+    """The nodes of the root, if it is known that it has no other query in it."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         with_ = node.args.get("with_")
@@ -125,16 +130,19 @@ class _Finder:
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         items = [(item, self._item(item, ctes)) for item in from_items(node)]
         of_rows, visible = any(kind is Kind.ROWS for _, kind in items), {name: cte for name, (_, cte) in ctes.items()}
-        come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
-        items += [(item, self._item(item, ctes)) for item in come_in]
+        answers = set[int]()
+        if not self.alone and next(queries_inside(node), None) is not None:
+            come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
+            items += [(item, self._item(item, ctes)) for item in come_in]
+            tested = queried(node) if any(kind is Kind.ROWS for _, kind in items) else frozenset[int]()
+            nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
+            answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         kinds = [kind for _, kind in items]
-        tested = queried(node) if Kind.ROWS in kinds else frozenset[int]()
-        nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
-        answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
         aggregates = aggregates_of(node)
-        among = [with_all_public(query) for query in queries_among_rows(node, aggregates) if id(query) in answers]
+        below = queries_among_rows(node, aggregates) if answers else ()
+        among = [with_all_public(query) for query in below if id(query) in answers]
         among += [item for item, kind in items if kind is Kind.ANSWER]
         self.inner.extend(InnerAnswer(query, visible) for query in among)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
@@ -155,7 +163,8 @@ class _Finder:
             refuse_clauses(node, (*UNIT_CLAUSES, "distinct") if grouped else UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
         refuse_clauses(node, SCOPE_CLAUSES)
-        _refuse_outer_columns(node, inputs, names_around(node, visible, self.policy))
+        found = self.alone or every(node, exp.Expr)
+        _refuse_outer_columns(node, found, inputs, names_around(node, visible, self.policy))
         self.scopes.append(Scope(node, grouping, aggregates, visible))
         return Kind.ANSWER
 
@@ -204,9 +213,11 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
         )
 
 
-def _refuse_outer_columns(node: exp.Select, inputs: frozenset[str], around: frozenset[str]) -> None:
+def _refuse_outer_columns(
+    node: exp.Select, nodes: Sequence[exp.Expr], inputs: frozenset[str], around: frozenset[str]
+) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
-    found = [one for one in every(node, exp.Expr) if isinstance(one, (exp.Table, exp.TableAlias, exp.Column))]
+    found = [one for one in nodes if isinstance(one, (exp.Table, exp.TableAlias, exp.Column))]
     inside = {fold(one.this) for one in found if not isinstance(one, exp.Column)}
     outer = around - inputs - {output_name(output) for output in node.expressions}
     for column in found:

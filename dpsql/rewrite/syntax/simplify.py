@@ -4,16 +4,18 @@ SELECT count(*) FROM (SELECT zone, avg(fare) FROM trips GROUP BY zone ORDER BY 2
 →  SELECT count(*) FROM (SELECT zone, NULL FROM trips GROUP BY zone) AS t
 """
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
 from dpsql.rewrite.syntax.identifiers import fold
-from dpsql.rewrite.syntax.trees import every
 
 
-def simplify(tree: exp.Query) -> None:
-    """Blank the aggregates of every grouped query of which only the number of rows is wanted; the tree changes."""
-    for select in every(tree, exp.Select):
+def simplify(nodes: Sequence[exp.Expr]) -> None:
+    """Blank the aggregates of every grouped query of which only the number of rows is wanted; the tree of `nodes` changes."""
+    selects = [node for node in nodes if isinstance(node, exp.Select)]
+    for select in selects if len(selects) > 1 else ():
         inner = _only_counted(select)
         if inner is not None and inner.args.get("group") and not inner.args.get("distinct"):
             inner.set("order", None)  # with LIMIT or without, the number of rows is the same in any order

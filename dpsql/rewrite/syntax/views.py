@@ -29,18 +29,20 @@ _PLAIN = frozenset({"this", "db", "catalog", "alias"})
 """What a view may have in FROM."""
 
 
-def expand_views(tree: exp.Expr, policy: Policy) -> None:
-    """Put the queries of views into a tree, in the places of their names.
+def expand_views(tree: exp.Expr, policy: Policy) -> list[exp.Expr]:
+    """Put the queries of views into a tree, in the places of their names; return the nodes that it has then.
 
     Raises:
         Unsupported: a view is read with more than a name.
     """
-    if not policy.views or not any(named(table, policy) for table in every(tree, exp.Table)):
-        return
+    found = every(tree, exp.Expr)
+    if not policy.views or not any(isinstance(one, exp.Table) and named(one, policy) for one in found):
+        return found
     for table in list(tables_in(tree)):
         view = named(table, policy)
         if view is not None:
             table.replace(_read(view, table))
+    return every(tree, exp.Expr)
 
 
 def named(table: exp.Table, policy: Policy) -> View | None:
