@@ -50,6 +50,10 @@ class Interval(HashedOnce):
         """Return the largest absolute value in the interval."""
         return max(abs(self.low), abs(self.high))
 
+    def shifted(self, by: Fraction | int) -> "Interval":
+        """Return the interval moved by a number."""
+        return Interval(self.low + by, self.high + by)
+
     def is_below(self, limit: int) -> bool:
         """Return whether the magnitude is less than a limit."""
         (a, b), (c, d) = self.low.as_integer_ratio(), self.high.as_integer_ratio()

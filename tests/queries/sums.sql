@@ -130,3 +130,21 @@ SELECT sum(round(price, -1)), sum(round(refund, -1)), avg(round(seats, -1)) FROM
 --> answered, 1 measurement
 --> within 0.001
 SELECT sum(tip) AS s, count(*) AS n FROM trips WHERE abs(tip) < 5;
+
+-- the same number with constants added to it, also where it may be missing
+--> answered, 1 measurement
+--> within 0.001
+SELECT sum(fare), sum(fare + 1), avg(2 + fare - 0.5), sum(age), sum(age - 1), avg(age + 100), variance(age + 7), covar_pop(fare + 1, age - 3),
+  regr_intercept(fare + 1, age - 3), sum(seats + 2) FILTER (WHERE paid = 'cash'), count(age + 1) FROM rides;
+
+-- far more sums than there are things to measure
+--> answered, 1 measurement
+SELECT sum(seats + 0), sum(seats + 1), sum(seats + 2), sum(seats + 3), sum(seats + 4), sum(seats + 5), sum(seats + 6), sum(seats + 7),
+  sum(seats + 8), sum(seats + 9), sum(seats + 10), sum(seats + 11), sum(seats + 12), sum(seats + 13), sum(seats + 14), sum(seats + 15),
+  sum(seats + 16), sum(seats + 17), sum(seats + 18), sum(seats + 19), sum(seats + 20), sum(seats + 21), sum(seats + 22), sum(seats + 23),
+  sum(seats + 24), sum(seats + 25), sum(seats + 26), sum(seats + 27), sum(seats + 28), sum(seats + 29), sum(seats + 30), sum(seats + 31),
+  sum(seats + 32), sum(seats + 33), sum(seats + 34), sum(seats + 35), sum(seats + 36), sum(seats + 37), sum(seats + 38), sum(seats + 39),
+  sum(seats + 40), sum(seats + 41), sum(seats + 42), sum(seats + 43), sum(seats + 44), sum(seats + 45), sum(seats + 46), sum(seats + 47),
+  sum(seats + 48), sum(seats + 49), sum(seats + 50), sum(seats + 51), sum(seats + 52), sum(seats + 53), sum(seats + 54), sum(seats + 55),
+  sum(seats + 56), sum(seats + 57), sum(seats + 58), sum(seats + 59)
+FROM rides;

@@ -14,6 +14,18 @@ from dpsql.privacy.mechanisms.block import Block, Norm
 Combination = Mapping[int, int]
 """Places of coordinates, and how many times each is to be taken."""
 
+MOST_FEATURES, _MOST_IN_BLOCKS = 40, 400
+"""How many coordinates one block may have, and all of them together."""
+
+
+def limit_passed(features: Sequence[Feature]) -> int | None:
+    """Return which limit features pass, of those in one cube or of all; None if they keep to both."""
+    if len(features) <= MOST_FEATURES:
+        return None
+    if max((len(block.places) for block in blocks(features)), default=0) > MOST_FEATURES:
+        return MOST_FEATURES
+    return _MOST_IN_BLOCKS if len(features) > _MOST_IN_BLOCKS else None
+
 
 def blocks(features: Sequence[Feature]) -> tuple[Block, ...]:
     """Return the blocks of a measurement, in the order in which they first occur.

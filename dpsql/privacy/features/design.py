@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.policy.model import MechanismName
-from dpsql.privacy.features.blocks import cells, readable_features
+from dpsql.privacy.features.blocks import cells, limit_passed, readable_features
 from dpsql.privacy.features.case_to_filter import case_to_filter
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.privacy.features.known_statistics import statistic
-from dpsql.privacy.features.placement import readout
+from dpsql.privacy.features.placement import readout, unshifted
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.features.variance import predicted
 from dpsql.rewrite.analysis.exclusion import Known, exclusion
@@ -82,8 +82,12 @@ def _counted(option: Design) -> Design:
 
 
 def _best(options: Sequence[Design], prediction: Prediction) -> Design:
-    """Return the most exact design, of equals the first: blocks only where they are better."""
-    different = [option for i, option in enumerate(options) if option not in options[:i]]
+    """Return the most exact design, of equals the first: blocks only where they are better.
+
+    One that is too large comes only where all are.
+    """
+    small = [option for option in options if limit_passed(option.features) is None] or options
+    different = [option for i, option in enumerate(small) if option not in small[:i]]
     if len(different) == 1:
         return different[0]
     return min(different, key=prediction.of)
@@ -91,7 +95,7 @@ def _best(options: Sequence[Design], prediction: Prediction) -> Design:
 
 def _present(moment: Moment, known: Known) -> Expr:
     """Return the condition that a row has all that a statistic is about."""
-    nullable = tuple(arg for arg in moment.args if known(arg).nullable)
+    nullable = tuple(unshifted(arg, known)[0] for arg in moment.args if known(arg).nullable)
     return condition_of(replace(moment, args=nullable, where=TRUE))
 
 

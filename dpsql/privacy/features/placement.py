@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from fractions import Fraction
 from typing import assert_never
 
 from dpsql.policy.interval import Interval
@@ -33,7 +34,38 @@ def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[E
             moment, sums=((PartialSum.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], known))),)
         )
     count = ONE if moment.where == TRUE else Feature(Shape.SIGN, moment.where)
-    return Readout(moment, count, tuple((part, _feature(part, moment, known)) for part in found.parts))
+    bases = [unshifted(arg, known) for arg in moment.args]
+    measured = Moment(moment.name, tuple(base for base, _ in bases), moment.where)
+    sums = tuple((part, _feature(part, measured, known)) for part in found.parts)
+    return Readout(moment, count, sums, tuple(shift for _, shift in bases))
+
+
+def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
+    """Return a number without the constants that are added to it, and their sum: x + 1 lies in its interval as x does in its.
+
+    Where more is known of the whole, such as `WHERE x + 1 < 5`, it stays as it is.
+    """
+    base, shift = expr, Fraction(0)
+    while (parts := _added(base)) is not None:
+        base, more = parts
+        shift += more
+    if base is expr:
+        return expr, shift
+    of_base, whole = known(base).interval, known(expr).interval
+    alike = of_base is not None and of_base.shifted(shift) == whole and known(base).nullable == known(expr).nullable
+    return (base, shift) if alike else (expr, Fraction(0))
+
+
+def _added(expr: Expr) -> tuple[Expr, Fraction] | None:
+    """Return a number and the constant that is added to it, or taken away."""
+    if not (isinstance(expr, Apply) and expr.op in {"add", "sub"} and expr.type.is_number):
+        return None
+    one, other = expr.args
+    if isinstance(one, Const) and expr.op == "add":
+        one, other = other, one
+    if not isinstance(other, Const) or isinstance(other.value, str) or other.value is None or not one.type.is_number:
+        return None
+    return one, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
 
 
 def _feature(part: PartialSum, moment: Moment, known: Known) -> Feature:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
@@ -41,6 +42,8 @@ class Readout:
     count: Feature | None = None
     """None: a sum by itself, which needs no count."""
     sums: tuple[tuple[PartialSum, Feature], ...] = ()
+    shifts: tuple[Fraction, ...] = ()
+    """Of each argument what is added to the value that is measured: `sum(x + 1)` is read off what `sum(x)` is."""
 
     def at(self, part: PartialSum) -> Feature:
         """Return the feature that a part is the sum of."""
@@ -54,7 +57,8 @@ class Readout:
         found = self.at(argument.value).x
         if found is None:
             raise InternalError
-        return found
+        shift = next(iter(self.shifts[argument is SECOND :]), 0)
+        return replace(found, interval=found.interval.shifted(shift)) if shift else found
 
     @property
     def features(self) -> tuple[Feature, ...]:

@@ -7,13 +7,14 @@ from typing import TypeGuard
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Role, SqlType, Value
+from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.features.design import Prediction, design, of_one_value
 from dpsql.privacy.features.feature import ONE, Scaled
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import MOST_FEATURES, check_features
+from dpsql.privacy.measurement.limits import check_features
 from dpsql.privacy.measurement.loss import expected_loss
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.errors import AccessDenied, MissingBounds, Unsupported
-from dpsql.privacy.features.blocks import blocks
+from dpsql.privacy.features.blocks import limit_passed
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
@@ -16,8 +16,6 @@ from dpsql.rewrite.ir.relation import Relation
 
 _MOST_NODES = 25_000
 """The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
-MOST_FEATURES = 40
-_MOST_IN_BLOCKS = 400
 
 
 def check_scope(
@@ -60,9 +58,8 @@ def check_features(features: Sequence[Feature]) -> None:
     Raises:
         Unsupported: there are too many.
     """
-    largest = max((len(block.places) for block in blocks(features)), default=0)
-    if largest > MOST_FEATURES or len(features) > _MOST_IN_BLOCKS:
-        limit = MOST_FEATURES if largest > MOST_FEATURES else _MOST_IN_BLOCKS
+    limit = limit_passed(features)
+    if limit is not None:
         raise Unsupported(
             f"the statement measures {len(features)} statistics at once, the limit is {limit}",
             because="too-many-statistics",

@@ -45,6 +45,11 @@ CHOSEN: Sequence[tuple[str, Shapes]] = (
     ("variance(age), count(*)", [[ONE, SIGN, VALUE, SQUARE]]),
     ("variance(fare), variance(weight)", [[ONE, VALUE, SQUARE, SIGN, VALUE, SQUARE]]),
     (f"stddev(fare) {A}, count(*) {B}", [CELL, [ONE]]),
+    ("sum(fare), avg(fare + 1), avg(2 + fare - 5)", [[ONE, VALUE]]),
+    ("avg(age - 1), avg(age)", [[ONE, VALUE]]),
+    ("avg(age - 1), sum(age), count(*)", [[ONE, SIGN, VALUE]]),
+    ("variance(fare), avg(fare + 1)", [CELL]),
+    (", ".join(f"sum(seats + {n})" for n in range(50)), [[ONE, VALUE]]),
     (f"stddev(fare) {A}, stddev(fare) {B}, stddev(fare)", [CELL, CELL, CELL]),
 )
 
@@ -64,6 +69,14 @@ def _shapes(sums: Sums) -> Shapes:
 def test_chosen(select: str, expected: Shapes, policy: Policy, world: World) -> None:
     """The shapes of each block's features."""
     assert [list(block) for block in _shapes(_sums(select, policy, world))] == [list(block) for block in expected]
+
+
+def test_what_is_known_of_a_whole_is_used(policy: Policy, world: World) -> None:
+    """Where a condition is about the number with a constant added, that is what is measured, in its narrower interval."""
+    (found,) = measurements("SELECT avg(fare + 1) FROM rides WHERE fare + 1 < 5", policy, world, Memory(policy))
+    assert isinstance(found, Sums)
+    (interval,) = {feature.x.interval for feature in found.features if feature.x is not None}
+    assert interval.high <= 5
 
 
 def test_groups_found_out_have_one_cube(policy: Policy, world: World) -> None:
