@@ -56,12 +56,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 3 // 2
 
 
+FIXTURES = "fix_policy fix_world fix_dirty fix_engines fix_spark fix_wide fix_shop fix_types fix_ledger".split()
+"""Modules of `tests/support`."""
 _TEMPORARY = pytest.StashKey[Scratch | None]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Share temporary files' place and clusters among the processes that run tests."""
+    """Share temporary files' place and clusters among the processes that run tests, which alone import fixtures."""
+    tests = hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"
+    for name in FIXTURES if tests else ():
+        config.pluginmanager.import_plugin(f"tests.support.{name}")
     if not hasattr(config, "workerinput"):
         config.stash[_TEMPORARY] = temporary.begin()
         clusters.begin()
@@ -72,16 +77,3 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         clusters.end()
         temporary.end(config.stash[_TEMPORARY])
-
-
-pytest_plugins = (
-    "tests.support.fix_policy",
-    "tests.support.fix_world",
-    "tests.support.fix_dirty",
-    "tests.support.fix_engines",
-    "tests.support.fix_spark",
-    "tests.support.fix_wide",
-    "tests.support.fix_shop",
-    "tests.support.fix_types",
-    "tests.support.fix_ledger",
-)

@@ -21,7 +21,7 @@ _DJANGO = next(driver for driver in PYTHON if driver.name == "Django")
 
 _OVER_OTHERS = {
     *("SQLAlchemy, psycopg2", "SQLAlchemy, pg8000", "SQLAlchemy, asyncpg"),
-    *("Tortoise", "peewee", "pandas", "polars", "dbt", "pgcli"),
+    *("Tortoise", "peewee", "pandas", "polars", "ibis", "dbt", "pgcli", "harlequin"),
 }
 """Drivers that put one more layer over another of the list, which only `make test-all` tries."""
 _TRIED = [

@@ -100,7 +100,11 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    ("question", "engine"),
+    in_one_way({question: (question,) for question in QUESTIONS}, ENGINES, ENGINES),
+    indirect=["engine"],
+)
 def test_answers_are_useful_at_two_epsilon(
     question: str, analyst: psycopg.Connection, truth: duckdb.DuckDBPyConnection
 ) -> None:

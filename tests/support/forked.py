@@ -23,6 +23,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, NoReturn, Protocol
 
+from typer.main import get_command
+
 _MAIN = "import sys; from tests.support.forked import main; main(int(sys.argv[1]))"
 _MESSAGE = 2**20
 
@@ -140,15 +142,20 @@ def _mother() -> _Mother:
 
 
 def main(number: int) -> None:
-    """Import `dpsql`, then run it in a child whenever somebody asks for one."""
+    """Import `dpsql` and build its command line, then run it in a child whenever somebody asks for one."""
     from dpsql.cli.main import app  # noqa: PLC0415  (nobody else needs it)
+    from dpsql.policy.load import load  # noqa: PLC0415
 
+    command = get_command(app)
+    load(
+        Path(__file__).parents[2] / "config.yaml"
+    )  # whatever it says: regular expressions are kept once they are compiled
     gc.freeze()  # so that no child copies what it only looks through
     child = _children(socket.socket(fileno=number))
     if child is not None:
         arguments, before = child
         sys.argv = ["dpsql", *arguments]
-        _leave(before, app)
+        _leave(before, command)
 
 
 def _leave(before: str, run: Callable[[], object]) -> NoReturn:
