@@ -8,6 +8,7 @@ import gc
 import os
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from dpsql.scratch import Scratch
@@ -48,6 +49,21 @@ def pytest_runtestloop() -> None:
     """Look for garbage only among what the tests make."""
     gc.freeze()
     gc.enable()
+
+
+SOON = 0.01
+"""Seconds; what takes longer is among the slowest that `--durations` names."""
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Tell the process that hands out tests only once of each that passes: six messages take longer than most tests."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed or report.duration > SOON:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -147,9 +147,7 @@ def main(number: int) -> None:
     from dpsql.policy.load import load  # noqa: PLC0415
 
     command = get_command(app)
-    load(
-        Path(__file__).parents[2] / "config.yaml"
-    )  # whatever it says: regular expressions are kept once they are compiled
+    load(Path(__file__).parents[2] / "config.yaml")  # so that its regular expressions are compiled
     gc.freeze()  # so that no child copies what it only looks through
     child = _children(socket.socket(fileno=number))
     if child is not None:
