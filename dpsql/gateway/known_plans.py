@@ -8,6 +8,8 @@ from dpsql.gateway.request import Question, Request
 from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.gateway.weight import weight
 from dpsql.remembered import Remembered
+from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.parse import Statement
 
@@ -19,6 +21,8 @@ _PER_CHARACTER = 200
 """Bytes that a question takes for each character of its statement."""
 _PER_WRITTEN_CHARACTER = 12
 """Bytes that a plan takes, roughly, for each character that is written of it."""
+_PER_ENTRY, _FEW_ENTRIES = 300, 100
+"""Bytes for each group or value of a key, where there are few: then they need not be weighed."""
 _PER_PRICE = 20_000
 """Bytes of what a plan has in any case, and of what it pays."""
 
@@ -80,12 +84,19 @@ def _size(request: Request, priced: PricedPlan, prices: int) -> int:
     engines = sum(len(part.sql) for part in parts)
     texts = (request.question.text, *request.question.probes, *(piece for one in stages for piece in one.plan.pieces))
     groups = [scope.plan.groups for stage in stages for scope in stage.scopes]
-    listed = [(one.grouped, one.shown, [key.shown for key in one.keys]) for one in groups]
+    rules = [part.rule for part in parts if part.rule is not None]
+    entries = sum(len(values) for one in groups for values in (one.grouped, one.shown, *_values(one)))
+    listed = [(one.grouped, one.shown, _values(one)) for one in groups]
     return (
-        weight((listed, [part.rule for part in parts]))
+        (_PER_ENTRY * entries if entries <= _FEW_ENTRIES and not rules else weight((listed, rules)))
         + _PER_WRITTEN_CHARACTER * (sum(map(len, texts)) + engines)
         + prices * (_PER_PRICE + engines)
     )
+
+
+def _values(groups: Groups) -> list[Mapping[Cell, Cell]]:
+    """Return the values of each key that has some."""
+    return [key.shown for key in groups.keys if key.shown is not None]
 
 
 def _weighed(value: object) -> int:

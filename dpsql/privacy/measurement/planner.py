@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import MechanismName, Role, Table
@@ -166,10 +165,13 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
 
 
 def _known(env: Env, declared: Declared) -> Known:
-    @cache
+    found: dict[Expr, Facts] = {}
+
     def known(expr: Expr) -> Facts:
-        missing: Env = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
-        return facts(expr, {**missing, **env})
+        if expr not in found:
+            missing: Env = {ref: declared.one(ref) for ref in refs(expr) if ref not in env}
+            found[expr] = facts(expr, {**missing, **env} if missing else env)
+        return found[expr]
 
     return known
 

@@ -67,7 +67,8 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
         )
     for source in private.values():
         _check_enforced(source.table, kind, tables, unique)
-    _check_one_unit(relation, kind, tables, unique)
+    if len(relation.sources) > 1:
+        _check_one_unit(relation, kind, tables, unique)
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
@@ -194,6 +195,10 @@ def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table])
 
 def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | None, bool]:
     """Return how many rows a unit may have, in how many groups, and whether the engine keeps it to one row."""
+    if len(relation.sources) == 1:
+        bound = unit_bound(relation.protected, kind)
+        single = bound.through is None and bound.column in unique(relation.protected.name)
+        return 1 if single else bound.max_rows, bound.max_groups, single
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
     each = {i: unit_bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
     once = {i for i, b in each.items() if b.through is None and b.column in unique(relation.sources[i].table.name)}

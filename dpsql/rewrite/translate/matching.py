@@ -4,7 +4,6 @@ SELECT floor(fare), count(*) … GROUP BY floor(fare)  →  floor(fare) is g0, c
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 from sqlglot import exp
 
@@ -24,12 +23,14 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
     ours: Mapping[int, str] = {id(node): name for node, name in named}
     kinds = {type(node) for node, _ in named}
 
-    @cache
-    def texts() -> Mapping[str, str]:
-        return {render(node): name for node, name in named}
+    texts: dict[str, str] = {}
 
     def match(node: exp.Expr) -> str | None:
-        found = ours.get(id(node)) or (texts().get(render(node)) if type(node) in kinds else None)
+        if id(node) in ours:
+            return ours[id(node)]
+        if type(node) in kinds and not texts:  # not written where each is the very node
+            texts.update({render(one): name for one, name in named})
+        found = texts.get(render(node)) if type(node) in kinds else None
         if found is not None or not exprs or isinstance(node, exp.Query) or not holds(node, exp.Column):
             return found
         if any(is_aggregate(part) or isinstance(part, (exp.Window, exp.Query)) for part in node.walk()):
