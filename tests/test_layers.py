@@ -31,7 +31,7 @@ ORDER = (
     frozenset({"accounting", "rewrite"}),
     frozenset({"epsilon", "lexer"}),
     frozenset({"interrupt", "policy"}),
-    frozenset({"collector", "errors", "hashed", "question", "rate_limited_log", "remembered", "scratch"}),
+    frozenset({"collector", "errors", "frozen", "hashed", "question", "rate_limited_log", "remembered", "scratch"}),
 )
 """From the top down: a room imports itself and what is below it, and none beside it."""
 

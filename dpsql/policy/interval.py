@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
+from dpsql.frozen import quickly_made
 from dpsql.hashed import HashedOnce, hashed_once
 
 
 @hashed_once
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Interval(HashedOnce):
     """All numbers from `low` to `high`, both included.

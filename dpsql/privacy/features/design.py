@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import cells, limit_passed, readable_features
 from dpsql.privacy.features.case_to_filter import case_to_filter
@@ -26,6 +27,7 @@ from dpsql.rewrite.translate.aggregates import Moment, condition_of
 _OF_CELLS = frozenset({Shape.ONE, Shape.VALUE, Shape.SQUARE})
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Design:
     """The features to measure, the rows they are measured on, and the readouts in the order of the statistics."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
+from dpsql.frozen import quickly_made
 from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.ir.expr import TRUE, Expr
@@ -35,6 +36,7 @@ CELLS = (Shape.LOW, Shape.BETWEEN, Shape.HIGH)
 
 
 @hashed_once
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Scaled(HashedOnce):
     """An expression with the interval that its values are clamped to."""
@@ -51,6 +53,7 @@ class Scaled(HashedOnce):
 
 
 @hashed_once
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Feature(HashedOnce):
     """One coordinate of a row's vector."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.privacy.features.feature import CELLS, Feature, Scaled, Shape
 from dpsql.rewrite.ir.expr import TRUE, Expr
@@ -20,6 +21,7 @@ HEAVIEST = 2**34
 _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT, *CELLS})
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class EngineSum:
     """One sum of the engine over the rows of a block (None: of all) where the condition holds.

@@ -6,6 +6,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.errors import InternalError
+from dpsql.frozen import quickly_made
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
 from dpsql.rewrite.translate.aggregates import Moment
 
@@ -34,6 +35,7 @@ class ArgumentSums:
 FIRST, SECOND = ArgumentSums(PartialSum.U, PartialSum.UU), ArgumentSums(PartialSum.V, PartialSum.VV)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Readout:
     """Where a statistic's count and its parts stand among the features."""

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dpsql.frozen import quickly_made
 from dpsql.privacy.features.lattice import HEAVIEST
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
@@ -42,6 +43,7 @@ class Form(Enum):
     TRUNCATE = "selection of rows"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Bound:
     """Whose rows they are, how many rows' worth one unit may have, and what enforces it."""

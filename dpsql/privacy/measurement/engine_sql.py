@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType
 from dpsql.privacy.measurement import heavy_units
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
@@ -37,6 +38,7 @@ class Norms:
         return f"CAST(least({dialect.total(self.text)}, {MOST_NORM}) AS BIGINT)"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class BoundedScan:
     """Which rows a measurement reads, by which keys, with each unit kept to its bound."""

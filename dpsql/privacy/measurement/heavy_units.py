@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from dpsql.frozen import quickly_made
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.rewrite.emit.columns import identity
@@ -29,6 +30,7 @@ _SLOTS = 8
 """How many marks there are for each heavy unit that there can be, where as many rows are as the policy expects."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class HeavySum:
     """A sum over rows without their weights, and the column of the weights that belong to it."""

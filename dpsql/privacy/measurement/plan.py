@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import Value
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
@@ -14,6 +15,7 @@ from dpsql.rewrite.syntax.grouping import Set
 Measurement = Sums | Histogram | KeySearch
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StatisticOutput:
     """An output read off noisy sums."""
@@ -84,6 +86,7 @@ Output = (
 )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
     """What one scope needs: its groups, its measurements, and how each aggregate is read off them."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from dpsql.accounting.composition import equal_share
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import Unsupported
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import Privacy, Role
 from dpsql.privacy.features.variance import noise_ratio
 from dpsql.privacy.measurement.histogram import Histogram
@@ -27,6 +28,7 @@ _PILOT = 10
 """Where nothing public tells how much a target takes, the first look pays this part of the most."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PricedMeasurement:
     """One measurement, ready to be paid and run."""

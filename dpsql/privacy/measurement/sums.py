@@ -18,6 +18,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.errors import InternalError
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName, SqlType
 from dpsql.privacy.features.blocks import blocks, weighed_by_value
 from dpsql.privacy.features.feature import Feature, Scaled, Shape
@@ -46,6 +47,7 @@ class CountOf(Enum):
     EACH_VALUE = "each value"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Sums:
     """Noisy sums of features over the groups of a relation."""
@@ -105,8 +107,7 @@ class Sums:
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
         place = {column: index for index, column in enumerate(self.columns())}
-        valued = self.valued
-        made = [(feature.shape, [place[column] for column in _columns(feature, valued)]) for feature in self.features]
+        made = [(f.shape, [place[column] for column in _columns(f, self.valued)]) for f in self.features]
         s, size = self.lattice, self.row_norm
         return lambda sums: tuple(coordinate(shape, [sums[i] for i in at], s, size) for shape, at in made)
 
@@ -126,8 +127,7 @@ class Sums:
         used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
         used += self.block_conditions
         columns, weighs_norms = self.columns(), self.weighs_norms
-        normed = weighs_norms or any(column.by_value for column in columns)
-        in_steps = self.bound.form is not Form.TRUNCATE
+        normed, in_steps = weighs_norms or any(c.by_value for c in columns), self.bound.form is not Form.TRUNCATE
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)
         values = _Values(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
         weighted = self.bound.form is Form.REWEIGHT

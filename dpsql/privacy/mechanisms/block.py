@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dpsql.frozen import quickly_made
+
 
 class Norm(Enum):
     """In which norm of a block's coordinates a row is at most its size."""
@@ -12,6 +14,7 @@ class Norm(Enum):
     TOTAL = "the sum of the coordinates, none of which is negative"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Block:
     """Coordinates that one draw of noise is for."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import MissingBounds, Unsupported
+from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import countable, facts, too_large
@@ -22,6 +23,7 @@ _FEW = 16
 """Up to so many texts are grouped by their numbers."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Key:
     """One group key: the engine groups by `grouped`; a group is shown with the value that its own value stands for."""

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
 from dpsql.errors import InternalError
+from dpsql.frozen import quickly_made
 from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.model import Column, SqlType, Value
 
 
 @hashed_once
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Ref(HashedOnce):
     """The value of a column of a scanned table, clamped to its bounds or domain."""
@@ -31,6 +33,7 @@ class Ref(HashedOnce):
 
 
 @hashed_once
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Const(HashedOnce):
     """A value that does not depend on any row; None is NULL. Days and microseconds stand for dates and timestamps."""
@@ -105,6 +108,7 @@ OptionT = TypeVar("OptionT", bound=Option)
 
 
 @hashed_once
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Apply(HashedOnce):
     """A function of the table in `functions` applied to expressions."""

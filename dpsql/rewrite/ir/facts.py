@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.ir.expr import Expr
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Facts about one expression."""

@@ -6,6 +6,7 @@ from enum import Enum
 
 from sqlglot import exp
 
+from dpsql.frozen import quickly_made
 from dpsql.rewrite.syntax.grouping import Grouping
 from dpsql.rewrite.syntax.inner import InnerAnswer
 
@@ -21,6 +22,7 @@ class Kind(Enum):
     ANSWER = "answer"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Scope:
     """One SELECT over private rows that aggregates: its group keys and its aggregate calls, as nodes of the tree."""
@@ -48,6 +50,7 @@ class Scope:
         return Scope(select, Grouping(tuple(keys), self.grouping.sets), tuple(calls), _among(self.ctes, copies))
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FoundScopes:
     """All scopes of a query, and what the whole query is."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
+from dpsql.frozen import quickly_made
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import fold, position
 
@@ -18,6 +19,7 @@ _MOST_SETS = 256
 Set = tuple[int, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """The distinct key expressions of a SELECT, and for each grouping set the indices of the keys that it groups by."""

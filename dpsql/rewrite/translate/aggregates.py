@@ -11,6 +11,7 @@ from typing import Literal
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
+from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both
 from dpsql.rewrite.syntax.aggregate_names import (
@@ -32,6 +33,7 @@ from dpsql.rewrite.translate.value_map import MAX_VALUES
 _QUANTILE_LIMIT = 1000
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A statistic that is read off noisy sums; COUNT(*) has no arguments."""
