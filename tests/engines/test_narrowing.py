@@ -12,9 +12,9 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.predicates import narrowed
+from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, both, refs
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
 from dpsql.rewrite.ir.facts import Facts
 from tests.engines.nasty import DECLARED, REF, Engines, texts_of
 from tests.engines.test_any_expression import EXPRESSIONS
@@ -82,6 +82,47 @@ def test_rows_that_pass_are_within_what_a_condition_says(engines: Engines, data:
                 assert not (value is None and not known.nullable)
                 assert _inside(value, known.float_range), (value, known)
                 assert branch is None or _inside(value, branch.float_range)
+
+
+_COMPARED = EXPRESSIONS.filter(lambda e: _known(e) is not None and e.type.is_number)
+
+
+def _condition(data: st.DataObject, engines: Engines) -> Expr:
+    """Return a comparison of expressions, or of one and a constant; or one of two that holds, also in a CASE."""
+    if data.draw(st.integers(0, 3)) == 3:
+        first, second = _condition(data, engines), _condition(data, engines)
+        case = Apply("case", (first, second, data.draw(st.sampled_from([FALSE, TRUE, Const(None, BOOL)]))), BOOL)
+        return data.draw(st.sampled_from([Apply("or", (first, second), BOOL), both(first, second), case]))
+    one = data.draw(_COMPARED)
+    other = data.draw(_COMPARED) if data.draw(st.integers(0, 3)) == 3 else _constant(data, engines, one)
+    return Apply(data.draw(_OPS), tuple(data.draw(st.permutations([one, other]))), BOOL)
+
+
+@settings(
+    max_examples=examples(50, 1_500),
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+@given(st.data())
+def test_no_row_that_passes_is_outside_a_column_s_interval(engines: Engines, data: st.DataObject) -> None:
+    """Whatever is computed of the columns, and whatever is stored: NaN, infinities, either zero, the smallest numbers."""
+    condition = _condition(data, engines)
+    note(f"{condition}")
+    columns = [*refs(condition)]
+    assume(columns)
+    env = narrowed(columns, condition, DECLARED)
+    for dialect in DIALECTS:
+        try:
+            texts = [Emitter(dialect, DECLARED).sql(condition), texts_of(condition, dialect)[1]]
+        except DpsqlError:
+            assume(False)
+        holds, present, *found = engines.ask(dialect, [*texts, *(texts_of(ref, dialect)[0] for ref in columns)])
+        for row in (row for row, passes in enumerate(holds) if passes and present[row]):
+            assert env is not None, row
+            for ref, values in zip(columns, found, strict=True):
+                known = env[ref]
+                assert known.nullable or values[row] is not None, ref
+                assert values[row] is None or _inside(values[row], facts(ref, env).float_range), (ref, values[row])
 
 
 @pytest.mark.parametrize(

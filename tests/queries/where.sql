@@ -150,3 +150,7 @@ SELECT count(*) FROM rides r WHERE NOT EXISTS (SELECT 1 FROM rides q WHERE q.rid
 --> answered, 1 measurement
 SELECT count(*) FROM trips WHERE fare < 0x1F + 1_0 AND passenger_count > 0b1 AND payment_type = 'credit'
 ' card' AND U&"fare" > 0o7 FOR READ ONLY;
+
+-- what is computed of a column narrows it
+--> answered, 1 measurement
+SELECT sum(fare) FROM trips WHERE least(fare, 30) >= 10 AND fare * 2 < 50;

@@ -19,8 +19,8 @@ from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_groups
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
+from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import owners
-from dpsql.rewrite.analysis.predicates import narrowed
 from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts

@@ -56,12 +56,12 @@ def _applied(expr: Apply, env: Env) -> Facts:
         for arg, known in zip(expr.args, given, strict=True):
             _require_bounds(arg, known)
     try:
-        intervals = [g.interval for g in given]
+        intervals, may_be_null = [g.interval for g in given], [g.nullable for g in given]
         if function.interval_of_present is not None:
-            interval = function.interval_of_present(intervals, [g.nullable for g in given])
+            interval = function.interval_of_present(intervals, may_be_null)
         else:
             interval = function.interval(intervals, expr)
-        within = None if interval is None else computed_range(expr, [g.float_range for g in given])
+        within = None if interval is None else computed_range(expr, [g.float_range for g in given], may_be_null)
     except (OverflowError, ValueError, ZeroDivisionError):
         raise too_large(expr) from None
     nullable = _nullable(expr, given)

@@ -20,32 +20,35 @@ from dpsql.rewrite.ir.expr import Apply
 
 def as_read(interval: Interval | None, type_: SqlType) -> Interval | None:
     """Return where a column or a constant is as an engine reads it."""
-    return _rounded(interval) if interval is not None and _is_double(type_) else interval
+    return rounded(interval) if interval is not None and _is_double(type_) else interval
 
 
-def computed_range(expr: Apply, given: Sequence[Interval | None]) -> Interval | None:
+def computed_range(expr: Apply, given: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
     """Return where the values of `expr` are, its arguments being where `given` says; None if that is not bounded.
+
+    What can be `nullable` may be left out by a function that chooses among its arguments.
 
     Raises:
         OverflowError, ValueError, ZeroDivisionError: they can't be computed there.
     """
     function, double = function_of(expr), _is_double(expr.type)
     args = [_argument(i, expr, function.float_range, double=double) for i in given]
-    found = function.interval(args, expr)
+    chosen = function.interval_of_present
+    found = function.interval(args, expr) if chosen is None else chosen(args, nullable)
     if found is None or not double:
         return found
     if function.float_range.several:
         found = widened(found)
     if function.float_range.beside is not None:
         found = function.float_range.beside(found, args)
-    return _rounded(found)
+    return rounded(found)
 
 
 def _argument(interval: Interval | None, expr: Apply, rule: FloatRange, *, double: bool) -> Interval | None:
     if interval is None:
         return None
     if double and expr.args[0].type.is_number:
-        interval = _rounded(interval)
+        interval = rounded(interval)
     if not double and rule.folds_constants and not interval.magnitude:
         return Interval.of(0, 1)
     if double and rule.flushes_tiny:
@@ -58,7 +61,8 @@ def _is_double(type_: SqlType) -> bool:
 
 
 @lru_cache(maxsize=1024)  # the same few bounds are read again and again
-def _rounded(interval: Interval) -> Interval:
+def rounded(interval: Interval) -> Interval:
+    """Return an interval with its ends as they are in double precision."""
     return Interval(Fraction(float(interval.low)), Fraction(float(interval.high)))
 
 

@@ -25,7 +25,7 @@ _ENDLESS = 10**300
 """What is larger is no number of an engine's."""
 
 
-def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
+def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
     """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
 
     What it says about an expression is among them, by that expression: its value is the very one that was compared.
@@ -108,25 +108,10 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         return True
     if blurred(conjunct):
         bound = bound.hull(_compared(bound, strict=False) or bound)
-    return _limit(about, bound, env, strict=condition.strict)
-
-
-def _limit(about: Expr, bound: Interval, env: dict[Expr, Facts], *, strict: bool) -> bool:
-    """Narrow what is within a bound, and what it is computed of without rounding; return False if nothing can be there.
-
-    abs(x) < 5  →  x between -5 and 5
-    """
-    found = _narrowed(about, env.get(about), bound, strict=strict)
-    if found is None:
-        return False
-    env[about] = found
-    preimage = function_of(about).preimage if isinstance(about, Apply) else None
-    if preimage is None or not isinstance(about, Apply):
-        return True
-    (inner,), inside = about.args, preimage(bound)
-    if inside is None:
-        return False
-    return env.get(inner, Facts()).values is not None or _limit(inner, inside, env, strict=strict)
+    found = _narrowed(about, env.get(about), bound, strict=condition.strict)
+    if found is not None:
+        env[about] = found
+    return found is not None
 
 
 def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:

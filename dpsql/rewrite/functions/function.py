@@ -56,9 +56,6 @@ class FloatRange:
         return not (self.jumps or self.several) and self.beside is None
 
 
-PreimageRule = Callable[[Interval], Interval | None]
-
-
 @dataclass(frozen=True, slots=True)
 class Inverse:
     """How one argument decides the result one to one, so that rows may be grouped by it: FLOOR(x / 2) * 2 by FLOOR(x / 2)."""
@@ -163,8 +160,6 @@ class Function:
     domain: DomainRule | None = None
     """Returns its possible values, where those are not all that its interval holds."""
     inverse: Inverse | None = None
-    preimage: PreimageRule | None = None
-    """Returns where the argument lies if the value lies in an interval, where nothing is rounded; None for nowhere."""
     condition: Condition | None = None
     """Of a comparison, a list, a test for NULL."""
     logical: bool = False
@@ -221,7 +216,6 @@ def unchanged(op: str, sql: str, *, note: str = "") -> Function:
         facts=lambda known, _: known,
         domain=lambda apply, domains: domains.of(apply.args[0]),
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
-        preimage=lambda interval: interval,
         step=lambda apply, step_of: step_of(apply.args[0]),
         describe=first_argument,
         note=note,

@@ -19,8 +19,8 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.analysis.meanings import Unique
+from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
-from dpsql.rewrite.analysis.predicates import narrowed
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, UnitRows, UnitValue, filtered, ref

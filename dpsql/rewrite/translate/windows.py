@@ -14,8 +14,8 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
-from dpsql.rewrite.analysis.predicates import narrowed
 from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, Window, WindowFunction, WindowRows, ref

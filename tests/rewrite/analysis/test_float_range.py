@@ -18,7 +18,7 @@ PYTHON = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a,
 def test_what_is_computed_at_the_ends_is_within(op: str, a: tuple[float, float], b: tuple[float, float]) -> None:
     """A single operation keeps the order of its arguments, so that holds for every value between."""
     intervals = [Interval(Fraction(min(x)), Fraction(max(x))) for x in (a, b)]
-    found = computed_range(Apply(op, (FARE, FARE), DOUBLE), intervals)
+    found = computed_range(Apply(op, (FARE, FARE), DOUBLE), intervals, (False, False))
     assert found is not None
     assert all(PYTHON[op](x, y) in found for x in a for y in b)
 
@@ -34,12 +34,21 @@ def test_a_tenth_is_read_beside_itself() -> None:
 def test_constants_of_a_product_may_come_together() -> None:
     """0·a·b has to fit as 1·a·b: DuckDB multiplies constants first."""
     zero = Interval.of(0, 0)
-    assert computed_range(apply("mul", SEATS, number(9)), [zero, Interval.of(9, 9)]) == Interval.of(0, 9)
+    assert computed_range(apply("mul", SEATS, number(9)), [zero, Interval.of(9, 9)], (False, False)) == Interval.of(
+        0, 9
+    )
 
 
 def test_a_small_base_may_have_the_power_0() -> None:
     """What would underflow is 0 instead."""
     tiny = Interval(Fraction(1, 10**20), Fraction(1, 10**20))
-    found = computed_range(Apply("power", (FARE, number(2)), DOUBLE), [tiny, Interval.of(2, 2)])
+    found = computed_range(Apply("power", (FARE, number(2)), DOUBLE), [tiny, Interval.of(2, 2)], (False, False))
     assert found is not None
     assert 0 in found
+
+
+def test_the_least_of_some_is_at_most_what_is_never_null() -> None:
+    """NULL is left out, so that what can be NULL bounds nothing by itself."""
+    expr, given_ = apply("least", FARE, number(30), type_=DOUBLE), [Interval.of(-5, 10), Interval.of(30, 30)]
+    assert computed_range(expr, given_, (False, False)) == Interval.of(-5, 10)
+    assert computed_range(expr, given_, (True, False)) == Interval.of(-5, 30)

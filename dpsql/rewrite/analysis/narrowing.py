@@ -1,0 +1,94 @@
+"""What a condition says about the columns in it, through whatever is computed of them: the facts that all plans begin with.
+
+Which rows pass is known of single comparisons by `predicates`. Of any other condition it is tried how much of each end of a
+column's interval can be left out because no row there passes, as an engine computes it.
+
+least(fare, 30) >= 10 AND fare * 2 BETWEEN 5 AND 60  →  fare from 10 to 30
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.policy.interval import Interval
+from dpsql.rewrite.analysis import predicates
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.feasible import is_null_without, room
+from dpsql.rewrite.analysis.float_range import as_read
+from dpsql.rewrite.analysis.ordered import first_with_room, last_with_room
+from dpsql.rewrite.functions.comparisons import is_whole
+from dpsql.rewrite.functions.table import function_of
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, conjuncts, refs
+from dpsql.rewrite.ir.facts import Facts
+
+
+def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
+    """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
+
+    What it says about an expression is among them, by that expression: its value is the very one that was compared.
+    """
+    env = predicates.said(columns, condition, declared)
+    if env is None:
+        return None
+    for conjunct in conjuncts(condition):
+        if _is_computed(conjunct) and not _tried(conjunct, env):
+            return None
+    return env
+
+
+def _is_computed(conjunct: Expr) -> bool:
+    """Return whether a condition is about more than one column as it is and constants, and all constants are exact."""
+    if not isinstance(conjunct, Apply) or predicates.blurred(conjunct):
+        return False
+    condition = function_of(conjunct).condition
+    return condition is None or not isinstance(condition.compared(conjunct), Ref)
+
+
+def _tried(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
+    """Leave out of each column's interval what no row that passes has at its ends; return False if no row passes."""
+    inside = refs(conjunct)
+    known: dict[Expr, Facts] = {ref: env[ref] for ref in inside}
+    if room(conjunct, known) < 0:
+        return False
+    for ref in inside:
+        before = known[ref]
+        if before.interval is None or before.values is not None:
+            continue
+        after = _without_ends(conjunct, ref, known, before.float_range or as_read(before.interval, ref.type))
+        nullable = before.nullable and not is_null_without(conjunct, ref)
+        known[ref] = env[ref] = replace(_within(ref, before, before.interval, after), nullable=nullable)
+    return True
+
+
+def _without_ends(conjunct: Expr, ref: Ref, known: dict[Expr, Facts], within: Interval | None) -> Interval:
+    """Return a column's interval, as an engine reads it, without the ends where a condition can't hold."""
+    assert within is not None
+    whole = is_whole(ref) or ref.type.is_span
+
+    def found(low: Fraction, high: Fraction) -> Fraction:
+        part = Interval(low, high)
+        return room(conjunct, {**known, ref: Facts(nullable=False, interval=part, float_range=part)}, ends=True)
+
+    if found(within.low, within.high) < 0:
+        return within  # only NULL passes
+    low = first_with_room(lambda end: found(within.low, end), within, whole=whole)
+    rest = Interval(low, within.high)
+    high = last_with_room(lambda end: found(end, rest.high), rest, whole=whole)
+    return Interval(low, high)
+
+
+def _within(ref: Ref, before: Facts, declared: Interval, after: Interval) -> Facts:
+    """Return what is known of a column: its interval by the decimal numbers that people write, on its own lattice."""
+    if is_whole(ref) or ref.type.is_span:
+        return replace(before, interval=after, float_range=None)
+    read = as_read(declared, ref.type)
+    assert read is not None
+    low = declared.low if after.low <= read.low else _written(after.low, ref, math.ceil)
+    high = declared.high if after.high >= read.high else _written(after.high, ref, math.floor)
+    return replace(before, interval=Interval(low, high) if low <= high else declared, float_range=after)
+
+
+def _written(number: Fraction, ref: Ref, rounded: Callable[[Fraction], int]) -> Fraction:
+    decimal, step = Fraction(repr(float(number))), ref.column.step
+    return rounded(decimal / step) * step if step else decimal
