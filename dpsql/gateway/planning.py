@@ -13,7 +13,13 @@ from dpsql.errors import DpsqlError, InternalError
 from dpsql.gateway.inner_queries import asked, awaited, released
 from dpsql.gateway.placeholders import placeholder
 from dpsql.gateway.statement_plan import ScopePlan, StatementPlan, in_pieces
-from dpsql.gateway.values_of_one_row import in_parentheses, known_rows, require_values, require_written_value
+from dpsql.gateway.values_of_one_row import (
+    in_parentheses,
+    known_rows,
+    require_values,
+    require_values_beside,
+    require_written_value,
+)
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
@@ -176,12 +182,12 @@ class Planner:
         self, tracked: TrackedStatement, trees: Sequence[exp.Query], found: Sequence[tuple[str, ScopePlan]]
     ) -> None:
         """See that PostgreSQL will find one row at most wherever it is to find a value."""
-        if not any(_has_subquery(resolved) for resolved, _ in tracked.queries) and not in_parentheses(
-            tracked.statement
-        ):
+        nested = any(_has_subquery(resolved) for resolved, _ in tracked.queries)
+        if not (nested or tracked.statement.beside or in_parentheses(tracked.statement)):
             return
         answers = {name: scope.rows for name, scope in found}
         known = known_rows(answers, self.policy, self.context.rows)
+        require_values_beside(tracked.statement, known, self.policy)
         for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
             with _positions_in_statement(resolved.query):
                 require_values(tree, resolved.query.tree, known, answers, self.policy)

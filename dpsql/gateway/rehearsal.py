@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dpsql.gateway.values_of_one_row import trials_of_values
+from dpsql.gateway.values_of_one_row import trials_beside, trials_of_values
 from dpsql.lexer.reader import Reader
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
@@ -46,7 +46,9 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
     ]
     nested = (query for query, known in zip(statement.queries, asked.found, strict=True) if not known.alone)
     values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
-    tried = (*(trial for nodes in inside for trial in trials(nodes)), *values)
+    beside = [every(one.query.tree, exp.Expr) for one in statement.beside]
+    constants = (trial for nodes in (*inside, *beside) for trial in trials(nodes))
+    tried = tuple(dict.fromkeys((*constants, *values, *trials_beside(statement, policy))))
     if found is None and any(map(has_constants, inside)):
         found = Rehearsal(f"EXPLAIN {text}")
     if not tried:

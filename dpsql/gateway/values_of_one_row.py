@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
+from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.parse import Statement, Wrap
+from dpsql.rewrite.syntax.parse import AsWritten, Statement, Wrap
 from dpsql.rewrite.syntax.released_rows import Released, ReleasedRows
 from dpsql.rewrite.syntax.scopes import tables_read
 from dpsql.rewrite.syntax.single_row import several_rows
@@ -20,6 +21,9 @@ from dpsql.rewrite.syntax.single_values import (
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.translate.inner_answers import value_of_several_rows
 from dpsql.rewrite.translate.public_queries import with_ctes_in_place
+
+_OF_ROWS = frozenset({"update", "delete", "merge", "conflict", "returning"})
+"""Words behind which a query may read a row of the table that is written."""
 
 
 def known_rows(released: Released, policy: Policy, rows: PublicRows) -> Released:
@@ -44,6 +48,39 @@ def trials_of_values(tree: exp.Query, policy: Policy) -> Iterator[str]:
     for one in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
         if not tables_read(one, policy) and depends_on_nothing(one, tree, policy):
             yield f"SELECT {render(one)} IS NULL"
+
+
+def trials_beside(statement: Statement, policy: Policy) -> Iterator[str]:
+    """Yield the same of the queries that a statement has beside those that are answered."""
+    for one in statement.beside:
+        tree = one.query.tree
+        yield from trials_of_values(tree, policy)
+        flat = with_ctes_in_place(tree, {})
+        if not is_written_value(one.before, one.behind) or tables_read(flat, policy) or not several_rows(flat, {}):
+            continue
+        if depends_on_nothing(exp.Subquery(this=flat), tree, policy) and not _reads_a_row(one):
+            yield f"SELECT ({render(tree)}) IS NULL"
+
+
+def _reads_a_row(one: AsWritten) -> bool:
+    """Return whether a column of a query may be one of the row that is written: a name that says of no table."""
+    words = {token.word for token in tokens(one.before)}
+    return bool(words & _OF_ROWS) and any(not column.args.get("table") for column in every(one.query.tree, exp.Column))
+
+
+def require_values_beside(statement: Statement, known: Released, policy: Policy) -> None:
+    """See that what reads an answer beside it, by the name of a CTE, has one row at most where it stands for one value.
+
+    Raises:
+        Unsupported: it may have several rows.
+    """
+    for one in statement.beside:
+        flat = with_ctes_in_place(one.query.tree, {})
+        values = [value for value in values_of_several_rows(flat, known) if tables_read(value, policy)]
+        if is_written_value(one.before, one.behind) and tables_read(flat, policy) and several_rows(flat, known):
+            values.append(exp.Subquery(this=flat))
+        if values:
+            raise one.query.placed(value_of_several_rows(values[0])).error()
 
 
 def require_values(

@@ -12,9 +12,10 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.float_range import rounded
 from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.functions.comparisons import is_whole, number_of
+from dpsql.rewrite.functions.function import Condition
 from dpsql.rewrite.functions.logical import branches
 from dpsql.rewrite.functions.table import function_of
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, conjuncts
 from dpsql.rewrite.ir.facts import Env
 
 ANY, NONE = Fraction(10) ** 400, Fraction(-1)
@@ -26,40 +27,40 @@ def room(condition: Expr, env: Env, *, ends: bool = False) -> Fraction:
 
     fare >= 100 where fare is from 0 to 150  →  50
     """
-    match condition:
-        case Const(value=value):
-            return ANY if value is True else NONE
-        case Apply(op="and", args=args):
-            return min(room(arg, env, ends=ends) for arg in args)
-        case Apply(op="or", args=args):
-            return max(room(arg, env, ends=ends) for arg in args)
-        case Apply(op="case"):
-            taken = _branches(condition, env)
-            return max((room(result, within, ends=ends) for result, within in taken), default=NONE)
-        case Apply(op="lt" | "le" | "gt" | "ge" | "eq" as op, args=(a, b)):
-            return _compared(op, a, b, env, ends=ends)
-        case Apply(op="in", args=(a, *listed)):
-            return max(_compared("eq", a, b, env, ends=ends) for b in listed)
-        case _:
-            return ANY
+    return min(_room(conjunct, env, ends=ends) for conjunct in conjuncts(condition))
 
 
-def _compared(op: str, a: Expr, b: Expr, env: Env, *, ends: bool) -> Fraction:
-    for case, other in ((a, b), (b, a)):
-        if isinstance(case, Apply) and case.op == "case":
-            pairs = [((r, other) if case is a else (other, r), within) for r, within in _branches(case, env)]
-            return max((_compared(op, *pair, within, ends=ends) for pair, within in pairs), default=NONE)
-    one, other_range = _range(a, env), _range(b, env)
-    if one is None or other_range is None:
+def _room(condition: Expr, env: Env, *, ends: bool) -> Fraction:
+    if isinstance(condition, Const):
+        return ANY if condition.value is True else NONE
+    if not isinstance(condition, Apply):
+        return ANY
+    function = function_of(condition)
+    if function.conditional:
+        found = (room(result, within, ends=ends) for result, within in _branches(condition, env))
+        return max(found, default=NONE)
+    known = function.condition
+    if known is None:
+        return ANY
+    alternatives = [room(one, env, ends=ends) for one in known.alternatives(condition)]
+    compared = [_of_pair(known, a, b, env, ends=ends) for a, b in known.pairs(condition)]
+    return max((*alternatives, *compared), default=ANY)
+
+
+def _of_pair(known: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Fraction:
+    """Return the room of one comparison; of a CASE, of each of its results where that can be."""
+    if isinstance(a, Apply) and function_of(a).conditional:
+        found = (_of_pair(known, result, b, within, ends=ends) for result, within in _branches(a, env))
+        return max(found, default=NONE)
+    if isinstance(b, Apply) and function_of(b).conditional:
+        found = (_of_pair(known, a, result, within, ends=ends) for result, within in _branches(b, env))
+        return max(found, default=NONE)
+    one, other = _range(a, env), _range(b, env)
+    if known.room is None or one is None or other is None:
         return ANY
     whole = _is_counted(a) and _is_counted(b)
-    if not whole:
-        one, other_range = rounded(one), rounded(other_range)
-    if op == "eq":
-        return min(one.high - other_range.low, other_range.high - one.low)
-    found = other_range.high - one.low if op in {"lt", "le"} else one.high - other_range.low
-    strict = op in {"lt", "gt"} and (whole or not ends)
-    return found - 1 if strict and (whole or not found) else found
+    left = known.room(one, other) if whole else known.room(rounded(one), rounded(other))
+    return left - 1 if known.strict and (whole or not (ends or left)) else left
 
 
 def _branches(case: Apply, env: Env) -> Iterator[tuple[Expr, Env]]:
@@ -93,18 +94,19 @@ def _range(expr: Expr, env: Env) -> Interval | None:
 
 def is_null_without(condition: Expr, ref: Ref) -> bool:
     """Return whether a condition is never true where a column is NULL."""
-    match condition:
-        case Ref():
-            return condition == ref
-        case Apply(op="and", args=args):
-            return any(is_null_without(arg, ref) for arg in args)
-        case Apply(op="or", args=args):
-            return all(is_null_without(arg, ref) for arg in args)
-        case Apply(op="in" | "nullif", args=(a, *_)):
-            return is_null_without(a, ref)
-        case Apply():
-            function = function_of(condition)
-            strict = function.null is any and not (function.never_null or function.logical or function.conditional)
-            return strict and any(is_null_without(arg, ref) for arg in condition.args)
-        case _:
-            return False
+    return any(_is_null_without(conjunct, ref) for conjunct in conjuncts(condition))
+
+
+def _is_null_without(expr: Expr, ref: Ref) -> bool:
+    if not isinstance(expr, Apply):
+        return expr == ref
+    function = function_of(expr)
+    known = function.condition
+    if known is not None and known.alternatives(expr):
+        return all(is_null_without(one, ref) for one in known.alternatives(expr))
+    if known is not None and known.pairs(expr):
+        return all(_is_null_without(a, ref) or _is_null_without(b, ref) for a, b in known.pairs(expr))
+    chooses = function.null is not any or function.never_null or function.logical or function.conditional
+    if chooses or (function.makes_null and function.evaluate is not None):
+        return False
+    return any(_is_null_without(arg, ref) for arg in expr.args)

@@ -55,15 +55,17 @@ def _tried(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         before = known[ref]
         if before.interval is None or before.values is not None:
             continue
-        after = _without_ends(conjunct, ref, known, before.float_range or as_read(before.interval, ref.type))
+        within = before.float_range or as_read(before.interval, ref.type)
+        assert within is not None
+        after = _without_ends(conjunct, ref, known, within)
         nullable = before.nullable and not is_null_without(conjunct, ref)
-        known[ref] = env[ref] = replace(_within(ref, before, before.interval, after), nullable=nullable)
+        interval = before.interval if after == within else _interval(ref, before.interval, within, after)
+        known[ref] = env[ref] = replace(before, nullable=nullable, interval=interval, float_range=after)
     return True
 
 
-def _without_ends(conjunct: Expr, ref: Ref, known: dict[Expr, Facts], within: Interval | None) -> Interval:
+def _without_ends(conjunct: Expr, ref: Ref, known: dict[Expr, Facts], within: Interval) -> Interval:
     """Return a column's interval, as an engine reads it, without the ends where a condition can't hold."""
-    assert within is not None
     whole = is_whole(ref) or ref.type.is_span
 
     def found(low: Fraction, high: Fraction) -> Fraction:
@@ -78,15 +80,13 @@ def _without_ends(conjunct: Expr, ref: Ref, known: dict[Expr, Facts], within: In
     return Interval(low, high)
 
 
-def _within(ref: Ref, before: Facts, declared: Interval, after: Interval) -> Facts:
-    """Return what is known of a column: its interval by the decimal numbers that people write, on its own lattice."""
+def _interval(ref: Ref, declared: Interval, within: Interval, after: Interval) -> Interval:
+    """Return a column's interval by the decimal numbers that people write, on its own lattice."""
     if is_whole(ref) or ref.type.is_span:
-        return replace(before, interval=after, float_range=None)
-    read = as_read(declared, ref.type)
-    assert read is not None
-    low = declared.low if after.low <= read.low else _written(after.low, ref, math.ceil)
-    high = declared.high if after.high >= read.high else _written(after.high, ref, math.floor)
-    return replace(before, interval=Interval(low, high) if low <= high else declared, float_range=after)
+        return after
+    low = declared.low if after.low == within.low else _written(after.low, ref, math.ceil)
+    high = declared.high if after.high == within.high else _written(after.high, ref, math.floor)
+    return Interval(low, high) if low <= high else declared
 
 
 def _written(number: Fraction, ref: Ref, rounded: Callable[[Fraction], int]) -> Fraction:

@@ -108,10 +108,25 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         return True
     if blurred(conjunct):
         bound = bound.hull(_compared(bound, strict=False) or bound)
-    found = _narrowed(about, env.get(about), bound, strict=condition.strict)
-    if found is not None:
-        env[about] = found
-    return found is not None
+    return _limit(about, bound, env, strict=condition.strict)
+
+
+def _limit(about: Expr, bound: Interval, env: dict[Expr, Facts], *, strict: bool) -> bool:
+    """Narrow what is within a bound, and what it is computed of without rounding; return False if nothing can be there.
+
+    abs(x) < 5  →  x between -5 and 5
+    """
+    found = _narrowed(about, env.get(about), bound, strict=strict)
+    if found is None:
+        return False
+    env[about] = found
+    preimage = function_of(about).preimage if isinstance(about, Apply) else None
+    if preimage is None or not isinstance(about, Apply):
+        return True
+    (inner,), inside = about.args, preimage(bound)
+    if inside is None:
+        return False
+    return env.get(inner, Facts()).values is not None or _limit(inner, inside, env, strict=strict)
 
 
 def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:

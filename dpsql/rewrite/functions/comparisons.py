@@ -113,6 +113,21 @@ def _exact(value: Value) -> Fraction | str:
     return value if isinstance(value, str) else Fraction(value)
 
 
+def _room_below(one: Interval, other: Interval) -> Fraction:
+    return other.high - one.low
+
+
+def _room_above(one: Interval, other: Interval) -> Fraction:
+    return one.high - other.low
+
+
+def _room_to_be_equal(one: Interval, other: Interval) -> Fraction:
+    return min(_room_below(one, other), _room_above(one, other))
+
+
+_ROOMS = {"lt": _room_below, "le": _room_below, "gt": _room_above, "ge": _room_above, "eq": _room_to_be_equal}
+
+
 def _comparison(op: str) -> Function:
     return Function(
         op,
@@ -127,6 +142,8 @@ def _comparison(op: str) -> Function:
             denied=lambda apply, _: replace(apply, op=_OPPOSITE[op]),
             strict=op in ("lt", "gt"),
             excludes_one=op == "ne",
+            pairs=lambda apply: [(apply.args[0], apply.args[1])],
+            room=_ROOMS.get(op),
             as_stored=_as_stored(op),
         ),
         describe=infix(_SIGNS[op]),
@@ -180,6 +197,12 @@ COMPARISONS: tuple[Function, ...] = (
         _membership,
         needs_bounds=False,
         evaluate=_is_member,
-        condition=Condition(compared=_only_first, narrows=_among, lists=_texts),
+        condition=Condition(
+            compared=_only_first,
+            narrows=_among,
+            lists=_texts,
+            pairs=lambda apply: [(apply.args[0], listed) for listed in apply.args[1:]],
+            room=_room_to_be_equal,
+        ),
     ),
 )

@@ -56,6 +56,9 @@ class FloatRange:
         return not (self.jumps or self.several) and self.beside is None
 
 
+PreimageRule = Callable[[Interval], Interval | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Inverse:
     """How one argument decides the result one to one, so that rows may be grouped by it: FLOOR(x / 2) * 2 by FLOOR(x / 2)."""
@@ -86,6 +89,12 @@ class Condition:
     """Whether that interval's ends are left out, where numbers have digits after the point."""
     excludes_one: bool = False
     """Whether it holds of every value but one."""
+    pairs: Callable[[Apply], Sequence[tuple[Expr, Expr]]] = lambda _: ()
+    """Returns what is compared with what; it holds if one of the comparisons does."""
+    room: Callable[[Interval, Interval], Fraction] | None = None
+    """Returns by how much one of a pair may be what it has to be beside the other, from where both are; below 0 it can't."""
+    alternatives: Callable[[Apply], Sequence[Expr]] = lambda _: ()
+    """Returns the conditions of which one has to hold."""
     as_stored: Callable[[Interval, Fraction], bool] = lambda _, __: False
     """Returns whether comparing a column with a constant comes out alike for the stored and the clamped value."""
 
@@ -160,6 +169,8 @@ class Function:
     domain: DomainRule | None = None
     """Returns its possible values, where those are not all that its interval holds."""
     inverse: Inverse | None = None
+    preimage: PreimageRule | None = None
+    """Returns where the argument lies if the value lies in an interval, where nothing is rounded; None for nowhere."""
     condition: Condition | None = None
     """Of a comparison, a list, a test for NULL."""
     logical: bool = False
@@ -216,6 +227,7 @@ def unchanged(op: str, sql: str, *, note: str = "") -> Function:
         facts=lambda known, _: known,
         domain=lambda apply, domains: domains.of(apply.args[0]),
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: value),
+        preimage=lambda interval: interval,
         step=lambda apply, step_of: step_of(apply.args[0]),
         describe=first_argument,
         note=note,

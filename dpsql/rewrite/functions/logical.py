@@ -108,7 +108,7 @@ LOGIC: tuple[Function, ...] = (
         needs_bounds=False,
         logical=True,
         evaluate=_or,
-        condition=Condition(denied=_none_holds),
+        condition=Condition(denied=_none_holds, alternatives=lambda apply: apply.args),
         describe=infix("OR"),
     ),
     Function(

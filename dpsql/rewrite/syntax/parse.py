@@ -50,12 +50,22 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class AsWritten:
+    """A query in a statement that stays as it was written, with the CTEs that it reads, and what stands around it."""
+
+    query: Query
+    before: str
+    behind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """The text that was sent: its queries, and what stands before, between and behind them."""
 
     wrap: Wrap
     around: tuple[str, ...]
     queries: tuple[Query, ...]
+    beside: tuple[AsWritten, ...] = ()
 
     @property
     def prefix(self) -> str:

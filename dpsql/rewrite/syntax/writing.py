@@ -24,7 +24,7 @@ from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.column_probes import is_empty
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.gaps import not_understood
-from dpsql.rewrite.syntax.parse import Query, Statement, Wrap, parsed, place
+from dpsql.rewrite.syntax.parse import AsWritten, Query, Statement, Wrap, parsed, place
 
 _BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
 _BEGINNING = ("select", "with", "table")
@@ -82,7 +82,8 @@ def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement |
     if parts is None:
         return None
     refusal = rows_refused() if parts.writes else not_understood(text)
-    queries, rows = _Chooser(parts, frozenset(private), kind_of, refusal).chosen()
+    chooser = _Chooser(parts, frozenset(private), kind_of, refusal)
+    queries, rows = chooser.chosen()
     if not queries:
         return None
     if parts.read & (rows | frozenset(private)):
@@ -93,7 +94,8 @@ def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement |
         at = piece.end
     if wrap is not Wrap.EXPLAIN:
         wrap = Wrap.WRITE if parts.writes else Wrap.PARTS
-    return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries))
+    beside = tuple(AsWritten(query, text[: piece.start], text[piece.end :]) for piece, query in chooser.beside())
+    return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries), beside)
 
 
 def rows_refused() -> AccessDenied:
@@ -116,6 +118,8 @@ class _Chooser:
     """What is said of private rows that are not aggregated."""
     rows: set[str] = field(default_factory=set)
     """The CTEs of private rows."""
+    others: list[tuple[_Piece, Sequence[_Cte]]] = field(default_factory=list)
+    """The queries that stay as they were written, and the CTEs before them."""
     left: int = _LONGEST
     number: int = 0
 
@@ -128,8 +132,16 @@ class _Chooser:
             found += self._answered(piece, self.parts.ctes, None)
         return found, frozenset(self.rows)
 
+    def beside(self) -> Iterator[tuple[_Piece, Query]]:
+        """Yield the queries that stay as they were written, as far as they can be read."""
+        for piece, before in self.others[:_MOST]:
+            query = self._parsed(piece, before)
+            if query is not None:
+                yield piece, query
+
     def _answered(self, piece: _Piece, before: Sequence[_Cte], cte: str | None) -> Iterator[tuple[_Piece, Query]]:
         if not piece.names & (self.private | self.rows):
+            self.others.append((piece, before))
             return
         self.number += 1
         query = self._query(piece, before)
@@ -145,6 +157,13 @@ class _Chooser:
             raise self.refusal
 
     def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
+        query = self._parsed(piece, before)
+        if query is None:
+            raise not_understood(piece.text)
+        return query
+
+    def _parsed(self, piece: _Piece, before: Sequence[_Cte]) -> Query | None:
+        """Return a query with the CTEs that it needs put before it; None if it can't be read, or there are too many."""
         needed, names = [], piece.names
         for cte in reversed(before):
             if cte.name in names:
@@ -155,9 +174,7 @@ class _Chooser:
         text = f"{context}({piece.text}\n)" if nested else context + piece.text
         self.left -= len(text)
         tree = parsed(text) if self.left >= 0 and self.number <= _MOST else None
-        if tree is None:
-            raise not_understood(piece.text)
-        return Query(text, tree, piece.start - len(context) - nested)
+        return None if tree is None else Query(text, tree, piece.start - len(context) - nested)
 
 
 def _parts(text: str, start: int) -> _Parts | None:
