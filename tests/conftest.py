@@ -72,8 +72,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 3 // 2
 
 
-FIXTURES = "fix_policy fix_world fix_dirty fix_engines fix_spark fix_wide fix_shop fix_types fix_ledger".split()
-"""Modules of `tests/support`."""
+FIXTURES = [
+    f"tests.support.fix_{name}"
+    for name in ("policy", "world", "dirty", "engines", "spark", "wide", "shop", "types", "ledger")
+]
+pytest.register_assert_rewrite(*FIXTURES)  # which a room's conftest.py may import first
 _TEMPORARY = pytest.StashKey[Scratch | None]()
 
 
@@ -82,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Share temporary files' place and clusters among the processes that run tests, which alone import fixtures."""
     tests = hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"
     for name in FIXTURES if tests else ():
-        config.pluginmanager.import_plugin(f"tests.support.{name}")
+        config.pluginmanager.import_plugin(name)
     if not hasattr(config, "workerinput"):
         config.stash[_TEMPORARY] = temporary.begin()
         clusters.begin()
