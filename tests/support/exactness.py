@@ -137,11 +137,7 @@ class Measured:
 
     def moves(self, table: str, rows: Sequence[Row], unit: str, names: Sequence[str] = ()) -> Iterator[int]:
         """Yield how far each unit's rows move the measurement, or just some units'; the table is left without the last."""
-        self.engine.fill(table, rows)
-        whole = self.exact()
-        for name in names or sorted({str(row[unit]) for row in rows if row[unit] is not None}):
-            self.engine.fill(table, [row for row in rows if str(row[unit]) != name])
-            yield self.distance(whole, self.exact())
+        return (move for (move,) in moves_of_each([self], table, rows, unit, names))
 
     def distance(self, a: Exact, b: Exact) -> int:
         """Return how far apart two results are in the norm of the measurement's noise: the sum over the groups."""
@@ -158,6 +154,18 @@ class Measured:
             return sum(moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
+
+
+def moves_of_each(
+    measured: Sequence[Measured], table: str, rows: Sequence[Row], unit: str, names: Sequence[str] = ()
+) -> Iterator[list[int]]:
+    """Yield how far each unit's rows move each of several measurements of one engine, which is filled once for all."""
+    engine = measured[0].engine
+    engine.fill(table, rows)
+    whole = [one.exact() for one in measured]
+    for name in names or sorted({str(row[unit]) for row in rows if row[unit] is not None}):
+        engine.fill(table, [row for row in rows if str(row[unit]) != name])
+        yield [one.distance(before, one.exact()) for one, before in zip(measured, whole, strict=True)]
 
 
 def turned_round(measured: Measured, table: str, rows: Sequence[Row]) -> bool:
