@@ -16,7 +16,7 @@ from dpsql.lexer.reader import Reader
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.doomed import has_constants, trials
+from dpsql.rewrite.syntax.doomed import has_constants, trials, trials_around
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.trees import every
@@ -48,7 +48,8 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
     values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
     beside = [every(one.query.tree, exp.Expr) for one in statement.beside]
     constants = (trial for nodes in (*inside, *beside) for trial in trials(nodes))
-    tried = tuple(dict.fromkeys((*constants, *values, *trials_beside(statement, policy))))
+    around = trials_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
+    tried = tuple(dict.fromkeys((*constants, *around, *values, *trials_beside(statement, policy))))
     if found is None and any(map(has_constants, inside)):
         found = Rehearsal(f"EXPLAIN {text}")
     if not tried:
@@ -68,7 +69,9 @@ def _of_wrap(text: str, statement: Statement) -> Rehearsal | None:
             return Rehearsal(_empty(statement))
         case Wrap.CREATE:
             return Rehearsal(_empty(statement), f"DROP TABLE pg_temp.{_name(statement.prefix)}")
-        case Wrap.NOTHING | Wrap.PARTS | Wrap.EXPLAIN:
+        case Wrap.PARTS:
+            return Rehearsal(f"EXPLAIN {text}")
+        case Wrap.NOTHING | Wrap.EXPLAIN:
             return _into(statement.queries[0]) if len(statement.queries) == 1 else None
 
 

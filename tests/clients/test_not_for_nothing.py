@@ -35,6 +35,14 @@ REFUSED = [
     ((), f"COPY ({COUNT}) TO STDOUT (FORMAT csv, DELIMITER 'ab')", "0A000"),
     ((), f"COPY ({COUNT}) TO STDOUT (FORMAT csv, FORCE_QUOTE (m))", "42703"),
     ((), f"COPY ({COUNT}) TO STDOUT (ENCODING 'nowhere')", "22023"),
+    ((), "SELECT to_date('x', 'YYYY'), count(*) FROM trips", "22007"),
+    ((), "SELECT current_setting('no.such'), count(*) FROM trips", "42704"),
+    ((), "SELECT generate_series(1, 3, 0), count(*) FROM trips", "22023"),
+    ((), "SELECT format('%2$s', count(*)) FROM trips", "22023"),
+    ((), "SELECT sum(count(*)) OVER (ROWS -1 PRECEDING) FROM trips", "22013"),
+    ((), f"{COUNT} LIMIT 1 - 2", "2201W"),
+    ((), f"VALUES (({COUNT}), 1 / 0)", "22012"),
+    ((EXISTING,), f"UPDATE there SET n = ({COUNT}) / 0", "22012"),
     (("BEGIN", "SAVEPOINT s", "DECLARE c CURSOR FOR SELECT 1"), f"DECLARE c CURSOR FOR {COUNT}", "42P03"),
 ]  # fmt: skip
 
@@ -81,7 +89,7 @@ def run(session: psycopg.Connection, statement: str) -> None:
 def test_what_postgresql_will_not_do_costs_nothing(
     session: psycopg.Connection, charges: psycopg.Connection, before: tuple[str, ...], statement: str, code: str
 ) -> None:
-    """Because of the transaction, of a name that is taken, or of what stands around the query."""
+    """Because of the transaction, of a name that is taken, of constants, or of what stands around the query."""
     asked, paid = never_asked(charges, statement), charged(charges)
     for each in before:
         session.execute(each.encode())

@@ -2,25 +2,36 @@
 
     count(*) / 0                  →  SELECT 1 / (0)                  name ~ '('        →  SELECT '' ~ '('
     split_part(name, ',', 0)      →  SELECT split_part('', '', 0)    LIMIT -1          →  SELECT LIMIT -1
+    to_date('x', 'YYYY')          →  SELECT to_date('x', 'YYYY')     format('%', n)    →  SELECT format('%', '')
 
 A constant that stands alone, such as `chr(0)`, PostgreSQL computes when it plans a statement: EXPLAIN tries it.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from dpsql.lexer.tokens import Sort, tokens
 from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES
+from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES, SETS
 from dpsql.rewrite.syntax.trees import holds
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _TRIED = (
     exp.Div, exp.Mod, exp.Limit, exp.Offset, exp.RegexpLike, exp.RegexpILike, exp.AtTimeZone, exp.Extract, exp.Substring,
-    exp.Anonymous,
+    exp.SimilarTo, exp.Escape, exp.WindowSpec, exp.Anonymous,
 )  # fmt: skip
 """What may have such a constant."""
+_LATE = SETS | {
+    "convert", "convert_from", "convert_to", "current_setting", "to_date", "to_number", "to_timestamp", "to_tsquery",
+}  # fmt: skip
+"""Functions whose results for constants EXPLAIN does not compute: they have rows, or depend on settings."""
+_RELEASED = (exp.Column, exp.Query, exp.Star, exp.Parameter, exp.Placeholder)
+"""What is no constant that stands there."""
+_LAZY = frozenset({"case", "coalesce", "and", "or"})
+"""Words of what PostgreSQL may never come to compute."""
 _OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
 
 
@@ -28,6 +39,17 @@ def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
     """Return statements that fail if among the nodes of a query is a constant with which it can't but fail."""
     found = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
     return tuple(dict.fromkeys(trial for node in found for trial in _of(node)))
+
+
+def trials_around(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the same of what is written around queries, as far as signs and words tell: a division by 0."""
+    for text in texts:
+        found = list(tokens(text))
+        if _LAZY & {token.word for token in found}:
+            continue
+        for sign, divisor in itertools.pairwise(found):
+            if sign.word in ("/", "%") and divisor.sort is Sort.NUMBER and not set(divisor.text) - set("0._"):
+                yield f"SELECT 1 / {divisor.text}"
 
 
 def has_constants(nodes: Sequence[exp.Expr]) -> bool:
@@ -58,16 +80,59 @@ def _of(node: exp.Expr) -> Iterator[str]:
         case exp.Div(expression=divisor) | exp.Mod(expression=divisor):
             yield from _quotient(divisor)
         case exp.Limit() | exp.Offset():
-            if isinstance(node.expression, exp.Neg) and _is_number(node.expression):
+            if not isinstance(node.expression, exp.Literal) and _is_number(node.expression):
                 yield f"SELECT {render(node)}"
-        case exp.RegexpLike(expression=exp.Literal() as pattern) | exp.RegexpILike(expression=exp.Literal() as pattern):
-            yield f"SELECT '' ~ {render(pattern)}"
+        case exp.RegexpLike() | exp.RegexpILike() | exp.SimilarTo() | exp.Escape():
+            yield from _of_pattern(node)
+        case exp.WindowSpec():
+            yield from _of_frame(node)
         case exp.AtTimeZone() | exp.Extract() | exp.Substring():
             yield from _of_grammar(node)
         case exp.Anonymous():
             yield from _of_call(function_name(node), node.expressions)
+            yield from _of_late(node, function_name(node), node.expressions)
         case _:
             pass
+
+
+def _of_pattern(node: exp.Expr) -> Iterator[str]:
+    pattern = node.args["expression"]
+    if isinstance(pattern, exp.Literal):
+        match node:
+            case exp.SimilarTo():
+                yield f"SELECT '' SIMILAR TO {render(pattern)}"
+            case exp.Escape():
+                yield f"SELECT '' LIKE '' ESCAPE {render(pattern)}"
+            case _:
+                yield f"SELECT '' ~ {render(pattern)}"
+
+
+def _of_frame(node: exp.WindowSpec) -> Iterator[str]:
+    for end in (node.args.get("start"), node.args.get("end")):
+        if isinstance(end, exp.Expr) and not isinstance(end, exp.Literal) and _is_number(end):
+            yield f"SELECT pg_catalog.count(1) OVER (ROWS {render(end)} PRECEDING)"
+
+
+def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[str]:
+    """Yield a call with its constants, a text in the place of what is released."""
+    match name, args:
+        case "format", [exp.Literal() as form, *values] if "*" not in form.name:
+            texts = ["''" for _ in values]
+            yield f"SELECT pg_catalog.format({', '.join([render(form), *texts])})"
+        case _ if name in _LATE and not any(holds(arg, *_RELEASED) for arg in args) and not _may_be_left(node):
+            yield f"SELECT pg_catalog.{name}({', '.join(map(render, args))}) LIMIT 1"
+        case _:
+            pass
+
+
+def _may_be_left(node: exp.Expr) -> bool:
+    """Return whether what is before a node may decide already."""
+    above = node.parent
+    while (
+        isinstance(above, exp.Condition) and not isinstance(above, exp.Connector) and function_name(above) != "coalesce"
+    ):
+        above = above.parent
+    return isinstance(above, exp.Condition)
 
 
 def _quotient(divisor: exp.Expr) -> Iterator[str]:

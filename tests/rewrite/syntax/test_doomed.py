@@ -3,7 +3,7 @@
 import pytest
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.doomed import has_constants, trials
+from dpsql.rewrite.syntax.doomed import has_constants, trials, trials_around
 from dpsql.rewrite.syntax.parse import parsed
 from dpsql.rewrite.syntax.trees import every
 
@@ -22,6 +22,14 @@ DOOMED = {
     "ntile(0) OVER ()": "SELECT pg_catalog.ntile(0) OVER ()",
     "nth_value(a, -1) OVER ()": "SELECT pg_catalog.nth_value(1, -1) OVER ()",
     "percentile_cont(1.5) WITHIN GROUP (ORDER BY a)": "SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY 1)",
+    "g SIMILAR TO '('": "SELECT '' SIMILAR TO '('",
+    "g LIKE 'a' ESCAPE 'xx'": "SELECT '' LIKE '' ESCAPE 'xx'",
+    "to_date('x', 'YYYY')": "SELECT pg_catalog.to_date('x', 'YYYY') LIMIT 1",
+    "current_setting('no')": "SELECT pg_catalog.current_setting('no') LIMIT 1",
+    "generate_series(1, 3, 0)": "SELECT pg_catalog.generate_series(1, 3, 0) LIMIT 1",
+    "format('%2$s', g)": "SELECT pg_catalog.format('%2$s', '')",
+    "sum(a) OVER (ROWS -1 PRECEDING)": "SELECT pg_catalog.count(1) OVER (ROWS -1 PRECEDING)",
+    "sum(a) OVER (ROWS BETWEEN CURRENT ROW AND 1 - 2 FOLLOWING)": "SELECT pg_catalog.count(1) OVER (ROWS 1 - 2 PRECEDING)",
     "json_build_object('a', 1, 'b')": "SELECT pg_catalog.json_build_object(1, 1, 1)",
 }
 
@@ -34,7 +42,7 @@ def test_what_depends_on_a_constant_is_tried(expression: str) -> None:
     assert trials(every(tree, exp.Expr)) == (DOOMED[expression],)
 
 
-@pytest.mark.parametrize("tail", ["LIMIT -1", "OFFSET -1"])
+@pytest.mark.parametrize("tail", ["LIMIT -1", "OFFSET -1", "LIMIT 1 - 2"])
 def test_a_limit_below_0_is_tried(tail: str) -> None:
     """As it is written."""
     tree = parsed(f"SELECT a FROM t {tail}")
@@ -43,10 +51,26 @@ def test_a_limit_below_0_is_tried(tail: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("around", "tried"),
+    [
+        (("UPDATE kept SET n = (", ") / 0"), ["SELECT 1 / 0"]),
+        (("WITH a AS (", ") DELETE FROM kept USING a WHERE a.c % 0.0 = 1"), ["SELECT 1 / 0.0"]),
+        (("UPDATE kept SET n = (", ") / 10, g = '1 / 0'"), []),
+        (("UPDATE kept SET n = CASE WHEN n > 0 THEN n / 0 END WHERE n < (", ")"), []),
+    ],
+)
+def test_a_division_by_0_around_a_query_is_tried(around: tuple[str, ...], tried: list[str]) -> None:
+    """Nobody reads what is written there but by its words."""
+    assert list(trials_around(around)) == tried
+
+
+@pytest.mark.parametrize(
     "query",
     [
         "SELECT a / 2, a / b, a % 0.5, a / '0', a / $1 FROM t LIMIT 3 OFFSET 4",
         "SELECT CASE WHEN a > 0 THEN a / 0 END FROM t",
+        "SELECT coalesce(a, to_number('x', '9')), to_date(g, 'YYYY'), generate_series(1, a), format(g, a) FROM t",
+        "SELECT sum(a) OVER (ROWS 1 PRECEDING), to_date($1, 'YYYY'), b OR current_setting('no') = 'x' FROM t",
         "SELECT extract(day FROM d), date_trunc('day', d), d AT TIME ZONE z, split_part(g, ',', n), substr(g, 1, n) FROM t",
     ],
 )
