@@ -147,10 +147,10 @@ def serving(
     if uid is None and at_once is None:
         with_shadow(config)
     arguments = ["serve", "--config", str(config)]
-    if python == sys.executable and uid is None and not executed:
-        served: Running = Forked(arguments, log, before)
+    if executed:
+        served: Running = _executed([python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", *arguments], log)
     else:
-        served = _executed([python, "-c", f"{before}\nfrom dpsql.cli.main import app; app()", *arguments], uid, log)
+        served = Forked(arguments, log, before, python=python, uid=uid)
     assert served.stdout is not None
     try:
         if at_once is not None:
@@ -166,16 +166,13 @@ def serving(
         served.stdout.close()
 
 
-def _executed(command: list[str], uid: int | None, log: IO[str] | None) -> subprocess.Popen[str]:
+def _executed(command: list[str], log: IO[str] | None) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603
         command,
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        user=uid,
-        group=uid,
-        extra_groups=None if uid is None else [],
     )
 
 

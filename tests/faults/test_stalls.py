@@ -20,9 +20,9 @@ EACH = 4
 """How many statements of one user are worked on at a time."""
 SOON = 60.0
 """Seconds on a busy machine; the noise of all that are asked at a time takes longer."""
-_MANY = ", ".join(f"corr(fare + {times} * tip, tip)" for times in range(12))
+_MANY = ", ".join(f"corr(fare + {times} * tip, tip)" for times in range(4))
 LONG = "SELECT date_trunc('minute', pickup_ts), " + _MANY + " FROM trips WHERE fare > {} GROUP BY 1"
-"""Noise for half a minute, where nothing else runs."""
+"""Noise for ten seconds, where nothing else runs."""
 IMPATIENT = """
 from functools import partialmethod
 from dpsql.wire.server.listener import Listener

@@ -52,10 +52,20 @@ class Forked:
     """A process that runs `dpsql` with some arguments; what it writes can be read, or goes to `log` where it is an error."""
 
     def __init__(
-        self, arguments: list[str], log: IO[str] | None = None, before: str = "", modules: Sequence[str] = ()
+        self,
+        arguments: list[str],
+        log: IO[str] | None = None,
+        before: str = "",
+        modules: Sequence[str] = (),
+        *,
+        python: str = sys.executable,
+        uid: int | None = None,
     ) -> None:
-        """Start it, as if it were executed here and now; `before` is run first, for which `modules` are imported once."""
-        self._mother = _mother()
+        """Start it, as if it were executed here and now, or as user `uid` of this machine, if that is given.
+
+        `before` is run first, for which `modules` are imported once.
+        """
+        self._mother = _mother(python, uid)
         read, write = os.pipe()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         asked = json.dumps([arguments, before, list(modules), str(Path.cwd()), environment])
@@ -94,11 +104,16 @@ class Forked:
 class _Mother:
     """The process that has imported everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: str, uid: int | None) -> None:
         self.talk, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-c", _MAIN, str(other.fileno())]
-        self._process = subprocess.Popen(command, pass_fds=[other.fileno()], env=environment)  # noqa: S603
+        self._process = subprocess.Popen(  # noqa: S603
+            [python, "-c", _MAIN, str(other.fileno())],
+            pass_fds=[other.fileno()],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            user=uid,
+            group=uid,
+            extra_groups=None if uid is None else [],
+        )
         other.close()
         self._codes: dict[int, int] = {}
         self._pids: list[int] = []
@@ -135,8 +150,8 @@ class _Mother:
 
 
 @cache
-def _mother() -> _Mother:
-    made = _Mother()
+def _mother(python: str, uid: int | None) -> _Mother:
+    made = _Mother(python, uid)
     atexit.register(made.end)
     return made
 
