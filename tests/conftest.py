@@ -22,18 +22,19 @@ gc.disable()  # until the tests are collected: nothing of what is made till then
 atexit.register(gc.unfreeze)  # DuckDB misses what is left
 
 LONG = """
-faults/test_chaos audit/test_transcripts faults/test_life properties/test_sensitivity audit/test_canaries
-clients/test_matrix queries/test_golden properties/test_shop_generated engines/test_total_forms queries/test_weights
-docs/test_examples faults/test_outages web/test_visits properties/test_lemma_mutants
-privacy/mechanisms/test_discrete_laplace properties/test_mutants faults/test_stalls accounting/test_faults
-faults/test_strangers faults/test_memory flights/test_flights gateway/test_aiming queries/test_shop
-attack/test_statements lists/test_benchmarks queries/test_types clients/test_sqlalchemy
-attack/test_hidden_statements queries/test_shells privacy/accuracy/test_margin test_local properties/test_any_statement
-audit/test_keys faults/test_cancel properties/test_shop properties/test_order engines/test_spill faults/test_layout
-privacy/mechanisms/test_quantile_width shadow/test_place faults/test_reload attack/test_zeros_and_scales
-queries/test_keys_that_occur faults/test_statement_timeout wire/test_half_closed properties/test_shop_transcripts
-cli/test_planned gateway/test_kill attack/test_superuser engines/test_same_integers
-faults/test_starved faults/test_process_numbers
+faults/test_chaos properties/test_sensitivity properties/test_shop_generated audit/test_transcripts
+queries/test_golden attack/test_statements faults/test_life properties/test_order flights/test_flights
+clients/test_matrix lists/test_benchmarks faults/test_strangers audit/test_canaries gateway/test_aiming
+faults/test_statement_timeout queries/test_spark attack/test_hidden_statements web/test_visits docs/test_examples
+queries/test_types engines/test_total_forms faults/test_stalls audit/test_keys engines/test_snapshot
+privacy/mechanisms/test_discrete_laplace properties/test_shop test_local engines/test_spill
+privacy/accuracy/test_margin faults/test_cancel queries/test_keys_that_occur wire/test_hostile queries/test_shop
+properties/test_mutants wire/test_limits faults/test_outages queries/test_shells clients/test_sqlalchemy
+wire/test_timeouts properties/test_types privacy/mechanisms/test_threshold faults/test_reload
+engines/test_same_integers test_snapshot_keeper shadow/test_place privacy/mechanisms/test_gaussian_profile
+privacy/mechanisms/test_quantile_width faults/test_memory faults/test_process_numbers privacy/accuracy/test_coverage
+properties/test_lemma_mutants privacy/mechanisms/test_known_mechanisms faults/test_layout gateway/test_remembered
+queries/test_zones engines/test_any_expression properties/test_transcripts
 """.split()
 """The files whose tests take longest, which are begun first, so that none is left alone at the end."""
 
