@@ -21,7 +21,7 @@ def compose(losses: Iterable[Privacy]) -> Privacy:
 
 def equal_share(whole: Fraction, number: int) -> Fraction:
     """Return the equal part of ε, or of δ, of which so many compose to the whole."""
-    return whole / max(number, 1)
+    return whole / number if number > 1 else whole
 
 
 def left_of(budget: Privacy, spent: Privacy) -> Privacy:

@@ -35,7 +35,8 @@ class Interval(HashedOnce):
     @property
     def width(self) -> Fraction:
         """Return high − low."""
-        return self.high - self.low
+        (a, b), (c, d) = self.low.as_integer_ratio(), self.high.as_integer_ratio()
+        return Fraction(c - a) if b == d == 1 else self.high - self.low
 
     @property
     def middle(self) -> Fraction:

@@ -70,7 +70,7 @@ def design(moments: Sequence[Moment], known: Known, prediction: Prediction, *, t
         MissingBounds: a sum of something unbounded.
     """
     asked = [case_to_filter(moment, known) for moment in moments]
-    present = [replace(m, where=both(m.where, _present(m, known))) for m in asked]
+    present = [Moment(m.name, m.args, both(m.where, _present(m, known))) for m in asked]
     if thresholded:
         options = [_counted(option) for option in _together(present, known, celled=False)]
     else:
@@ -98,7 +98,7 @@ def _best(options: Sequence[Design], prediction: Prediction) -> Design:
 def _present(moment: Moment, known: Known) -> Expr:
     """Return the condition that a row has all that a statistic is about."""
     nullable = tuple(unshifted(arg, known)[0] for arg in moment.args if known(arg).nullable)
-    return condition_of(replace(moment, args=nullable, where=TRUE))
+    return condition_of(Moment(moment.name, nullable))
 
 
 def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, celled: bool = True) -> list[Design]:
@@ -108,7 +108,7 @@ def _together(moments: Sequence[Moment], known: Known, *, narrow: bool = True, c
     """
     shared = _shared([moment.where for moment in moments]) if narrow else TRUE
     if shared != TRUE:
-        moments = [replace(moment, where=TRUE) for moment in moments]
+        moments = [Moment(moment.name, moment.args) for moment in moments]
     middle = _cube(moments, shared, known, signed=False)
     added_up = any(statistic(moment.name).adds_up for moment in moments)
     options = [_cube(moments, shared, known, signed=True) if added_up else middle, middle]

@@ -16,6 +16,8 @@ from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
 from dpsql.rewrite.translate.aggregates import Moment
 
+_NONE = Fraction(0)
+
 
 def readout(moment: Moment, known: Known, *, signed: bool, counted: Collection[Expr]) -> Readout:
     """Return how a statistic is read off.
@@ -45,7 +47,7 @@ def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
 
     Where more is known of the whole, such as `WHERE x + 1 < 5`, it stays as it is.
     """
-    base, shift = expr, Fraction(0)
+    base, shift = expr, _NONE
     while (parts := _added(base)) is not None:
         base, more = parts
         shift += more
@@ -53,7 +55,7 @@ def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
         return expr, shift
     of_base, whole = known(base).interval, known(expr).interval
     alike = of_base is not None and of_base.shifted(shift) == whole and known(base).nullable == known(expr).nullable
-    return (base, shift) if alike else (expr, Fraction(0))
+    return (base, shift) if alike else (expr, _NONE)
 
 
 def _added(expr: Expr) -> tuple[Expr, Fraction] | None:
@@ -96,7 +98,9 @@ def _zero_filled(moment: Moment) -> Moment:
 
 def _scaled(arg: Expr, known: Known) -> Scaled:
     interval, step = bounded(arg, known(arg)), step_of(arg)
-    if not step or interval.width / step > MOST_POINTS:
+    if not step or interval.width > MOST_POINTS * step:
         return Scaled(arg, interval)
+    if step == 1 and interval.low.denominator == interval.high.denominator == 1:
+        return Scaled(arg, interval, step)  # as most are
     low, high = math.floor(interval.low / step), math.ceil(interval.high / step)
     return Scaled(arg, Interval(low * step, high * step), step)

@@ -41,14 +41,17 @@ def predicted(
     `loss` is the number of rows, in units of b, that weights by the number of rows take off.
     """
     variances, read = coordinate_variances(features, name), readable_features(features)
-    product = Fraction(1)
+    numerator, denominator = 1, 1
     for readout in readouts:
-        found = statistic(readout.moment.name)
+        found, lost = statistic(readout.moment.name), _lost(readout, loss)
         cases, times = (_CASES, 1) if found.located else (_CASES[:1], len(_CASES))
         for case in cases:
             noise = spread(found.gradient(readout, case), read, variances)
-            product *= max(noise + _lost(readout, loss) ** 2, _LEAST) ** times
-    return product, len(features)
+            a, b = (noise + lost**2 if lost else noise).as_integer_ratio()
+            if a * _LEAST.denominator < b:
+                a, b = 1, _LEAST.denominator
+            numerator, denominator = numerator * a**times, denominator * b**times
+    return Fraction(numerator, denominator), len(features)
 
 
 def _lost(readout: Readout, loss: Fraction) -> Fraction:
@@ -58,7 +61,7 @@ def _lost(readout: Readout, loss: Fraction) -> Fraction:
     """
     found, spared = statistic(readout.moment.name), weighed_by_value(readout.features)
     if found.located or not loss or spared.issuperset(readout.features):
-        return Fraction(0)
+        return _NOTHING
     return loss * Fraction(found.typical(readout, 1) or 0)
 
 

@@ -19,10 +19,11 @@ from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.helper import name_sequence
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token as ParserToken
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
 from dpsql.errors import ConfigError, Unsupported
 from dpsql.lexer.tokens import Sort, tokens
+from dpsql.rewrite.syntax.scanner import Scanner
 from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
 
 _STEPS = 30
@@ -52,6 +53,12 @@ class Client(Postgres):
             **{k: v for k, v in Postgres.Tokenizer.SINGLE_TOKENS.items() if k != "@"},
             _PARAMETER: TokenType.PARAMETER,
         }
+
+        def _init_core(self) -> TokenizerCore:
+            """Return what reads a text."""
+            core = super()._init_core()
+            core.__class__ = Scanner
+            return core
 
     class Parser(PostgresParser):
         """A parser that recognises syntax, not functions."""
