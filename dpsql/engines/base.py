@@ -12,6 +12,7 @@ from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.emit.kept import KeptColumns
 
 
 class NoEngine(ConfigError, sqlstate="F0000"):
@@ -67,6 +68,9 @@ class Engine(Protocol):
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with their types as the engine names them; empty if there is no such table."""
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return what is kept of a table beside its columns, of which statements are written only."""
 
     def unique_columns(self, table: str) -> frozenset[str]:
         """Return the columns that an enforced constraint makes unique by themselves."""

@@ -66,7 +66,7 @@ class Gateway:
     def __init__(self, deps: GatewayDependencies) -> None:
         self._deps = deps
         self._measuring = Measuring(deps.policy, deps.engine, deps.ledger, deps.entropy, deps.refresh, deps.timeout)
-        self._emitter = Emitter(deps.engine.dialect, deps.declared, deps.engine.named)
+        self._emitter = Emitter(deps.engine.dialect, deps.declared, deps.engine.named, deps.engine.kept)
         self._names = deps.policy.protected
         written = sorted(name.replace('"', '""') for name in self._names)
         # Most statements name no protected table, which this tells faster than their tokens do.

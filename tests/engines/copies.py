@@ -13,7 +13,7 @@ from dpsql.policy.config import (
     SnapshotConfig,
     SqliteLedgerConfig,
 )
-from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
+from dpsql.policy.model import Column, Policy, Role, SqlType, Table, UnitBound
 from dpsql.question import Cancellation
 
 
@@ -28,11 +28,17 @@ def column(name: str, type_: SqlType, declared: str = "") -> Column:
     return Column(name, type_, declared or type_.value, nullable=True)
 
 
-def copying(directory: Path, engine: EngineConfig | None, *tables: Table, fingerprint: str = "first") -> Config:
+def copying(
+    directory: Path,
+    engine: EngineConfig | None,
+    *tables: Table,
+    fingerprint: str = "first",
+    roles: Mapping[str, Role] = {},
+) -> Config:
     """Return a configuration whose copy is in `directory`; without an engine the records are in a DuckDB file there."""
     found: Mapping[str, Table] = {one.name: one for one in tables}
     return Config(
-        policy=Policy("taxi", found, {}, {}, fingerprint),
+        policy=Policy("taxi", found, roles, {}, fingerprint),
         engine=engine or DuckDbFile(directory / "records.duckdb"),
         listen=Listen("127.0.0.1", 0),
         shadow=EmbeddedShadow(directory / "shadow"),

@@ -97,10 +97,10 @@ def in_copy(server: Postgres, bounded: Policy, in_postgres: Ask, world: World, s
             f"GRANT USAGE ON SCHEMA same TO {READER}; GRANT SELECT ON ALL TABLES IN SCHEMA same TO {READER}"
         )
     tables = (bounded.tables["rides"], bounded.tables["zones"])
-    config = copying(shared, PostgresServer(reading(server).replace("records", "same")), *tables)
+    config = copying(shared, PostgresServer(reading(server).replace("records", "same")), *tables, roles=bounded.roles)
     written(config)
     engine = open_snapshot(config)
-    emitter = Emitter(engine.dialect, world.public.declared, engine.named)
+    emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
     yield lambda part: _read(part, engine.for_owner(part.sql(emitter), timeout=60))
     engine.close()
 

@@ -13,6 +13,7 @@ from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.emit.kept import KeptColumns
 
 Rows = Sequence[EngineRow]
 
@@ -41,6 +42,10 @@ class Watched:
     def columns(self, table: str) -> Mapping[str, str]:
         """Return the engine's."""
         return self.engine.columns(table)
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return the engine's."""
+        return self.engine.kept(table)
 
     def unique_columns(self, table: str) -> frozenset[str]:
         """Return the engine's."""

@@ -105,7 +105,8 @@ class Measured:
     @classmethod
     def of(cls, measurement: Measurement, engine: Filled, world: World) -> "Measured":
         """Build with the engine's statement."""
-        return cls(measurement, engine, measurement.sql(Emitter(engine.dialect, world.public.declared, engine.named)))
+        emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
+        return cls(measurement, engine, measurement.sql(emitter))
 
     @property
     def claim(self) -> int:

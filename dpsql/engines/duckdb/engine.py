@@ -22,6 +22,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 _LOG = logging.getLogger("dpsql.engine")
 _UNLIMITED = Resources()
@@ -67,6 +68,10 @@ class DuckDb:
                 table,
             )
         )
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return nothing: there are only a table's own columns."""
+        return nothing_kept(table)
 
     def unique_columns(self, table: str) -> frozenset[str]:
         """Return the columns with a PRIMARY KEY or UNIQUE constraint of their own; a file opened read-only keeps them."""

@@ -21,6 +21,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
 from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 _LOG = logging.getLogger("dpsql.engine")
 _CONNECTIONS = 16
@@ -61,6 +62,10 @@ class PostgresEngine:
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with PostgreSQL's types, those of domains and enumerations by what they are."""
         return self._catalogue(table).types
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return nothing: there are only a table's own columns."""
+        return nothing_kept(table)
 
     def unique_columns(self, table: str) -> frozenset[str]:
         """Return the columns that a valid, immediate, unconditional unique index holds alone."""

@@ -4,6 +4,7 @@ A newer copy takes the place of this one's file in the directory, not of what is
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from dpsql.engines.base import NoEngine
@@ -11,6 +12,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.snapshot.manifest import Manifest
 from dpsql.policy.config import Resources
+from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 
 
 class SnapshotEngine(DuckDb):
@@ -34,6 +36,17 @@ class SnapshotEngine(DuckDb):
         self.edition = manifest.edition
         # As the records' engine keeps them, and as was seen on the copy, which has no constraints itself.
         self._unique = {table: frozenset(columns) for table, columns in manifest.unique.items()}
+        self._kept = manifest.kept
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return what the copy keeps of a table."""
+        return self._kept.get(table, NOTHING)
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """Return the columns that were copied, and not those that are kept beside them."""
+        kept = self.kept(table)
+        hidden = {*(mark.column for mark in kept.heavy.values()), *kept.texts.values()}
+        return {name: type_ for name, type_ in super().columns(table).items() if name not in hidden}
 
     def _remove(self) -> None:
         super()._remove()

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dpsql.engines.base import Edition
+from dpsql.engines.snapshot.keeping import from_mapping
 from dpsql.engines.source import source
 from dpsql.policy.config import Config
+from dpsql.rewrite.emit.kept import KeptColumns
 
-_VERSION = 1
+_VERSION = 2
 """Counts the changes of what a copy holds."""
 
 
@@ -44,6 +46,8 @@ class Manifest:
     origin: Origin
     unique: Mapping[str, tuple[str, ...]]
     """By table, the columns that the records' engine keeps unique, as was seen on the copy."""
+    kept: Mapping[str, KeptColumns]
+    """By table, what is in it beside the declared columns."""
     size: int
     changed: int
     """When the file was changed last, in nanoseconds: by dpsql, or it is not used."""
@@ -63,7 +67,8 @@ class Manifest:
         try:
             found = json.loads(text)
             unique = {str(table): tuple(map(str, names)) for table, names in found.pop("unique").items()}
-            manifest = cls(origin=Origin(**found.pop("origin")), unique=unique, **found)
+            kept = from_mapping(found.pop("kept"))
+            manifest = cls(origin=Origin(**found.pop("origin")), unique=unique, kept=kept, **found)
             _ = manifest.edition
             if _NAME.fullmatch(manifest.name) is None:
                 return None

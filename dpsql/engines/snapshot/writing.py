@@ -23,6 +23,7 @@ from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.from_duckdb import copy_from_duckdb
 from dpsql.engines.snapshot.from_postgres import copy_from_postgres
+from dpsql.engines.snapshot.keeping import fill, to_keep
 from dpsql.engines.snapshot.manifest import Manifest, Origin
 from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.engines.snapshot.progress import Progress, Tell
@@ -34,9 +35,11 @@ from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer
 from dpsql.policy.model import Table
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.kept import KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
-_FRESH = "fresh"
+_FRESH, _STAGED = "fresh", "staged"
+"""The copy, and beside it the rows as they came, of which it is made."""
 _FOREVER = 10 * 365 * 86_400.0
 _KEPT = "What there was before is served still."
 _TOLD = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
@@ -81,31 +84,43 @@ def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Can
     name = f"{now:%Y%m%dT%H%M%S%f}Z"
     file = place.file(name)
     with _failing_by_kind(cancellation):
-        unique = _copied(config, file, Progress(file, tell), cancellation)
+        kept = {table.name: to_keep(table, config.policy) for table in config.policy.tables.values()}
+        unique = _copied(config, file, kept, Progress(file, tell), cancellation)
         written = _on_disk(file)
-    kept = {table: tuple(sorted(columns)) for table, columns in unique.items()}
-    manifest = Manifest(name, now.isoformat(), Origin.of(config), kept, written.st_size, written.st_mtime_ns)
+    same = {table: tuple(sorted(columns)) for table, columns in unique.items()}
+    manifest = Manifest(name, now.isoformat(), Origin.of(config), same, kept, written.st_size, written.st_mtime_ns)
     place.switch(manifest)
     return manifest
 
 
-def _copied(config: Config, file: Path, progress: Progress, cancellation: Cancellation) -> Mapping[str, frozenset[str]]:
+def _copied(
+    config: Config, file: Path, kept: Mapping[str, KeptColumns], progress: Progress, cancellation: Cancellation
+) -> Mapping[str, frozenset[str]]:
     """Write the file; return which columns are unique in it, by table."""
+    staged = file.with_suffix(".staged")
     with closing(connect_engine(config)) as engine:
         check_tables(config.policy, engine)
         with _writer(config) as connection, stopping_when_cancelled(connection.interrupt, _FOREVER, cancellation):
-            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {_FRESH}")
-            file.chmod(0o600)
+            for path, name in ((file, _FRESH), (staged, _STAGED)):
+                connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {name}")
+                path.chmod(0o600)
             with progress.told():
                 connection.execute("BEGIN")
                 unique = _filled(
-                    engine, config, (connection, _FRESH), file.with_suffix(".rows"), progress, cancellation
+                    engine, config, (connection, _STAGED), file.with_suffix(".rows"), progress, cancellation
                 )
+                connection.execute("COMMIT")
+                connection.execute("BEGIN")
+                for table, keeps in kept.items():
+                    places = (f"{name}.main.{quoted(table)}" for name in (_STAGED, _FRESH))
+                    fill(connection, config.policy.tables[table], keeps, *places)
                 connection.execute("COMMIT")
                 for table, columns in unique.items():
                     _see_that_they_are(connection, config.policy.tables[table], columns)
                 connection.execute(f"CHECKPOINT {_FRESH}")
                 connection.execute(f"DETACH {_FRESH}")
+                connection.execute(f"DETACH {_STAGED}")
+                staged.unlink()
         if isinstance(engine, DuckDb) and not engine.is_current():
             raise ConfigError("a file of the records changed while a snapshot was written", hint=_KEPT)
     return unique

@@ -17,6 +17,7 @@ from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
+from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 
 _LOG = logging.getLogger("dpsql.engine")
 
@@ -48,6 +49,10 @@ class SparkEngine:
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with Spark's types."""
         return self._table(table).types
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return nothing: there are only a table's own columns."""
+        return nothing_kept(table)
 
     def unique_columns(self, table: str) -> frozenset[str]:
         """Return none: Spark enforces no constraint."""

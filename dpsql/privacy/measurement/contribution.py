@@ -54,6 +54,8 @@ class Bound:
     form: Form
     most_groups: int | None = None
     """In how many groups a unit may be, where the policy says so."""
+    once: bool = False
+    """Whether a unit has no more rows than the table has that names it, where it is read."""
 
     @property
     def groups(self) -> int:

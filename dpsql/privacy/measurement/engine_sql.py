@@ -1,14 +1,14 @@
 """The engine's statement of a measurement: rows of the relation, bounded, grouped and summed."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType
 from dpsql.privacy.measurement import heavy_units
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
-from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
+from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity, salt
@@ -49,8 +49,10 @@ class BoundedScan:
     from_where: str
     tested: tuple[str, ...] = ()
     """The keys that are NULL for the rows, and only those, which lack a value in the key's column."""
-    maybe_heavy: tuple[str, str] | None = None
-    """Where heavy units are weighed apart, what marks them, and the condition that a row's unit is marked."""
+    maybe_heavy: Marked | None = None
+    """Where heavy units are weighed apart, what marks them."""
+    unit_read: str = ""
+    """What tells the units of these rows apart, if it is not what names them."""
 
     @classmethod
     def of(
@@ -77,22 +79,22 @@ class BoundedScan:
     @property
     def unit(self) -> str:
         """Return the unit's column: units that a cast made one would change each other's weights."""
-        return identity(self.bound.unit, self.emitter.dialect)
+        return self.unit_read or identity(self.bound.unit, self.emitter.dialect)
 
     @property
     def group_by(self) -> str:
         """Return the GROUP BY clause over the keys."""
         return f" GROUP BY {', '.join(self._names())}" if self.keys else ""
 
-    def steps(self, values: RowValues, *, heavy: str = "", twice: bool = False) -> str:
-        """Return the SELECT of the unit `u`, the keys `k0` … and values in one step or two; `heavy` is one more condition.
+    def steps(self, values: RowValues, *, twice: bool = False) -> str:
+        """Return the SELECT of the unit `u`, the keys `k0` … and values in one step or two.
 
         `twice` says that some are read more than once.
         """
         once = self.emitter.dialect.computed_once
         if not values.read:
-            return self.rows(values.named, also=heavy + (once if twice else ""))
-        inner = self.rows(values.read, also=heavy + once)
+            return self.rows(values.named, also=once if twice else "")
+        inner = self.rows(values.read, also=once)
         return f"SELECT {', '.join(['u', *self._names(), *values.named])} FROM ({inner}) AS x{once if twice else ''}"
 
     def rows(self, values: Iterable[str], *, distinct: bool = False, also: str = "") -> str:
@@ -168,24 +170,35 @@ class BoundedScan:
         The integers are those of `grouped`; see `heavy_units`.
         """
         assert self.maybe_heavy is not None
-        marked, condition = self.maybe_heavy
         names, full, dialect = [*self._names(), *also], self.bound.weight, self.emitter.dialect
-        rows = f"({self.steps(values, twice=values.read_twice(sums))}) AS r"
+        rows = f"({self.steps(values, twice=values.read_twice([part.text for part in sums]))}) AS r"
         every = heavy_units.in_full(rows, names, sums, full, dialect.widest)
+        tables, less = self._less(values, names, sums, norm)
+        outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
+        grouping = f" GROUP BY {', '.join(names)}" if names else ""
+        return f"WITH {', '.join(tables)} SELECT {outputs} FROM ({every} UNION ALL {less}) AS g{grouping}"
+
+    def _less(
+        self, values: RowValues, names: Sequence[str], sums: Sequence[HeavySum], norm: Norms | None
+    ) -> tuple[list[str], str]:
+        """Return the SELECT of what heavy units weigh less, and the members of WITH that it reads."""
+        assert self.maybe_heavy is not None
+        full, dialect, marked = self.bound.weight, self.emitter.dialect, self.maybe_heavy
+        marks = replace(self, from_where=f"{self.from_where} AND {marked.condition}", unit_read=marked.unit)
+        heavy = marks.steps(values)
+        if marked.table is None:
+            return [marks._weights(heavy, norm)], heavy_units.correction_of_rows(heavy, names, sums, full)  # noqa: SLF001 # its own
         block = [norm.block] if norm is not None and norm.block is not None else []
         unit, within = dialect.without_range("u", self.bound.unit.type), [*names, *block]
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
         number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
-        heavy = self.steps(values, heavy=f" AND {condition}")
         columns = ", ".join([unit if unit == "u" else f"{unit} AS u", *within, *number, *parts])
         by_unit = f"SELECT {columns} FROM ({heavy}) AS r GROUP BY {', '.join([unit, *within])}"
         units = dialect.common_table("p", by_unit)
+        tables = [units, self._weights_of_sums(norm, grouped=bool(names or block))]
         less = heavy_units.correction("p JOIN h ON u = hu", names, sums, full, dialect.widest)
-        outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
-        grouping = f" GROUP BY {', '.join(names)}" if names else ""
-        both = f"SELECT {outputs} FROM ({every} UNION ALL {less}) AS g{grouping}"
-        return f"WITH {marked}, {units}, {self._weights_of_sums(norm, grouped=bool(names or block))} {both}"
+        return [marked.table, *tables], less
 
     def _weights_of_sums(self, norm: Norms | None, *, grouped: bool) -> str:
         """Return the weights of the units in `p`, which has their rows or norms by unit and keys."""
@@ -260,6 +273,8 @@ def _narrow(text: str, key: Key, emitter: Emitter) -> str:
     if not key.grouped.type.is_number or key.fractional or _easy(key.grouped, text, emitter):
         return text
     values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
+    if isinstance(key.grouped, Ref) and values:
+        return emitter.narrowed(key.grouped, min(values), max(values))
     return emitter.dialect.narrowed(text, min(values), max(values)) if values else text
 
 

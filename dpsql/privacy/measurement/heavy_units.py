@@ -10,6 +10,11 @@ to add up the second sum over the rows of some set of units that holds all with 
 What marks the heavy units may count more rows than are measured (conditions left out), which can only mark more of them, and
 may mark others besides (several units share a mark): neither changes an integer. It must stand in the very statement that
 reads the rows, so that one snapshot is marked and measured; a mark that was kept could not know of rows that have come since.
+
+Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept`): numbers in all rows of the units
+with more than some n ≤ C rows in the whole table, whatever the statement asks. Where each row of the table is in one measured
+row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no more measured rows
+than rows in the table. So one with more than C is marked, with all its rows, which is all that the proof asks of a mark.
 """
 
 import re
@@ -19,7 +24,7 @@ from dataclasses import dataclass, replace
 from dpsql.frozen import quickly_made
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
-from dpsql.rewrite.emit.columns import identity
+from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Expr
@@ -33,10 +38,25 @@ _SLOTS = 8
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class HeavySum:
-    """A sum over rows without their weights, and the column of the weights that belong to it."""
+    """A sum over rows, and the column of the weights that belong to it."""
 
     text: str
+    """Without the weights."""
     weight: str
+    weighed: str
+    """With them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """How heavy units are told from others."""
+
+    table: str | None
+    """The member of WITH that marks them; None where the engine keeps the marks."""
+    condition: str
+    """That a row's unit is marked."""
+    unit: str = ""
+    """What tells marked units apart, if there is something shorter than they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +66,31 @@ class RowValues:
     named: Sequence[str]
     read: Sequence[str] = ()
 
-    def read_twice(self, sums: Sequence[HeavySum]) -> bool:
+    def read_twice(self, sums: Sequence[str]) -> bool:
         """Return whether some value `f0` … stands several times in the sums: engines compute it each time."""
-        names = [name for part in sums for name in re.findall(r"\bf\d+\b", part.text)]
+        names = [name for text in sums for name in re.findall(r"\bf\d+\b", text)]
         return len(names) > len(set(names))
 
 
 def marked(
     relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter, *, normed: bool
-) -> tuple[str, str] | None:
-    """Return what marks the heavy units of `rows`, and the condition that a row's unit is marked; None to weigh every row.
+) -> Marked | None:
+    """Return what marks the heavy units of `rows`; None to weigh every row.
 
     Of one table, rows that lack a value in a column which is summed or grouped by may be counted, too.
     """
     if bound.form is not Form.REWEIGHT:
         return None
+    if bound.once and (mark := emitter.kept(bound.unit.table).heavy.get(bound.unit.name)) and mark.rows <= bound.rows:
+        number = f"s{bound.unit.source}.{quoted(mark.column)}"
+        return Marked(None, f"{number} IS NOT NULL", number)
     alone = len(relation.sources) == 1
     counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
     unit = identity(bound.unit, emitter.dialect)
-    return emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed)
+    marks = emitter.dialect.maybe_heavy(unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed)
+    return None if marks is None else Marked(*marks)
 
 
 def in_full(
@@ -84,3 +108,15 @@ def correction(
     """Return the SELECT of what each unit's sums `s0` … are to weigh less, by `names`."""
     parts = [f"({part.weight} - {weight}) * {widest(f's{i}')}" for i, part in enumerate(sums)]
     return f"SELECT {', '.join([*names, *parts])} FROM {units}"
+
+
+def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int) -> str:
+    """Return the same SELECT over rows one by one, by each unit's weight in `h`.
+
+    Where marks are kept no unit has to be found, and this takes a quarter of the time that sums by unit and key take.
+    """
+    parts = [f"{part.weighed} AS s{i}" for i, part in enumerate(sums)]
+    grouping = f" GROUP BY {', '.join(names)}" if names else ""
+    weights = [f"{name} - {weight} AS {name}" for name in sorted({part.weight for part in sums})]
+    less = f"(SELECT hu, {', '.join(weights)} FROM h) AS h"
+    return f"SELECT {', '.join([*names, *parts])} FROM ({rows}) AS r JOIN {less} ON u = hu{grouping}"

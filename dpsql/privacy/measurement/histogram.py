@@ -24,7 +24,8 @@ from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 
-_BUCKETS = 1024
+BUCKETS = 1024
+"""Of what has more values, and not too many groups."""
 _CELLS = 2**22
 """The most cells of a histogram over all groups; with more groups the buckets become wider."""
 _PAIRS = 2**24
@@ -121,15 +122,17 @@ class Histogram:
         if self.extremes:
             return scan.one_a_unit(rows, "max(b)" if self.points[0] else "min(b)")
         if scan.maybe_heavy:
-            return scan.heavy_apart(RowValues([f"{part} AS b"]), [HeavySum("count(*)", "w")], "b")
+            return scan.heavy_apart(
+                RowValues([f"{part} AS b"]), [HeavySum("count(*)", "w", emitter.dialect.total("w"))], "b"
+            )
         weight = emitter.dialect.total("w") if self.bound.form is Form.REWEIGHT else "count(*)"
         return scan.grouped(rows, [weight], ["b"], "b")
 
 
 def bucket_count(x: Scaled, groups: int, *, pairs: bool = False) -> int:
     """Return how many buckets a histogram has: as fine as the type, up to 1,024, fewer with very many groups."""
-    cells = _PAIRS // len(quantile_width.widths(_BUCKETS)) if pairs else _CELLS
-    most = max(min(_BUCKETS, cells // max(groups, 1)), 2)
+    cells = _PAIRS // len(quantile_width.widths(BUCKETS)) if pairs else _CELLS
+    most = max(min(BUCKETS, cells // max(groups, 1)), 2)
     width = x.interval.width
     if _whole(x) and width < most:
         return int(width) + 1

@@ -148,7 +148,7 @@ def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Re
     found = owners(relation, context.role.protects, context.tables, context.unique)
     if found.single:
         return found.relation, Bound(found.unit, 1, Form.UNIQUE)
-    return found.relation, Bound(found.unit, found.rows, Form.REWEIGHT, found.groups)
+    return found.relation, Bound(found.unit, found.rows, Form.REWEIGHT, found.groups, found.once)
 
 
 def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: PlanningContext) -> tuple[Groups, Fraction]:

@@ -124,20 +124,21 @@ class Sums:
                 return self._of_each_value(emitter)
 
     def _of_rows(self, emitter: Emitter) -> str:
-        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
-        used += self.block_conditions
+        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))] + [
+            *self.block_conditions
+        ]
         columns, weighs_norms = self.columns(), self.weighs_norms
         normed, in_steps = weighs_norms or any(c.by_value for c in columns), self.bound.form is not Form.TRUNCATE
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)
         values = _Values(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
         weighted = self.bound.form is Form.REWEIGHT
-        apart = scan.maybe_heavy is not None
-        sums = [values.summed(column, weighted=weighted, apart=apart) for column in columns]
+        sums = [values.summed(column, weighted=weighted) for column in columns]
         norm = self._norms(values, columns, alone=weighs_norms) if weighted else None
-        unweighted = [HeavySum(s, "v" if c.by_value else "w") for s, c in zip(sums, columns, strict=True)]
-        if apart:
-            return scan.heavy_apart(values.row_values, unweighted, norm=norm)
-        twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(unweighted)
+        if scan.maybe_heavy:
+            plain = (values.summed(column, weighted=True, apart=True) for column in columns)
+            every = [HeavySum(p, "v" if c.by_value else "w", s) for p, c, s in zip(plain, columns, sums, strict=True)]
+            return scan.heavy_apart(values.row_values, every, norm=norm)
+        twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(sums)
         return scan.grouped(scan.steps(values.row_values, twice=twice), sums, values.named.values(), norm=norm)
 
     def _norms(self, values: "_Values", columns: Sequence[EngineSum], *, alone: bool) -> Norms | None:
@@ -232,10 +233,8 @@ class _Values:
         long = weighted and (not apart or 2 * self.points > _SHORT)
         text = self._emitter.dialect.total(" * ".join([*weight, *self._factors(column, cast=long)]))
         text = text if weight or column.factors else "count(*)"
-        conditions = [
-            *([] if column.block is None else [self.block(column.block)]),
-            *([] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]),
-        ]
+        conditions = [] if column.block is None else [self.block(column.block)]
+        conditions += [] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]
         return f"{text} FILTER (WHERE {' AND '.join(conditions)})" if conditions else text
 
     def norm(self, columns: Sequence[EngineSum]) -> str:

@@ -49,6 +49,8 @@ class Owners:
     """In how many groups it may be, where the policy says so."""
     single: bool
     """Whether the engine itself keeps a unit to one row."""
+    once: bool
+    """Whether each row of the unit's table is in one joined row at most: then a unit has no more of these than of those."""
 
 
 def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Owners:
@@ -72,7 +74,9 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
-    return Owners(relation, unit, rows, groups, single)
+    found_by = {i: _finders(relation, i, unique) for i in relation.joined}
+    once = _following([unit.source], found_by) == relation.joined.keys()
+    return Owners(relation, unit, rows, groups, single, once)
 
 
 def owned(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:

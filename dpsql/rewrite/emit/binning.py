@@ -38,6 +38,14 @@ def stepped(
     Ties go to the even neighbour, on every engine. `steps` is at most 2^31. Where x has `own` steps, which divide `steps`,
     it is rounded to the nearest of them first. `read` gives what is computed of columns a name, by which it is then read.
     """
+    if isinstance(expr, Ref):
+        return emitter.as_kept(expr, lambda one: _stepped(emitter, one, interval, steps, own, read))
+    return _stepped(emitter, expr, interval, steps, own, read)
+
+
+def _stepped(
+    emitter: Emitter, expr: Expr, interval: Interval, steps: int, own: int | None, read: Callable[[str], str] | None
+) -> str:
     type_ = SqlType.INTEGER if steps < 2**31 else SqlType.BIGINT
     if own is not None and own < steps and not (expr.type.is_integer or expr.type.is_temporal):
         return f"({emitter.cast(stepped(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
@@ -61,6 +69,12 @@ def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, sin
 
     With `single`, x is a whole number and each part is one.
     """
+    if isinstance(expr, Ref):
+        return emitter.as_kept(expr, lambda one: _bucket(emitter, one, interval, number, single=single))
+    return _bucket(emitter, expr, interval, number, single=single)
+
+
+def _bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
     x, last = _Reading.of(emitter, expr, interval), number - 1
     if interval.width < _NO_WIDTH or not last:
         return f"(CASE WHEN {x.text} IS NOT NULL THEN 0 END)"

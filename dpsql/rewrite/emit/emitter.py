@@ -4,7 +4,7 @@ fare / tip  →  (CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END / NULLIF(CA
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -13,6 +13,7 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted, stored
+from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Facts
@@ -29,6 +30,8 @@ class Emitter:
     declared: Declared
     named: Callable[[str], str] = quoted
     """Returns a table's name as the engine's statements have to write it."""
+    kept: Callable[[str], KeptColumns] = nothing_kept
+    """Returns what the engine keeps of a table beside its columns."""
 
     def sql(self, expr: Expr, *, computed: bool = False) -> str:
         """Return the text of the expression; it never fails, whatever the rows hold.
@@ -50,14 +53,27 @@ class Emitter:
         """Return a column as it is stored, decimals in double precision."""
         return stored(ref, self.dialect)
 
+    def as_kept(self, ref: Ref, write: Callable[[Ref], str]) -> str:
+        """Return what `write` makes of a column, or the column in which the engine keeps that very text's value."""
+        texts = {} if ref.optional else self.kept(ref.table).texts
+        name = texts.get(write(replace(ref, source=0))) if texts else None
+        return write(ref) if name is None else f"s{ref.source}.{quoted(name)}"
+
     def present(self, ref: Ref) -> str:
         """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""
+        return self.as_kept(ref, self._present)
+
+    def _present(self, ref: Ref) -> str:
         known, raw = self.declared.one(ref), self.raw(ref)
         if known.values is not None and ref.type is not SqlType.BOOLEAN:
             return self._member(raw, known.values, ref.type)
         if ref.type.is_number and not ref.type.is_integer:
             return f"{raw} <= {self.dialect.not_finite('Infinity')}"
         return f"{raw} IS NOT NULL"
+
+    def narrowed(self, ref: Ref, low: int, high: int) -> str:
+        """Return a whole number between `low` and `high` in the type that grouping by it is fastest in."""
+        return self.as_kept(ref, lambda one: self.dialect.narrowed(self.sql(one), low, high))
 
     def member(self, ref: Ref) -> str:
         """Return the condition that a column with a domain holds one of its values."""

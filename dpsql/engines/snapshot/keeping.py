@@ -1,0 +1,118 @@
+"""What a copy keeps beside the declared columns, and how its tables are filled from the rows as they came.
+
+Heavy units' rows are marked, and lie together, so that a scan of them skips the others: of several units of a table those of
+the first, and within these those of the next. What statements most often compute of a row is there already: its text is
+theirs, so that its value is. All of it is a function of the rows, total like everything that statements say: no value of a
+row makes a copy fail. Which units are heavy changes the order of rows and the time that statements take, and no answer.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import duckdb
+
+from dpsql.policy.model import Column, Policy, Table
+from dpsql.privacy.measurement.histogram import BUCKETS
+from dpsql.privacy.measurement.rounding import least_points
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.dialects.duckdb import DUCKDB
+from dpsql.rewrite.emit.binning import bucket, stepped
+from dpsql.rewrite.emit.columns import identity, quoted
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
+from dpsql.rewrite.ir.relation import ref
+
+_LATTICES = 3
+"""Of how many lattices a copy keeps each column's values: those of most roles."""
+_TOGETHER = 3
+"""Of how many unit columns the heavy units' rows lie together: each makes twice as many parts of a table."""
+
+
+def to_keep(table: Table, policy: Policy) -> KeptColumns:
+    """Return what a copy of a table keeps."""
+    names = _names(table)
+    most: dict[str, int] = {}
+    for bound in table.units.values():
+        if bound.through is None:
+            most[bound.column] = min(bound.max_rows, most.get(bound.column, bound.max_rows))
+    heavy = {column: HeavyMark(next(names), rows) for column, rows in most.items()}
+    texts = dict.fromkeys(text for column in table.columns.values() for text in _texts(table, column, policy))
+    return KeptColumns(heavy, {text: next(names) for text in texts})
+
+
+def _names(table: Table) -> Iterator[str]:
+    """Yield names that no column of the table has."""
+    taken = {name.lower() for name in table.columns}
+    return (name for name in (f"dpsql {number}" for number in itertools.count(1)) if name not in taken)
+
+
+def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
+    """Yield what statements compute of a number with bounds: of whole ones what they group by."""
+    if table.public or not column.type.is_number or column.bounds is None or column.references is not None:
+        return
+    emitter, read = Emitter(DUCKDB, Declared({})), ref(0, table, column.name)
+    if column.type.is_integer:
+        yield emitter.narrowed(read, int(column.bounds.low), int(column.bounds.high))
+        return
+    if not column.nullable:
+        yield emitter.present(read)
+    yield bucket(emitter, read, column.bounds, BUCKETS, single=False)
+    own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)
+    for steps in own:
+        yield stepped(emitter, read, column.bounds, steps)
+
+
+def _steps(table: Table, policy: Policy) -> list[int]:
+    """Return into how many steps roles' statements divide the bounds of a column without steps of its own."""
+    found = Counter(
+        least_points(table.expected_rows, bound.max_rows, role.per_query.epsilon)
+        for role in policy.roles.values()
+        for kind, bound in table.units.items()
+        if role.protects == kind and (role.tables is None or table.name in role.tables)
+    )
+    usual = [points for points, _ in found.most_common(_LATTICES)]
+    return list(dict.fromkeys(steps for points in usual for steps in (points, 2 * points)))
+
+
+def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns, rows: str, into: str) -> None:
+    """Make the table `into` of `rows`, a table of the same columns: theirs in their order, with what is kept beside them."""
+    joins = [_list_heavy(connection, table, *one, rows, place) for place, one in enumerate(kept.heavy.items())]
+    columns = [f"s0.{quoted(name)}" for name in table.columns]
+    columns += [f"{text} AS {quoted(name)}" for text, name in kept.texts.items()]
+    columns += [f"h{place}.n AS {quoted(mark.column)}" for place, mark in enumerate(kept.heavy.values())]
+    select = f"SELECT {', '.join(columns)} FROM {' '.join([f'{rows} AS s0', *joins])}"  # noqa: S608
+    connection.execute(f"CREATE TABLE {into} AS {select} LIMIT 0")
+    for part in itertools.product(("IS NOT NULL", "IS NULL"), repeat=min(len(joins), _TOGETHER)):
+        conditions = [f"h{place}.n {test}" for place, test in enumerate(part)]
+        connection.execute(f"INSERT INTO {into} {select} WHERE {' AND '.join(['TRUE', *conditions])}")
+    for place, _ in enumerate(joins):
+        connection.execute(f"DROP TABLE temp.heavy{place}")
+
+
+def _list_heavy(
+    connection: duckdb.DuckDBPyConnection, table: Table, unit: str, mark: HeavyMark, rows: str, place: int
+) -> str:
+    """Number the heavy units; return the join that finds a row's number, if it has one.
+
+    Units are told apart by the very text that tells them apart in statements; none is listed twice, so no row is doubled.
+    """
+    name = identity(ref(0, table, unit), DUCKDB)
+    heavy = f"SELECT {name} AS u FROM {rows} AS s0 WHERE {name} IS NOT NULL GROUP BY 1 HAVING count(*) > {mark.rows}"  # noqa: S608
+    numbered = f"SELECT u, CAST(row_number() OVER () AS BIGINT) AS n FROM ({heavy}) AS g"  # noqa: S608
+    connection.execute(f"CREATE TEMP TABLE heavy{place} AS {numbered}")
+    return f"LEFT JOIN temp.heavy{place} AS h{place} ON {name} = h{place}.u"
+
+
+def from_mapping(found: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Mapping[str, KeptColumns]:
+    """Read what tables keep, as `dataclasses.asdict` writes it.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: it is not so.
+    """
+    return {str(table): _of_mapping(kept["heavy"], kept["texts"]) for table, kept in found.items()}
+
+
+def _of_mapping(heavy: Mapping[str, object], texts: Mapping[str, object]) -> KeptColumns:
+    marks = {str(unit): HeavyMark(**mark) for unit, mark in heavy.items() if isinstance(mark, dict)}
+    return KeptColumns(marks, {str(text): str(name) for text, name in texts.items()})

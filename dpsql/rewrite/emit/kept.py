@@ -1,0 +1,38 @@
+"""What an engine keeps of a table beside its columns, computed once from the very rows that statements read.
+
+Promise of an engine that keeps something: a text's column holds in every row what the text would come to there, and a mark
+is the same number in all rows of a unit that has more rows than it says, another one for each such unit, and NULL in all
+other rows. Rows do not change while they are kept.
+
+(CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyMark:
+    """A column with the numbers of the units that have more than `rows` rows in the whole table."""
+
+    column: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptColumns:
+    """Columns that no client sees, of one table."""
+
+    heavy: Mapping[str, HeavyMark] = field(default_factory=dict)
+    """By the column that names the units."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """By expressions of one column of `s0`, as they are written, which are NULL where that is."""
+
+
+NOTHING = KeptColumns()
+
+
+def nothing_kept(table: str) -> KeptColumns:
+    """Return that there are only a table's own columns."""
+    del table
+    return NOTHING

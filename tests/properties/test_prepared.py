@@ -1,0 +1,79 @@
+"""What a snapshot keeps beside the columns changes no claim: tried as in `test_sensitivity`, on its tables."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.plan import Measurement
+from tests.properties.test_sensitivity import databases
+from tests.support.exactness import Measured, measurements
+from tests.support.fix_policy import with_rows
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+from tests.support.prepared import Prepared, reads_kept
+from tests.support.samples import slow, spread
+from tests.support.shapes import SHAPES
+
+MOST, OF = 3, 40
+"""The bound, and of how many statements `make test` tries one."""
+
+
+@pytest.fixture(scope="module")
+def bounded(policy: Policy) -> Policy:
+    """Give the policy with a bound that units pass."""
+    return with_rows(policy, "rides", "passenger", MOST)
+
+
+@pytest.fixture(scope="module")
+def prepared(bounded: Policy) -> Prepared:
+    """Give tables as a snapshot's."""
+    return Prepared(bounded)
+
+
+@pytest.fixture(scope="module")
+def usual(bounded: Policy) -> Memory:
+    """Give tables of their own columns."""
+    return Memory(bounded)
+
+
+def _measured(sql: str, bounded: Policy, world: World, engine: Memory) -> Sequence[Measured]:
+    found: Sequence[Measurement] = measurements(sql, bounded, world, engine)
+    return [Measured.of(one, engine, world) for one in found]
+
+
+@pytest.mark.parametrize("sql", [pytest.param(s, marks=() if spread(s, OF) == 0 else slow) for s in SHAPES])
+def test_no_unit_moves_prepared_tables_further_than_claimed(
+    sql: str, bounded: Policy, world: World, prepared: Prepared, usual: Memory
+) -> None:
+    """The integers are those of the columns alone, and taking a unit away moves them by at most the sensitivity."""
+    for kept, plain in zip(*(_measured(sql, bounded, world, engine) for engine in (prepared, usual)), strict=True):
+        for rows in databases(bounded.tables["rides"], "rider", MOST, sql):
+            assert max(kept.moves("rides", rows, "rider")) <= kept.claim
+            for engine in (prepared, usual):
+                engine.fill("rides", rows)
+            assert kept.exact() == plain.exact()
+
+
+def test_a_unit_that_is_not_marked_is_caught(bounded: Policy, world: World) -> None:
+    """With marks that miss units of one row too many, one moves a count further than claimed."""
+    engine = Prepared(bounded, missed=1)
+    (measured,) = _measured("SELECT count(*) FROM rides", bounded, world, engine)
+    rows = [row for row in next(databases(bounded.tables["rides"], "rider", MOST + 1, "")) if row["rider"] == 1]
+    assert len(rows) == MOST + 1
+    assert max(measured.moves("rides", rows, "rider")) > measured.claim
+
+
+def test_a_mark_serves_where_no_row_is_doubled(bounded: Policy, world: World, prepared: Prepared) -> None:
+    """Conditions and joins along keys add no rows; a join that does, or a bound below the mark's, weighs every row."""
+    mark = prepared.kept("rides").heavy["rider"].column
+
+    def marks(sql: str, policy: Policy = bounded) -> bool:
+        (measured,) = _measured(sql, policy, world, prepared)
+        return mark in reads_kept(measured.sql, "rides", prepared)
+
+    assert marks("SELECT count(*) FROM rides WHERE fare > 10")
+    assert marks("SELECT z.borough, count(*) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY 1")
+    assert not marks("SELECT z.borough, count(*) FROM rides r JOIN zones z ON z.borough = r.paid GROUP BY 1")
+    assert not marks("SELECT count(*) FROM rides", with_rows(bounded, "rides", "passenger", MOST - 1))
+    assert marks("SELECT count(*) FROM rides", with_rows(bounded, "rides", "passenger", MOST + 1))

@@ -1,0 +1,47 @@
+"""DuckDB in memory with what a snapshot keeps beside the columns, made anew whenever a table is filled."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dpsql.engines.snapshot.keeping import fill, to_keep
+from dpsql.policy.model import Policy
+from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from tests.support.memory import Memory
+from tests.support.records import Row
+
+
+class Prepared(Memory):
+    """A `Memory` whose statements read tables as a snapshot's."""
+
+    def __init__(self, policy: Policy, *, missed: int = 0) -> None:
+        """Make the tables; by mistake, units with up to `missed` rows more than allowed are not marked."""
+        self._keeps = {table.name: to_keep(table, policy) for table in policy.tables.values()}
+        self._missed = missed
+        super().__init__(policy)
+        for name in policy.tables.keys() - {"zones"}:
+            self.fill(name, ())
+
+    def named(self, table: str) -> str:
+        """Return the prepared table's name."""
+        return super().named(f"{table} prepared")
+
+    def kept(self, table: str) -> KeptColumns:
+        """Return what is kept."""
+        return self._keeps.get(table, NOTHING)
+
+    def fill(self, table: str, rows: Iterable[Row]) -> None:
+        """Let a small table hold just these rows, in this order."""
+        super().fill(table, rows)
+        kept = self.kept(table)
+        heavy = {unit: replace(mark, rows=mark.rows + self._missed) for unit, mark in kept.heavy.items()}
+        self.execute(f"DROP TABLE IF EXISTS {self.named(table)}")
+        declared = self._policy.tables[table]
+        fill(self._connection, declared, replace(kept, heavy=heavy), super().named(table), self.named(table))
+
+
+def reads_kept(text: str, table: str, engine: Memory) -> set[str]:
+    """Return which of the columns that are kept of a table a statement reads."""
+    kept = engine.kept(table)
+    names = {*kept.texts.values(), *(mark.column for mark in kept.heavy.values())}
+    return {name for name in names if quoted(name) in text}
