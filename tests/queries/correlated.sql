@@ -93,3 +93,7 @@ SELECT paid, count(*) FROM rides r WHERE seats < 1.5 * (SELECT avg(seats) FROM r
 -- what stands for a row that is not there
 --> answered, 1 measurement
 SELECT count(*) FROM rides r WHERE coalesce((SELECT zone FROM zones z WHERE z.zone_id = r.to_zone), 'none') = 'none';
+
+-- arithmetic with a count of the same key, also of none
+--> answered, 2 measurements
+SELECT count(*) FROM rides r WHERE seats + 3 > (SELECT count(*) - 1000.5 FROM rides s WHERE s.paid = r.paid AND s.late);

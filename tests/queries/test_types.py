@@ -107,6 +107,8 @@ PLAIN = (
     "SELECT count(*) FROM visits WHERE stay > interval '1 day 30 minutes' OR stay < '00:45:30'",
     "SELECT sum(extract(epoch FROM stay)) FROM visits WHERE stay < interval '12 hours'",
     "SELECT avg(opens) FROM visits",
+    "SELECT count(*) FROM visits WHERE opens IS DISTINCT FROM time '09:09' AND opens IN ('07:07', time '10:10:10.00007')",
+    "SELECT count(*) FROM visits WHERE stay IS DISTINCT FROM interval '3 min' AND stay NOT IN ('00:45:45', interval '1 h')",
     "SELECT hours::boolean AS any, count(*) FILTER (WHERE NOT hours::boolean) FROM visits GROUP BY 1",
     "SELECT kept, late, count(*) FROM marks GROUP BY 1, 2",
     "SELECT count(*) FROM marks WHERE kept AND late OR NOT paid",

@@ -3,6 +3,7 @@
 import datetime as dt
 import random
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,6 +19,7 @@ from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.rewrite.syntax.views import with_views
 from tests.support.fix_world import World, running
 from tests.support.memory import Memory
 from tests.support.records import Row
@@ -93,7 +95,7 @@ def read_shop(directory: Path) -> Policy:
     """Return the policy of the shop; its files are put together in `directory`."""
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "shop", directory / "schemas")
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-    return load(directory / "config.yaml").policy
+    return with_views(load(directory / "config.yaml").policy)
 
 
 @pytest.fixture(scope="session")
@@ -183,6 +185,7 @@ def made_up(seed: int, *, size: int = 4, most: int = 3) -> Tables:
     for rows in tables.values():
         draw.shuffle(rows)
     _further(tables, random.Random(seed))  # noqa: S311
+    _rarer(tables, random.Random(f"rarer {seed}"))  # noqa: S311
     return tables  # type: ignore[return-value]  # cells of the declared types
 
 
@@ -199,3 +202,22 @@ def _further(tables: dict[str, list[dict[str, object]]], draw: random.Random) ->
     for row in tables["calls"]:
         row["began"] = some(_DAY - dt.timedelta(1), *(_DAY + dt.timedelta(hours=n) for n in (0, 5, 5, 36, 200, 999)))
         row["remark"] = some("", "abc", "ABC", "a%", "zebra", "Ünïcode \\ 'quoted'")
+
+
+def _rarer(tables: dict[str, list[dict[str, object]]], draw: random.Random) -> None:
+    """Give the rows values of the types that are rare."""
+
+    def some(*values: object) -> object:
+        return None if draw.random() < 0.15 else draw.choice(values)
+
+    ends = [_DAY.replace(tzinfo=dt.UTC) + dt.timedelta(hours=hours) for hours in (-24, 0, 5, 36, 200, 999)]
+    spans = [dt.timedelta(hours=hours) for hours in (-3, 0, 5, 12, 36, 90)]
+    for row in tables["customers"]:
+        row["tier"] = some("low", "mid", "top")
+    for row in tables["orders"]:
+        row["ticket"] = some(*(str(uuid.UUID(int=n)) for n in (1, 1, 2)))
+    for row in tables["notes"]:
+        row["grade"] = some("a", "ab", "ab ", "xyz", "b")
+    for row in tables["calls"]:
+        row["ended"], row["waited"] = some(*ends), some(*spans)
+        row["clock"] = some(dt.time(), dt.time(6), dt.time(6), dt.time(12, 30, 0, 500_000), dt.time(23, 59, 59))

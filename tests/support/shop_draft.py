@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.support.shop_expressions import compared, key
-from tests.support.shop_rows import NUMBERS, TABLES, Kind, Rows, scanned
+from tests.support.shop_rows import NUMBERS, TABLES, VIEWS, Kind, Rows, scanned
+
+_VIEWS = 0.12
+_KEYS = (*NUMBERS, Kind.LABEL, Kind.FLAG, Kind.MOMENT, Kind.ZONED, Kind.SPAN, Kind.ENUM, Kind.CODE)
+"""Kinds of columns of which group keys can be made."""
 
 
 @dataclass(slots=True)
@@ -49,7 +53,10 @@ class Writer:
         return text
 
     def scan(self, table: str = "") -> Rows:
-        """Return the rows of a table."""
+        """Return the rows of a table, any one or a view unless it is named."""
+        if not table and self.chance(_VIEWS):
+            self.note("view")
+            table = self.draw.choice(list(VIEWS))
         return scanned(table or self.draw.choice(list(TABLES)), self.alias())
 
     def condition(self, rows: Rows) -> str:
@@ -62,5 +69,5 @@ class Writer:
 
     def key(self, rows: Rows) -> str | None:
         """Return a group key, None if the rows have none."""
-        usable = rows.of(*NUMBERS, Kind.LABEL, Kind.FLAG, Kind.MOMENT)
+        usable = rows.of(*_KEYS)
         return key(self.draw.choice(usable), self.draw, self.note) if usable else None

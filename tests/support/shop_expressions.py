@@ -32,6 +32,8 @@ def compared(column: Col, draw: Draw, note: Note) -> str:
             return draw.choice((*texts, f"{x} IN ('abc', 'zebra')", f"lower({x}) = 'abc'"))
         case Kind.MOMENT:
             return _about_moment(column, draw, note)
+        case Kind.ZONED | Kind.CLOCK | Kind.SPAN | Kind.ENUM | Kind.CODE | Kind.UUID:
+            return _about_rarer(column, draw, note)
         case Kind.LABEL:
             a, b = draw.sample(column.values, 2)
             labels = (f"{x} IN ({a}, {b})", f"{x} LIKE '%o%'", f"{x} IS NOT NULL", f"upper({x}) <> upper({a})")
@@ -51,6 +53,21 @@ def _about_number(column: Col, draw: Draw, note: Note) -> str:
         whole = (f"{x} % 2 = 1", f"({x}, {x} + 1) IN (({a}, {a} + 1), ({b}, {b}))", f"{x} > ANY (ARRAY[{a}, {b}])")
         return draw.choice((*whole, f"abs({x} - {a}) < 2", f"({x} = {a} OR {x} > {b})", f"NOT ({x} * 2 > {b})"))
     return draw.choice(plain)
+
+
+_CALLED = {
+    Kind.ZONED: "timestamp with a zone", Kind.CLOCK: "time of the day", Kind.SPAN: "interval that is stored",
+    Kind.ENUM: "enumeration", Kind.CODE: "char(n)", Kind.UUID: "UUID",
+}  # fmt: skip
+_ORDERED = frozenset({Kind.ZONED, Kind.CLOCK, Kind.SPAN, Kind.ENUM})
+
+
+def _about_rarer(column: Col, draw: Draw, note: Note) -> str:
+    note(_CALLED[column.kind])
+    x, (a, b) = column.text, draw.sample(column.values, 2)
+    if column.kind in _ORDERED and draw.random() < 0.5:
+        return draw.choice((f"{x} < {a}", f"{x} >= {a}", f"{x} BETWEEN SYMMETRIC {a} AND {b}"))
+    return draw.choice((f"{x} = {a}", f"{x} <> {a}", f"{x} IN ({a}, {b})", f"{x} IS NULL", f"{x} IS DISTINCT FROM {a}"))
 
 
 def _about_moment(column: Col, draw: Draw, note: Note) -> str:
@@ -78,6 +95,10 @@ _ROUND = {
         "date_trunc('week', {0})", "mod(extract(hour FROM {0})::int, 6)", "{0}::date",
     ),
     Kind.KEY: ("{0} + 1", "{0} = 1"),
+    Kind.ZONED: ("date_trunc('day', {0})", "{0}::date", "extract(hour FROM {0})", "({0} AT TIME ZONE 'UTC')::date"),
+    Kind.SPAN: ("{0} > interval '5 hours'", "{0} IS NULL"),
+    Kind.ENUM: ("{0}::text", "{0} = 'low'", "CASE WHEN {0} < 'top' THEN 'lower' ELSE 'top' END"),
+    Kind.CODE: ("{0}", "{0}::text", "{0} = 'ab'"),
 }  # fmt: skip
 """Keys that are computed."""
 _ITSELF = frozenset({Kind.WHOLE, Kind.KEY, Kind.LABEL, Kind.FLAG})
@@ -87,7 +108,7 @@ def key(column: Col, draw: Draw, note: Note) -> str:
     """Return a group key that a column makes."""
     if column.kind in _ITSELF and draw.random() < 0.6:
         return column.text
-    note("key by arithmetic" if column.kind in NUMBERS else "key by a function")
+    note(_CALLED.get(column.kind, "key by arithmetic" if column.kind in NUMBERS else "key by a function"))
     return draw.choice(_ROUND[column.kind]).format(column.text)
 
 
@@ -119,7 +140,7 @@ def aggregate(rows: Rows, draw: Draw, note: Note, *, made: bool) -> Call:
         if name != "count":
             note("sum of DISTINCT")
             return Call(f"{name}(DISTINCT {x.text})")
-        any_ = draw.choice([*rows.of(*NUMBERS, Kind.LABEL, Kind.FLAG, Kind.MOMENT, Kind.TEXT), *rows.names[:1]])
+        any_ = draw.choice([*(c for c in rows.columns if c.kind is not Kind.NAME), *rows.names[:1]])
         return Call(f"count(DISTINCT {any_.text})")
     if roll < 0.8:
         note("order statistic")
@@ -130,6 +151,11 @@ def aggregate(rows: Rows, draw: Draw, note: Note, *, made: bool) -> Call:
 
 def _rarer(rows: Rows, x: Col, draw: Draw, note: Note) -> Call:
     moments, flags, labels = (rows.of(kind) for kind in (Kind.MOMENT, Kind.FLAG, Kind.LABEL))
+    spans = rows.of(Kind.SPAN, Kind.CLOCK)
+    if spans and draw.random() < 0.5:
+        span = draw.choice(spans)
+        note(_CALLED[span.kind])
+        return Call(f"{draw.choice(('avg', 'sum'))}({span.text})")
     if moments and draw.random() < 0.7:
         note("interval")
         return Call(f"{draw.choice(('avg', 'sum'))}({moments[0].text} - timestamp '2019-03-01')")

@@ -2,11 +2,12 @@
 
 import random
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.support.shop_draft import Writer
 from tests.support.shop_expressions import Call, aggregate
-from tests.support.shop_rows import LOOKED_UP, NUMBERS, TABLES, Col, Kind, Rows
+from tests.support.shop_rows import LOOKED_UP, NUMBERS, TABLES, VIEWS, Col, Kind, Rows
 from tests.support.shop_writer import rows
 
 
@@ -31,11 +32,13 @@ FEATURES = (
     "sum of DISTINCT", "FILTER", "interval", "order statistic", "text without values", "key by arithmetic",
     "key by a function", "arithmetic in a condition", "above an answer", "top groups", "joined with an answer", "others",
     "share of a total", "found keys", "HAVING", "IN units with HAVING", "EXISTS under OR", "aggregate of the same unit",
-    "aggregate of the same group", "look into a public table",
+    "aggregate of the same group", "look into a public table", "view", "GROUPING SETS", "timestamp with a zone",
+    "time of the day", "interval that is stored", "enumeration", "char(n)", "UUID",
 )  # fmt: skip
 """What a statement may have."""
 STAGES = frozenset({"above an answer", "aggregate of the same group", "top groups", "joined with an answer", "others"})
 """Those by which an answer decides about rows."""
+_SCANNED: Mapping[str, Sequence[Col]] = {**TABLES, **{name: view.columns for name, view in VIEWS.items()}}
 _PLAIN = re.compile(r"t\d+\.\w+")
 """A column of a table."""
 
@@ -62,13 +65,26 @@ def _asked(w: Writer, found: Rows) -> Written:
         other = w.scan()
         calls.append(Call(f"round(100.0 * count(*) / nullif((SELECT count(*) FROM {other.text}), 0), 2)"))
     calls = list({call.text: call for call in (*calls, Call("count(*)"))}.values())
-    outputs = ", ".join([*by, *(call.text for call in calls)])
-    grouped = f" GROUP BY {', '.join(str(i + 1) for i, _ in enumerate(by))}" if by else ""
+    sets = _sets(w, by, calls) if user == "ana" and "WITH " not in "".join(by) else ""
+    shown = [*by, f"grouping({', '.join(by)})"] if sets else by
+    outputs = ", ".join([*shown, *(call.text for call in calls)])
+    grouped = sets or (f" GROUP BY {', '.join(str(i + 1) for i, _ in enumerate(by))}" if by else "")
     if by and w.chance(0.1):
         w.note("HAVING")
         grouped += " HAVING count(*) > 1"
     sql = w.completed(f"SELECT {outputs} {found.text_where}{grouped}")
-    return Written(sql, user, len(by), tuple(call.exact for call in calls), frozenset(w.has))
+    return Written(sql, user, len(shown), tuple(call.exact for call in calls), frozenset(w.has))
+
+
+def _sets(w: Writer, by: Sequence[str], calls: Sequence[Call]) -> str:
+    """Return GROUP BY with several sets of the keys, where the aggregates add up; seldom, else nothing."""
+    if not by or any("DISTINCT" in call.text or not call.exact for call in calls) or not w.chance(0.2):
+        return ""
+    w.note("GROUPING SETS")
+    numbers = [str(i + 1) for i, _ in enumerate(by)]
+    some = ", ".join(numbers)
+    sets = (f"ROLLUP ({some})", f"CUBE ({some})", f"GROUPING SETS (({some}), ())", f"GROUPING SETS ({some})")
+    return f" GROUP BY {w.draw.choice(sets)}"
 
 
 def _keys(w: Writer, found: Rows, user: str) -> list[str]:
@@ -82,7 +98,7 @@ def _keys(w: Writer, found: Rows, user: str) -> list[str]:
     by = list(dict.fromkeys(made))
     if any(text.endswith((".n", ".x")) and text.startswith("s") for text in by):
         w.note("histogram of units")
-    texts = found.of(Kind.TEXT, Kind.NUMBER)
+    texts = found.of(Kind.TEXT, Kind.NUMBER, Kind.UUID, Kind.CLOCK)
     if user == "eve" and texts:
         w.note("found keys")
         by = [*by[:1], w.draw.choice(texts).text]
@@ -202,7 +218,7 @@ def beside_an_answer(w: Writer, found: Rows) -> Rows:
         return found
     mine = w.draw.choice(pairs)
     column = mine.text.split(".")[1]
-    inner = w.scan(next(t for t in TABLES if any(c.text == column for c in TABLES[t])))
+    inner = w.scan(next(t for t, columns in _SCANNED.items() if any(c.text == column for c in columns)))
     theirs = next(c for c in inner.columns if c.text.endswith(f".{column}"))
     of_group = f"{inner.text_where} GROUP BY 1 HAVING count(*) > 0"
     top = f"{of_group} ORDER BY count(*) DESC, 1 LIMIT 2"

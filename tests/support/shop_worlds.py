@@ -16,6 +16,7 @@ from dpsql.privacy.release.exact import EngineRow
 from tests.support.fix_shop import PROTECTED, Owner, Shop, Tables, completed, made_up, owners, without
 from tests.support.records import Row
 from tests.support.served import Served
+from tests.support.shop_rows import VIEWS
 
 UNITS = (1, 2, 3)
 WHOLE, SHUFFLED, NOBODYS, EMPTY, MODEST = "whole", "shuffled", "nobodys", "empty", "modest"
@@ -123,9 +124,9 @@ def seen(column: Column) -> str:
     if column.references is not None and column.references.public:
         keys = f"SELECT {column.references.column} FROM public.{column.references.table}"
         return f"CASE WHEN {name} IN ({keys}) THEN {name} END"
-    if column.values is not None and column.type is SqlType.TEXT:
+    if column.values is not None and column.type.is_text and column.type is not SqlType.ENUM:
         return f"CASE WHEN {name} IN ({', '.join(repr(value) for value in column.values)}) THEN {name} END"
-    if column.bounds is None:
+    if column.bounds is None or column.type is SqlType.TIME:
         return name
     low, high = (_spelt(end, column) for end in (column.bounds.low, column.bounds.high))
     number = f"{name} <> 'NaN'" if column.type.is_float else f"{name} IS NOT NULL"
@@ -135,6 +136,10 @@ def seen(column: Column) -> str:
 def _spelt(end: Fraction | int, column: Column) -> str:
     if column.type is SqlType.TIMESTAMP:
         return f"timestamp '1970-01-01' + {int(end)} * interval '1 microsecond'"
+    if column.type is SqlType.TIMESTAMPTZ:
+        return f"timestamptz '1970-01-01Z' + {int(end)} * interval '1 microsecond'"
+    if column.type is SqlType.INTERVAL:
+        return f"{int(end)} * interval '1 microsecond'"
     return f"{end}::{column.declared}"
 
 
@@ -148,6 +153,12 @@ def owned(table: Table, policy: Policy, place: str = "public") -> str:
     return f"EXISTS (SELECT 1 FROM {place}.{target.name} AS {target.name} WHERE {found})"
 
 
+def _read(number: str, sql: str) -> set[str]:
+    """Return which columns a statement reads of a scan."""
+    return set(re.findall(rf"\bt{number}\.(\w+)", sql))
+
+
+_VIEWED = re.compile(rf"\b({'|'.join(VIEWS)}) AS t(\d+)\b")
 _SCANS = re.compile(rf"\b({'|'.join(PROTECTED)}) AS (t\d+)\b")
 
 
@@ -157,10 +168,11 @@ def meant(sql: str, policy: Policy, world: int) -> str:
     What stands in a comment is meant.
     """
     sql = re.sub(r"/\*(.*?)\*/", r"\1", sql)
+    sql = _VIEWED.sub(lambda found: f"({VIEWS[found[1]].query(found[2], _read(found[2], sql))}) AS t{found[2]}", sql)
 
     def scan(found: re.Match[str]) -> str:
         table, alias = policy.tables[found[1]], found[2]
-        read = set(re.findall(rf"\b{alias}\.(\w+)", sql))
+        read = _read(alias[1:], sql)
         needed = [f"{name} IS NOT NULL" for name in sorted(read) if not table.columns[name].nullable]
         rows = f"{schema(world, 'meant')}.{table.name}"
         return f"(SELECT * FROM {rows} WHERE {' AND '.join(needed)}) AS {alias}" if needed else f"{rows} AS {alias}"

@@ -209,8 +209,14 @@ def per_unit(w: Writer, depth: int) -> Rows:
         w.note("HAVING of units")
         last = select[-1].split(" AS ")[0]
         having = f" HAVING {w.draw.choice(('count(*) > 1', 'count(*) BETWEEN 1 AND 2', f'{last} > 1.1'))}"
-    text = f"SELECT {', '.join(select)} {inner.text_where} GROUP BY {grouped}{having}"
-    return _derived(w, s, lambda _: text, columns, plain=True)
+
+    def text(read: set[str]) -> str:
+        shown = [
+            one for one in select if "x" in read or not one.endswith(" AS x")
+        ]  # of what nobody reads no value is missing
+        return f"SELECT {', '.join(shown)} {inner.text_where} GROUP BY {grouped}{having}"
+
+    return _derived(w, s, text, columns, plain=True)
 
 
 def windowed(w: Writer, depth: int) -> Rows:
@@ -218,7 +224,7 @@ def windowed(w: Writer, depth: int) -> Rows:
     w.note("window")
     inner = w.scan(w.draw.choice(("orders", "calls"))) if depth < 2 or w.chance(0.6) else joined(w, 1)
     units = [name for name in inner.names if name.means == "unit"]
-    kept = inner.of(Kind.WHOLE, Kind.KEY, Kind.DECIMAL, Kind.MOMENT)
+    kept = inner.of(Kind.WHOLE, Kind.KEY, Kind.DECIMAL, Kind.MOMENT, Kind.ZONED)
     if not units or not kept:
         return inner
     inner, s, kept = w.maybe_filtered(inner, 0.3), w.alias("s"), w.draw.sample(kept, min(len(kept), 2))

@@ -58,6 +58,12 @@ def is_aggregate(node: exp.Expr) -> bool:
     return name == "dpsql.margin" or name in NAMES
 
 
+def is_count(call: exp.Expr) -> bool:
+    """Return whether an aggregate call is a number of rows, with what belongs to it."""
+    bare = call.this if isinstance(call, (exp.Filter, exp.WithinGroup)) else call
+    return function_name(bare) in {"count", "regr_count"}
+
+
 def top_aggregates(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yield the outermost aggregate calls of one expression, none from nested queries.
 

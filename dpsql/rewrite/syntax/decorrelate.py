@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.aggregate_names import function_name, top_aggregates
+from dpsql.rewrite.syntax.aggregate_names import is_count, top_aggregates
 from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, taken_apart
 from dpsql.rewrite.syntax.dialect import render
@@ -33,7 +33,6 @@ from dpsql.rewrite.syntax.units import groups_by_unit
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
 """What a subquery may consist of."""
-_COUNTS = frozenset({"count", "regr_count"})
 _STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
 """What is NULL if a part of it is."""
 
@@ -155,9 +154,10 @@ class _Select:
             return self._looked_up(inner, parts, output)
         if _outside(output, calls):
             return None
-        if not self._by_unit(inner, [inside for inside, _ in parts.pairs]) and _is_null_of_nothing(output, calls):
-            # What is computed of what is released has no bounds.
-            return self._join(inner, parts, (output,)).values[0]
+        if not self._by_unit(inner, [inside for inside, _ in parts.pairs]):
+            # It is computed where it is released: here, what is released has no bounds.
+            made = self._join(inner, parts, (output,))
+            return made.values[0] if _is_null_of_nothing(output, calls) else _or_of_nothing(made, output, calls)
         columns = self._join(inner, parts, calls).values
         values = {render(call): _value_of(column, call) for column, call in zip(columns, calls, strict=True)}
         return exp.Paren(this=_with(output.copy(), values))
@@ -218,7 +218,7 @@ def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
 
 def _is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
     """Return whether an output is NULL where its aggregates are of no rows, of which none is a count."""
-    texts = {render(call) for call in calls if not _is_count(call)}
+    texts = {render(call) for call in calls if not is_count(call)}
     pending = [output]
     while pending:
         node = pending.pop()
@@ -228,6 +228,13 @@ def _is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
             return False
         pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
     return True
+
+
+def _or_of_nothing(made: _Joined, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the value of a group, and where there is none what its counts of 0 come to."""
+    of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
+    there = exp.If(this=_present(made.key.copy()), true=made.values[0])
+    return exp.Case(ifs=[there], default=_with(exp.Paren(this=output.copy()), of_none))
 
 
 def _with_public(query: exp.Expr) -> exp.Expr:
@@ -262,12 +269,7 @@ def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
 
 def _value_of(column: exp.Expr, call: exp.Expr) -> exp.Expr:
     """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
-    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if _is_count(call) else column
-
-
-def _is_count(call: exp.Expr) -> bool:
-    bare = call.this if isinstance(call, (exp.Filter, exp.WithinGroup)) else call
-    return function_name(bare) in _COUNTS
+    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if is_count(call) else column
 
 
 def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:

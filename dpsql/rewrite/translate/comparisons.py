@@ -162,7 +162,7 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
-    same = compare(t, "same", t.expression(node.this), t.expression(node.expression), node)
+    same = compare_nodes(t, "same", node.this, node.expression, node)
     return Apply("not", (same,), BOOL) if isinstance(node, exp.NullSafeNEQ) else same
 
 

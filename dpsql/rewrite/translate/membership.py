@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.translate.clock import is_time, is_time_column
 from dpsql.rewrite.translate.comparisons import BOOL, at_one_clock, compare, compare_nodes, like
 from dpsql.rewrite.translate.context import Handler, Translator, refused
+from dpsql.rewrite.translate.durations import is_interval
 from dpsql.rewrite.translate.subqueries import values_of
 from dpsql.rewrite.translate.texts import in_letters
 
@@ -95,11 +97,18 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("query"):
         return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
     left, *listed = at_one_clock(t, node.this, *node.expressions)
+    if not all(isinstance(item, exp.Literal) for item in listed) and _is_span(t, left):
+        return _joined([compare_nodes(t, "eq", left, item, node) for item in listed], every=False)
     items = [t.value(t.operand(item, endless=True), item) for item in listed]
     if not all(isinstance(item, Const) for item in items):
         x = t.expression(left)
         return _joined([compare(t, "eq", x, item, node) for item in items], every=False)
     return _listed(t, left, [item for item in items if isinstance(item, Const)], node)
+
+
+def _is_span(t: Translator, node: exp.Expr) -> bool:
+    """Return whether a node is a time of the day or an interval, whose constants are no values by themselves."""
+    return is_time(node) or is_time_column(t, node) or is_interval(t.operand(node))
 
 
 def _row(node: exp.Expr | None) -> Sequence[exp.Expr] | None:
