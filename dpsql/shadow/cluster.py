@@ -46,9 +46,10 @@ def _initdb(place: Place, installed: Binaries, secret: str, locale: str) -> bool
     """Run initdb; it needs a shell, and runs before there is a sandbox, with no data and no client near."""
     account, password = place.account, place.home / "password"
     write_for(account, password, secret)
+    # The log's files are of 1 MB: little is logged, and two of the usual 16 are most of what is written.
     command = [
         *(str(installed.directory / "initdb"), "-D", str(place.data), "-U", OWNER, f"--pwfile={password}"),
-        *("--auth=reject", "--encoding=UTF8", "--no-sync", f"--locale={locale}"),
+        *("--auth=reject", "--encoding=UTF8", "--no-sync", "--wal-segsize=1", f"--locale={locale}"),
     ]
     if installed.major >= FAST_SECRETS:
         command += ("-c", "scram_iterations=1")
