@@ -1,21 +1,37 @@
-"""Data frames: pandas over three drivers, polars over connectorx and ADBC, which reads binary COPY."""
+"""Data frames: pandas over three drivers, polars over connectorx and ADBC, which reads binary COPY.
 
-import adbc_driver_postgresql.dbapi
-import pandas as pd
-import polars as pl
+They are imported by those who ask them: that takes more than a second, which every process would spend that runs tests.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 import pytest
 import sqlalchemy as sa
-from adbc_driver_manager import Error
 
 from tests.clients.asked import COLUMNS, GROUPED, LONG, REFUSED, ROWS, TABLES
 from tests.clients.data import BY_PAYMENT, LONG_TRIPS
 from tests.clients.site import Site
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def _pandas(site: Site, driver: str, statement: str, **parameters: object) -> pd.DataFrame:
+
+def _polars(site: Site, statement: str, engine: str) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = (
+        import_module("polars").read_database_uri(statement, site.url(), engine=engine).rows()
+    )
+    return rows
+
+
+def _adbc(site: Site) -> Any:
+    return import_module("adbc_driver_postgresql.dbapi").connect(site.url())
+
+
+def _pandas(site: Site, driver: str, statement: str, **parameters: object) -> "pd.DataFrame":
     engine = sa.create_engine(site.url(f"postgresql+{driver}"), poolclass=sa.NullPool)
     with engine.connect() as connection:
-        return pd.read_sql(sa.text(statement), connection, params=parameters)
+        return import_module("pandas").read_sql(sa.text(statement), connection, params=parameters)
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "pg8000"])
@@ -24,20 +40,22 @@ def test_pandas_reads_answers(here: Site, driver: str) -> None:
     frame = _pandas(here, driver, GROUPED)
     assert list(frame.columns) == ["payment_type", "n"]
     assert frame["n"].dtype == "int64"
-    assert [(None if pd.isna(key) else key, count) for key, count in frame.itertuples(index=False)] == BY_PAYMENT
+    assert [
+        (None if import_module("pandas").isna(key) else key, count) for key, count in frame.itertuples(index=False)
+    ] == BY_PAYMENT
     assert _pandas(here, driver, f"{LONG}:fare", fare=20).iloc[0, 0] == LONG_TRIPS
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "pg8000"])
 def test_pandas_reads_the_catalogue(here: Site, plain: Site, driver: str) -> None:
     """The same frame as from a plain server."""
-    pd.testing.assert_frame_equal(_pandas(here, driver, COLUMNS), _pandas(plain, driver, COLUMNS))
+    import_module("pandas").testing.assert_frame_equal(_pandas(here, driver, COLUMNS), _pandas(plain, driver, COLUMNS))
 
 
 @pytest.mark.parametrize("statement", [TABLES, GROUPED, f"{LONG}20"])
 def test_polars_over_connectorx(here: Site, statement: str) -> None:
     """It counts first, then copies in binary."""
-    got = pl.read_database_uri(statement, here.url(), engine="connectorx").rows()
+    got = _polars(here, statement, "connectorx")
     assert got == {TABLES: [("trips", "BASE TABLE"), ("zones", "BASE TABLE")], GROUPED: BY_PAYMENT}.get(
         statement, [(LONG_TRIPS,)]
     )
@@ -46,20 +64,20 @@ def test_polars_over_connectorx(here: Site, statement: str) -> None:
 def test_connectorx_is_refused_rows(here: Site) -> None:
     """The error says what dpsql said."""
     with pytest.raises(RuntimeError, match="rows of a protected table can't be read"):
-        pl.read_database_uri(ROWS, here.url(), engine="connectorx")
+        _polars(here, ROWS, "connectorx")
 
 
 @pytest.mark.parametrize("statement", [TABLES, GROUPED, f"{LONG}20"])
 def test_polars_over_adbc(here: Site, statement: str) -> None:
     """ADBC reads the whole of pg_type first, then binary COPY."""
-    got = pl.read_database_uri(statement, here.url(), engine="adbc").rows()
+    got = _polars(here, statement, "adbc")
     assert got == {TABLES: [("trips", "BASE TABLE"), ("zones", "BASE TABLE")], GROUPED: BY_PAYMENT}.get(
         statement, [(LONG_TRIPS,)]
     )
 
 
 def _columns(site: Site) -> list[tuple[object, ...]]:
-    with adbc_driver_postgresql.dbapi.connect(site.url()) as connection, connection.cursor() as cursor:
+    with _adbc(site) as connection, connection.cursor() as cursor:
         cursor.execute(COLUMNS)
         rows: list[tuple[object, ...]] = cursor.fetchall()
     return rows
@@ -69,7 +87,7 @@ def test_adbc_sees_a_plain_server(here: Site, plain: Site) -> None:
     """Its own description of a table, and the columns by SQL."""
 
     def schema(site: Site) -> object:
-        with adbc_driver_postgresql.dbapi.connect(site.url()) as connection:
+        with _adbc(site) as connection:
             return connection.adbc_get_table_schema("trips")
 
     assert _columns(here) == _columns(plain)
@@ -78,9 +96,9 @@ def test_adbc_sees_a_plain_server(here: Site, plain: Site) -> None:
 
 def test_adbc_parameter_and_refusal(here: Site) -> None:
     """A bound parameter is answered, rows are refused with the code."""
-    with adbc_driver_postgresql.dbapi.connect(here.url()) as connection, connection.cursor() as cursor:
+    with _adbc(here) as connection, connection.cursor() as cursor:
         cursor.execute(f"{LONG}$1", (20.0,))
         assert cursor.fetchall() == [(LONG_TRIPS,)]
-        with pytest.raises(Error) as caught:
+        with pytest.raises(import_module("adbc_driver_manager").Error) as caught:
             cursor.execute(ROWS)
         assert caught.value.sqlstate == REFUSED
