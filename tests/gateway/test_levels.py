@@ -19,7 +19,7 @@ from tests.support.records import Maker
 
 pytestmark = pytest.mark.slow
 
-ROWS, EPOCHS = 100_000, 30
+ROWS, EPOCHS, MORE = 100_000, 30, 300
 FARES = np.round(np.minimum(np.random.default_rng(3).lognormal(2.3, 0.5, ROWS), 149), 2)
 AGES = np.arange(ROWS) % 100
 FILTERS = {
@@ -93,19 +93,30 @@ def _asked(client: Client, sql: str) -> tuple[float, bool]:
 def test_answers_err_by_their_level(
     asked: str, condition: str, level: NoiseLevel, rides: Memory, policy: Policy, new_client: NewClient
 ) -> None:
-    """The typical error of thirty epochs is below the level's upper end, or the client was told that it is not."""
+    """The typical error of thirty epochs is below the level's upper end, or the client was told that it is not.
+
+    Single errors of averages have a deviation of up to twice their mean, so that the mean of thirty is above the end by
+    chance now and then, in one of hundreds of cells. Then three hundred more decide: where their expected mean is three
+    quarters of the end, it is above it in at most one cell of 500.
+    """
     roles = with_epsilon(policy, Fraction(1)).roles
     levelled = replace(policy, roles={name: replace(role, noise=level) for name, role in roles.items()})
     client = new_client(rides, policy=levelled)
     kept = FARES[FILTERS[condition]]
     exact = float(str(ASKED[asked](kept)))
     assert len(kept) >= 1000
+    upper = {NoiseLevel.LOW: 0.05, NoiseLevel.MEDIUM: 0.1, NoiseLevel.HIGH: 0.2}[level]
+    sql = f"SELECT {asked} FROM rides WHERE {condition}"
+    assert _holds(client, sql, exact, upper, EPOCHS) or _holds(client, sql, exact, upper, MORE)
+
+
+def _holds(client: Client, sql: str, exact: float, upper: float, epochs: int) -> bool:
+    """Return whether the answers of so many epochs err by little enough, or most of them came with a notice."""
     errors, told = [], 0
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         client.ledger.advance("another")
-        value, noticed = _asked(client, f"SELECT {asked} FROM rides WHERE {condition}")
+        value, noticed = _asked(client, sql)
         told += noticed
         if not noticed:
             errors.append(abs(value / exact - 1))
-    upper = {NoiseLevel.LOW: 0.05, NoiseLevel.MEDIUM: 0.1, NoiseLevel.HIGH: 0.2}[level]
-    assert told > EPOCHS / 2 or mean(errors) < upper
+    return told > epochs / 2 or mean(errors) < upper
