@@ -20,7 +20,7 @@ Room = Callable[[Fraction], Fraction]
 def first_with_room(room: Room, within: Interval, *, whole: bool) -> Fraction:
     """Return the least number of an interval for which there is room, 0 or more, as there is from there to its end."""
     before, after = room(within.low), room(within.high)
-    if before >= 0:
+    if before >= 0 or after < 0:  # where there is none at the end, nothing is known of what lies before
         return within.low
     fails, found = _place(within.low, whole=whole), _place(within.high, whole=whole)
     step, last = 0, True

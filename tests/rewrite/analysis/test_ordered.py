@@ -42,3 +42,11 @@ def test_a_number_that_people_write_is_found_soon(end: str, *, step: bool, most:
 
     assert first_with_room(room, Interval.of(0, 150), whole=False) == wanted
     assert len(asked) <= most
+
+
+def test_where_there_is_no_room_nothing_is_left_out() -> None:
+    """As of `1 / x`, which has no bounds from either end on where 0 is among the numbers."""
+    within = Interval.of(0, 5)
+    for whole in (False, True):
+        assert first_with_room(lambda _: Fraction(-1), within, whole=whole) == within.low
+        assert last_with_room(lambda _: Fraction(-1), within, whole=whole) == within.high
