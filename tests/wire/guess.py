@@ -13,8 +13,8 @@ _BARE = "n=,r=rOprNGfwEbeRWgbNEkqO"
 
 def proof(password: str, challenge: bytes, bare: str, without_proof: str) -> bytes:
     """Compute a client's proof from the definition (RFC 5802, section 3)."""
-    salt = base64.b64decode(challenge.split(b",s=")[1].split(b",")[0])
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
+    salt, iterations = challenge.split(b",s=")[1].split(b",i=")
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), base64.b64decode(salt), int(iterations))
     client = hmac.digest(salted, b"Client Key", "sha256")
     signed = f"{bare},{challenge.decode()},{without_proof}".encode()
     signature = hmac.digest(hashlib.sha256(client).digest(), signed, "sha256")
