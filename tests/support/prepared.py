@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from dpsql.engines.snapshot.keeping import fill, to_keep
 from dpsql.policy.model import Policy
@@ -33,6 +34,14 @@ class Prepared(Memory):
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a small table hold just these rows, in this order."""
         super().fill(table, rows)
+        self._prepare(table)
+
+    def load(self, table: str, rows: Iterable[Row], directory: Path) -> None:
+        """Let a large table hold just these rows."""
+        super().load(table, rows, directory)
+        self._prepare(table)
+
+    def _prepare(self, table: str) -> None:
         kept = self.kept(table)
         heavy = {unit: replace(mark, rows=mark.rows + self._missed) for unit, mark in kept.heavy.items()}
         self.execute(f"DROP TABLE IF EXISTS {self.named(table)}")
