@@ -12,6 +12,7 @@ from dpsql.privacy.features.lattice import MOST_POINTS
 from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.exclusion import Known
+from dpsql.rewrite.functions.exact import without_addend
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
 from dpsql.rewrite.translate.aggregates import Moment
@@ -48,7 +49,7 @@ def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
     Where more is known of the whole, such as `WHERE x + 1 < 5`, it stays as it is.
     """
     base, shift = expr, _NONE
-    while (parts := _added(base)) is not None:
+    while (parts := without_addend(base)) is not None:
         base, more = parts
         shift += more
     if base is expr:
@@ -56,18 +57,6 @@ def unshifted(expr: Expr, known: Known) -> tuple[Expr, Fraction]:
     of_base, whole = known(base).interval, known(expr).interval
     alike = of_base is not None and of_base.shifted(shift) == whole and known(base).nullable == known(expr).nullable
     return (base, shift) if alike else (expr, _NONE)
-
-
-def _added(expr: Expr) -> tuple[Expr, Fraction] | None:
-    """Return a number and the constant that is added to it, or taken away."""
-    if not (isinstance(expr, Apply) and expr.op in {"add", "sub"} and expr.type.is_number):
-        return None
-    one, other = expr.args
-    if isinstance(one, Const) and expr.op == "add":
-        one, other = other, one
-    if not isinstance(other, Const) or isinstance(other.value, str) or other.value is None or not one.type.is_number:
-        return None
-    return one, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
 
 
 def _feature(part: PartialSum, moment: Moment, known: Known) -> Feature:

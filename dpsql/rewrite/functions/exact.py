@@ -8,7 +8,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.functions.function import EvaluateRule
 from dpsql.rewrite.functions.ranges import known
-from dpsql.rewrite.ir.expr import Apply
+from dpsql.rewrite.ir.expr import Apply, Const, Expr
 from dpsql.rewrite.ir.literal import simplest
 
 
@@ -67,3 +67,15 @@ def ratio(args: Sequence[Value | None], apply: Apply) -> Value | None:
     if a is None or not b:
         return None
     return math.trunc(a / b) if apply.type.is_integer else a / b
+
+
+def without_addend(expr: Expr) -> tuple[Expr, Fraction] | None:
+    """Return a number and the constant that is added to it, or taken away."""
+    if not (isinstance(expr, Apply) and expr.op in {"add", "sub"} and expr.type.is_number):
+        return None
+    one, other = expr.args
+    if isinstance(one, Const) and expr.op == "add":
+        one, other = other, one
+    if not isinstance(other, Const) or isinstance(other.value, str) or other.value is None or not one.type.is_number:
+        return None
+    return one, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
