@@ -24,6 +24,7 @@ NAMED_BY = {
     "engines/duckdb/engine.py",
     "engines/postgres/engine.py",
     "engines/snapshot/columns.py",
+    "engines/snapshot/keeping.py",
     "engines/spark/engine.py",
 }
 """The engines, each of which says what it speaks, and what copies from one of them."""
