@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from dpsql.question import Settings
+from tests.support.exactness import owner, owners_of
 from tests.support.fix_wide import PLANS, Engines, Wide
 from tests.support.transcripts import Sessions, sessions
 from tests.support.wide_statements import UNITS, Asked, asked, tables
@@ -33,8 +34,7 @@ def check(question: Asked, data: st.DataObject, one: Wide, opened: Sessions) -> 
     rows, given_ = data.draw(tables(question.table)), Settings(data.draw(_EPSILONS))
     note(question.sql)
     unit = UNITS[question.table]
-    names = sorted({str(row[unit]) for row in rows if row[unit] is not None})
-    databases = [rows, *([row for row in rows if str(row[unit]) != name] for name in names), []]
+    databases = [rows, *([row for row in rows if owner(row[unit]) != name] for name in owners_of(rows, unit)), []]
     told = []
     for database in databases:
         one.engine.fill(question.table, database)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.privacy.measurement.sums import Sums
-from tests.support.exactness import Measured, measurements, turned_round
+from tests.support.exactness import Measured, measurements, owners_of, turned_round
 from tests.support.fix_wide import PLANS, USERS, Engines, Wide
 from tests.support.records import Row
 from tests.support.wide_statements import UNITS, Asked, asked, tables
@@ -62,6 +63,11 @@ def _most_keys(part: Sums, rows: Sequence[Row], question: Asked) -> int:
     """Return in how many groups found out the units can be together."""
     units = {Fraction(str(row[UNITS[question.table]])) for row in rows if row[UNITS[question.table]] is not None}
     return part.bound.rows * len(units)
+
+
+def test_numbers_of_other_scales_are_one_individual() -> None:
+    """Neighbours differ in all rows of somebody: of 1 and 1.00 together."""
+    assert owners_of([{"payer": Decimal(text)} for text in ("1", "1.00", "2.0", "-0.0")], "payer") == ["0", "1", "2"]
 
 
 @_SETTINGS

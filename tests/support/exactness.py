@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 from dpsql.engines.base import Engine
 from dpsql.gateway.planning import Planner
@@ -22,7 +24,7 @@ from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
 from tests.support.fix_world import World, fields
-from tests.support.records import Row
+from tests.support.records import Cell, Row
 from tests.support.served import Filled
 
 Exact = Mapping[KeyRow, Sequence[int]]
@@ -157,6 +159,18 @@ class Measured:
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)
 
 
+def owner(cell: Cell) -> str | None:
+    """Return whose row it is, None if nobody's: 1 and 1.00 are one individual, as to any engine."""
+    if cell is None:
+        return None
+    return str(Fraction(cell)) if isinstance(cell, Decimal) and cell.is_finite() else str(cell)
+
+
+def owners_of(rows: Sequence[Row], unit: str) -> list[str]:
+    """Return the individuals who have rows."""
+    return sorted({name for row in rows if (name := owner(row[unit])) is not None})
+
+
 def moves_of_each(
     measured: Sequence[Measured], table: str, rows: Sequence[Row], unit: str, names: Sequence[str] = ()
 ) -> Iterator[list[int]]:
@@ -164,8 +178,8 @@ def moves_of_each(
     engine = measured[0].engine
     engine.fill(table, rows)
     whole = [one.exact() for one in measured]
-    for name in names or sorted({str(row[unit]) for row in rows if row[unit] is not None}):
-        engine.fill(table, [row for row in rows if str(row[unit]) != name])
+    for name in names or owners_of(rows, unit):
+        engine.fill(table, [row for row in rows if owner(row[unit]) != name])
         yield [one.distance(before, one.exact()) for one, before in zip(measured, whole, strict=True)]
 
 
@@ -174,8 +188,8 @@ def turned_round(measured: Measured, table: str, rows: Sequence[Row]) -> bool:
     unit = measured.measurement.bound.unit.name
     measured.engine.fill(table, rows)
     whole = list(measured.exact())
-    for name in {str(row[unit]) for row in rows if row[unit] is not None}:
-        measured.engine.fill(table, [row for row in rows if str(row[unit]) != name])
+    for name in owners_of(rows, unit):
+        measured.engine.fill(table, [row for row in rows if owner(row[unit]) != name])
         left = list(measured.exact())
         if [key for key in left if key in whole] != [key for key in whole if key in left]:
             return True
