@@ -25,6 +25,7 @@ from dpsql.gateway.views import with_checked_views
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config
 from dpsql.question import Settings
+from dpsql.retired import RetiredEngines
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax.dialect import check_parser
 from dpsql.secret import kept_secret, secret_file
@@ -76,6 +77,7 @@ class Server:
         self._public: Public
         self._contents: str
         self._engine: Engine
+        self._retired = RetiredEngines()
         self._ledger: SqliteLedger
         self._shadow: Postgres
         self._oracle: OracleSession
@@ -148,16 +150,12 @@ class Server:
                 engine.close()
             raise
         if engine is not old_engine:
-            self._retire(old_engine)
+            # A copy goes on for those that wait for their turn.
+            self._retired.add(old_engine, 0 if old_engine.edition is None else _TIMEOUT)
         await self._listener.drain_outdated()
         await self._on_shadow_thread(drop_roles, self._shadow, self._config)
         if self._pages is not None:
             await self._pages.change(self._site())
-
-    def _retire(self, engine: Engine) -> None:
-        """Close an engine; statements that run on it may finish, and a copy goes on for those that wait for their turn."""
-        self._stack.callback(engine.close)
-        asyncio.get_running_loop().call_later(0 if engine.edition is None else _TIMEOUT, engine.close)
 
     async def _serve_config(self, new: Config, engine: Engine) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
@@ -192,6 +190,7 @@ class Server:
         config = self._config = with_checked_views(self._config)
         self._engine = open_engine(config)
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
+        self._stack.callback(self._retired.close)
         self._public = read_public(config.policy, self._engine)
         self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)

@@ -25,7 +25,7 @@ ORDER = (
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),
-    frozenset({"open_ledger", "secret", "snapshot_keeper", "system_limits"}),
+    frozenset({"open_ledger", "retired", "secret", "snapshot_keeper", "system_limits"}),
     frozenset({"engines", "shadow"}),
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),

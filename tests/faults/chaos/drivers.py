@@ -12,6 +12,7 @@ import asyncpg
 import pg8000.native
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import PipelineStatus
 
 Outcome = object
 """The first value of an answer, or an `Oops`."""
@@ -85,6 +86,9 @@ class Psycopg:
             async with self._connection.pipeline():
                 cursors = [await self._connection.execute(statement.encode()) for statement in statements]
                 outcomes += [await _first(cursor) for cursor in cursors]
+        if self._connection.pgconn.pipeline_status is not PipelineStatus.OFF:
+            # psycopg does not come out of a pipeline of which it has left results unread.
+            await self._connection.close()
         return outcomes + [Oops("25P02", "the pipeline broke")] * (len(statements) - len(outcomes))
 
     async def _one(self, statement: str) -> Outcome:
