@@ -71,14 +71,14 @@ class Dialect(ABC):
         """Return a text that is compared byte by byte: else "a" might be "A", and one group of two."""
         return self.forms.by_bytes.format(text)
 
+    @abstractmethod
+    def stored_number(self, column: str, *, representable: bool) -> str:
+        """Return a stored decimal in double precision; `representable` says that none of its values is beyond that."""
+
     @final
     def unpadded(self, text: str) -> str:
         """Return a text without the blanks at its end."""
         return self.forms.unpadded.format(text)
-
-    @abstractmethod
-    def stored_number(self, column: str, *, representable: bool) -> str:
-        """Return a stored decimal in double precision; `representable` says that none of its values is beyond that."""
 
     @final
     def is_nan(self, text: str) -> str:
@@ -132,14 +132,14 @@ class Dialect(ABC):
         """Return a number in double precision without what is after the point."""
         return self.forms.trunc.format(text)
 
-    @abstractmethod
-    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
-        """Return the greatest common divisor or the least common multiple of whole numbers, or raise Unsupported."""
-
     @final
     def log10(self, text: str) -> str:
         """Return the logarithm of a positive number."""
         return self.forms.log10.format(text)
+
+    @abstractmethod
+    def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
+        """Return the greatest common divisor or the least common multiple of whole numbers, or raise Unsupported."""
 
     @final
     def day_number(self, date: str) -> str:
@@ -151,6 +151,11 @@ class Dialect(ABC):
         """Return the whole number of days between two dates."""
         return self.forms.days_between.format(later, earlier)
 
+    @final
+    def add_days(self, date: str, days: str) -> str:
+        """Return the date so many days later."""
+        return self.forms.add_days.format(date, days)
+
     @abstractmethod
     def field(self, name: str, timestamp: str) -> str:
         """Return a field of a timestamp, as PostgreSQL counts them, as a number of whatever type."""
@@ -160,8 +165,12 @@ class Dialect(ABC):
         """Return a field of what `age` says lies between two timestamps, or raise Unsupported."""
 
     @abstractmethod
-    def shifted(self, timestamp: str, span: IntervalValue) -> str:
-        """Return the timestamp so much later: by its months, cut off at the last day of one, and then by the rest."""
+    def truncated(self, unit: str, timestamp: str) -> str:
+        """Return where the unit of time begins that holds a timestamp, as PostgreSQL counts units."""
+
+    @abstractmethod
+    def bin_start(self, timestamp: str, size: int, first: int) -> str:
+        """Return where a timestamp's bin of `size` microseconds begins; `first`, in microseconds since 1970, begins one."""
 
     @final
     def epoch_micros(self, timestamp: str) -> str:
@@ -173,23 +182,14 @@ class Dialect(ABC):
         """Return the microseconds between two timestamps."""
         return self.forms.elapsed_micros.format(later, earlier)
 
-    @abstractmethod
-    def truncated(self, unit: str, timestamp: str) -> str:
-        """Return where the unit of time begins that holds a timestamp, as PostgreSQL counts units."""
-
-    @abstractmethod
-    def bin_start(self, timestamp: str, size: int, first: int) -> str:
-        """Return where a timestamp's bin of `size` microseconds begins; `first`, in microseconds since 1970, begins one."""
-
-    @final
-    def add_days(self, date: str, days: str) -> str:
-        """Return the date so many days later."""
-        return self.forms.add_days.format(date, days)
-
     @final
     def add_micros(self, timestamp: str, number: str, micros: int) -> str:
         """Return the timestamp `number` times `micros` microseconds later."""
         return self.forms.add_micros.format(timestamp, number, micros)
+
+    @abstractmethod
+    def shifted(self, timestamp: str, span: IntervalValue) -> str:
+        """Return the timestamp so much later: by its months, cut off at the last day of one, and then by the rest."""
 
     @abstractmethod
     def is_one_of(self, text: str, texts: Sequence[str]) -> str:
@@ -210,6 +210,11 @@ class Dialect(ABC):
     # Measurements
 
     @final
+    def common_table(self, name: str, select: str) -> str:
+        """Return a member of WITH, which is computed once."""
+        return self.forms.common_table.format(name, select)
+
+    @final
     def total(self, text: str) -> str:
         """Return the sum of whole numbers of at most 64 bits, which may need more of them."""
         return self.forms.total.format(text)
@@ -218,11 +223,6 @@ class Dialect(ABC):
     def widest(self, text: str) -> str:
         """Return a sum of 64 bits in a type in which it can be multiplied by a weight."""
         return self.forms.widest.format(text)
-
-    @final
-    def common_table(self, name: str, select: str) -> str:
-        """Return a member of WITH, which is computed once."""
-        return self.forms.common_table.format(name, select)
 
     @abstractmethod
     def unit_weight(self, mass: int, rows: str, *, heaviest: int) -> str:
