@@ -219,7 +219,11 @@ class SqliteFile:
         # The log is synced by `write`, once for all who wait. Where there can be none, since the file system has no shared
         # memory, a rollback journal is, for each; EXTRA syncs its directory too: with FULL, a power cut just after the
         # commit could bring the journal, and the past, back.
-        (journal,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        # SQLite waits for others everywhere but here: of two who switch a new file to its log at once, one fails at once.
+        deadline = time.monotonic() + _PATIENCE
+        while not self._begun(("PRAGMA journal_mode = WAL",), again=time.monotonic() < deadline):
+            pause(_AGAIN, None)
+        (journal,) = self._connection.execute("PRAGMA journal_mode").fetchone()
         self._has_log = journal == "wal"
         self._connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._has_log else 'EXTRA'}")
         self._connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")

@@ -4,6 +4,7 @@ import sqlite3
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -176,3 +177,15 @@ def test_of_many_who_make_a_ledger_at_once_all_have_the_same(tmp_path: Path, clo
         told = set(pool.map(open_one, range(8)))
     assert len(told) == 2
     assert len([one for one in told if one.startswith("the data set")]) == 1
+
+
+def test_who_makes_a_ledger_waits_for_another_who_does(tmp_path: Path, clock: Clock) -> None:
+    """While another one is about to write, SQLite doesn't wait to switch a new file to a log, as it does for all else."""
+    file = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        later = threading.Timer(0.1, other.execute, ["ROLLBACK"])
+        later.start()
+        with SqliteLedger(file, clock, TAXI) as ledger:
+            later.join()
+            assert spent(ledger, account_of()) == (0, 0)
