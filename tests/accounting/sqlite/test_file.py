@@ -188,4 +188,4 @@ def test_who_makes_a_ledger_waits_for_another_who_does(tmp_path: Path, clock: Cl
         later.start()
         with SqliteLedger(file, clock, TAXI) as ledger:
             later.join()
-            assert spent(ledger, account_of()) == (0, 0)
+            assert spent(ledger, account_of()) == (Fraction(0), Fraction(0))
