@@ -100,8 +100,9 @@ test-spark: $(VENV)/ok
 	SPARK_HOME=$$($(SPARK)/bin/python -c 'import pyspark; print(pyspark.__path__[0])') $(PYTEST) -m 'slow or not slow' \
 	  -k 'not versions_stay' tests/engines/test_spark.py tests/engines/test_spark_stops.py tests/queries/test_spark.py
 
+# A million trips on both engines, growth and sessions; make bench BENCH='--rows 5000000 --engine duckdb --part questions'
 bench: $(VENV)/ok
-	$(PY) -m benchmarks
+	$(PY) -m benchmarks.speed --to docs/speed.md --quoted README.md --kept $(VENV)/speed.json $(BENCH)
 
 # SmartNoise SQL and Qrlew, each in an environment of its own: Qrlew's numpy has no wheels for Python 3.13. About an hour.
 PEERS = $(VENV)/peers

@@ -82,13 +82,13 @@ def declared(rows: int) -> Declared:
     }
 
 
-def configure(directory: Path, engine: dict[str, str], tables: Declared) -> Path:
-    """Write dpsql's configuration with a role for each unit; return its file. JSON is YAML."""
+def configure(directory: Path, engine: dict[str, str], tables: Declared, epsilon: float = PLENTY) -> Path:
+    """Write dpsql's configuration with a role for each unit that pays `epsilon`; return its file. JSON is YAML."""
     roles = {
         unit: {
             "protects": unit,
             "budget": {"epsilon": _MOST, "delta": 0.5},
-            "per_query": {"epsilon": PLENTY, "delta": DELTA, "least": 0.001},
+            "per_query": {"epsilon": epsilon, "delta": DELTA, "least": 0.001},
             "limits": {"runs": 10**9},
             "tables": own,
         }

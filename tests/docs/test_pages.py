@@ -4,12 +4,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import typer
 
-from benchmarks.peers.page import BEGIN, END
+from benchmarks.peers import page as peers
+from benchmarks.speed import page as speed
 from docs.functions import PAGE as SQL_PAGE
 from docs.functions import tables, written
 from dpsql.cli.main import app
@@ -99,10 +101,11 @@ def test_files_that_are_named_exist() -> None:
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
 
 
-def test_readme_quotes_the_comparison_with_others() -> None:
-    """The summary is that of the page which the benchmark writes."""
-    page = text(ROOT / "docs" / "peers.md")
-    summary = page[page.index(BEGIN) : page.index(END)]
+@pytest.mark.parametrize(("written_by", "name"), [(peers, "peers.md"), (speed, "speed.md")], ids=["peers", "speed"])
+def test_readme_quotes_what_benchmarks_write(written_by: ModuleType, name: str) -> None:
+    """The summary is that of the page."""
+    page = text(ROOT / "docs" / name)
+    summary = page[page.index(written_by.BEGIN) : page.index(written_by.END)]
     assert summary in text(ROOT / "README.md")
 
 

@@ -1,0 +1,69 @@
+"""Ratios: the private statements beside the plain query, in turn, so that a busy machine is so for both."""
+
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from benchmarks.speed.asked import Asked
+from benchmarks.speed.engines import Opened
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one question takes."""
+
+    plain: float
+    """Milliseconds, at the median."""
+    ratios: Mapping[str, float]
+    """By way, what the private statements take to what the plain query takes: the median of the rounds' ratios."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The ratios of one set of records on one engine."""
+
+    title: str
+    engine: str
+    rows: int
+    cells: Mapping[str, Cell]
+    """By question."""
+    load: tuple[float, float]
+    """The machine's load in the last minute, before and after."""
+    cores: int
+    about: str = ""
+    """What else there is to say."""
+
+
+def measured(title: str, opened: Opened, questions: Sequence[Asked], rounds: int, told: Told) -> Part:
+    """Ask all questions in turn; one round more than counts warms up."""
+    before, cells = os.getloadavg()[0], {}
+    for question in questions:
+        cells[question.name] = cell = _cell(opened, question, rounds)
+        said = ", ".join(f"{way} {ratio:.2f}" for way, ratio in cell.ratios.items())
+        told(f"{title}: {question.name} {question.about}: plain {cell.plain:.1f} ms; {said}")
+    load = (before, os.getloadavg()[0])
+    return Part(title, opened.engine, opened.records.rows, cells, load, os.cpu_count() or 1, opened.about)
+
+
+def _cell(opened: Opened, question: Asked, rounds: int) -> Cell:
+    plain = question.plain.get(opened.engine, question.sql)
+    asked = {way: found for way in opened.ways if (found := opened.statements(way, question))}
+    plainly: list[float] = []
+    ratios: dict[str, list[float]] = {way: [] for way in asked}
+    for _ in range(rounds + 1):
+        exact = _timed(lambda: opened.plain(plain))
+        plainly.append(exact)
+        for way, statements in asked.items():
+            ratios[way].append(_timed(lambda way=way, some=statements: opened.run(way, some)) / exact)
+    return Cell(statistics.median(plainly[1:]), {way: statistics.median(found[1:]) for way, found in ratios.items()})
+
+
+def _timed(call: Callable[[], object]) -> float:
+    """Return how many milliseconds it takes."""
+    start = perf_counter()
+    call()
+    return (perf_counter() - start) * 1000

@@ -1,0 +1,135 @@
+"""The page that the benchmark writes: `docs/speed.md`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.speed.asked import BOUNDED, SNAPSHOT, WAYS, Asked, asked
+from benchmarks.speed.clients import Rate
+from benchmarks.speed.measured import Cell, Part
+
+BEGIN, END = "<!-- the ratios, which README.md quotes -->", "<!-- end of the ratios -->"
+WAYS_OF_GROWTH = (BOUNDED, SNAPSHOT)
+_INTRODUCTION = """\
+# What privacy costs
+
+Written by `make bench`. Each figure is a ratio: what the engine takes for the statements that dpsql sends it, to what it
+takes for the same question asked plainly, of the same records. Both run in turn, and it is the median of the rounds. Of a
+snapshot, too, the plain query is that on the records. These are made up, from a seed: those of the
+[comparison with other systems](peers.md), taxi trips of 0.4 passengers for each, of whom 20 rows count.
+
+- *One row a unit*: each trip is a privacy unit of its own, which the engine enforces.
+- *Bounded*: passengers are units; rows of those with more than 20 weigh less.
+- *Bounded, snapshot*: the same, asked of dpsql's own copy (`engine.snapshot`), whatever the records are in.
+- **Bold** is above what is aimed at, which stands behind it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that the page tells."""
+
+    parts: Mapping[str, Part]
+    """By title: the 22 questions."""
+    growth: Mapping[str, Part]
+    """By title: how ratios grow."""
+    rates: Sequence[Rate]
+
+
+def page(found: Found) -> str:
+    """Return the page in Markdown."""
+    lines = [_INTRODUCTION, "## In short", "", summary(found)]
+    for part in found.parts.values():
+        lines += ["", f"## {part.title}", "", _conditions(part), "", *_table(part, asked())]
+    if found.growth:
+        lines += ["", "## As the records grow", ""]
+        lines += _grown(found.growth)
+    if found.rates:
+        lines += ["", "## Sessions", "", *_rates(found.rates)]
+    return "\n".join(lines) + "\n"
+
+
+def quoting(text: str, found: Found) -> str:
+    """Return a text with this summary in place of the one that it quotes."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + summary(found) + after if rest else text
+
+
+def summary(found: Found) -> str:
+    """Return the table that README.md quotes, between marks."""
+    lines = [BEGIN, "", f"| ratio to the plain query | {' | '.join(WAYS)} | load |", "|---|---|---|---|---|"]
+    for part in found.parts.values():
+        load = f"{part.load[0]:.1f} to {part.load[1]:.1f}"
+        lines.append(f"| **{part.title}**, median of the 22 questions | {' | '.join(_medians(part))} | {load} |")
+        forms = [form for form in asked() if form.aims and form.name in part.cells]
+        lines += [f"| {_about(forms, form)} | {' | '.join(_ratios(part, form))} | |" for form in forms]
+    return "\n".join([*lines, "", END])
+
+
+def _about(forms: Sequence[Asked], form: Asked) -> str:
+    first = forms[0].about
+    return form.about.replace("…", first, 1)
+
+
+def _medians(part: Part) -> Iterator[str]:
+    questions = [cell for name, cell in part.cells.items() if name.startswith("q")]
+    for way in WAYS:
+        ratios = [cell.ratios[way] for cell in questions if way in cell.ratios]
+        yield _number(median(ratios)) if ratios else ""
+
+
+def _table(part: Part, questions: Sequence[Asked]) -> Iterator[str]:
+    yield f"| question | plain, ms | {' | '.join(WAYS)} |"
+    yield "|---|---|---|---|---|"
+    for question in questions:
+        if question.name in part.cells:
+            plain = _milliseconds(part.cells[question.name])
+            yield f"| {question.name} {question.about} | {plain} | {' | '.join(_ratios(part, question))} |"
+
+
+def _ratios(part: Part, question: Asked) -> Iterator[str]:
+    ratios = part.cells[question.name].ratios
+    for way in WAYS:
+        aim = question.aim(part.engine, way)
+        if way not in ratios:
+            yield ""
+        elif aim is None or ratios[way] <= aim:
+            yield _number(ratios[way])
+        else:
+            yield f"**{_number(ratios[way])}** (≤ {aim:g})"
+
+
+def _grown(growth: Mapping[str, Part]) -> Iterator[str]:
+    yield f"| | question | plain, ms | {' | '.join(WAYS_OF_GROWTH)} | load |"
+    yield "|---|---|---|---|---|---|"
+    forms = [form for form in asked() if form.aims]
+    abouts = {form.name: _about(forms, form) for form in forms}
+    for part in growth.values():
+        for name, cell in part.cells.items():
+            ratios = (_number(cell.ratios[way]) if way in cell.ratios else "" for way in WAYS_OF_GROWTH)
+            about = abouts.get(name, name)
+            yield f"| {part.title} | {about} | {_milliseconds(cell)} | {' | '.join(ratios)} | {part.load[1]:.1f} |"
+
+
+def _rates(rates: Sequence[Rate]) -> Iterator[str]:
+    yield "Answers a second, of a small table, to sessions that ask as fast as they can, client and server on one machine."
+    yield ""
+    yield "| sessions | new questions | repeated ones | load |"
+    yield "|---|---|---|---|"
+    for rate in rates:
+        yield f"| {rate.sessions} | {rate.new:,.0f} | {rate.repeated:,.0f} | {rate.load[0]:.1f} to {rate.load[1]:.1f} |"
+
+
+def _conditions(part: Part) -> str:
+    before, after = part.load
+    load = f"The machine's load was {before:.1f} when this began and {after:.1f} when it ended, on {part.cores} cores."
+    return f"{load} {part.about}".rstrip()
+
+
+def _milliseconds(cell: Cell) -> str:
+    return f"{cell.plain:.1f}" if cell.plain < 10 else f"{cell.plain:,.0f}"
+
+
+def _number(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
