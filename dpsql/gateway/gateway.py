@@ -25,9 +25,10 @@ from dpsql.gateway.nesting import nesting_refused
 from dpsql.gateway.notices import notices
 from dpsql.gateway.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
-from dpsql.gateway.rehearsal import rehearsal
-from dpsql.gateway.request import Question, Reply, Request, Work
+from dpsql.gateway.rehearsal import is_tried, rehearsal
+from dpsql.gateway.request import Question, Reply, Request, Unpaid
 from dpsql.gateway.session_settings import check_setting, hides_empty_groups
+from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.virtual_tables import AccountsStatement, accounts_statement, with_accounts
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.planner import PlanningContext
@@ -93,17 +94,18 @@ class Gateway:
             if not mentions(text, self._names, read):
                 return None
             analyzed = analyze(text, self._deps.policy, read)
-            known = (
-                None if analyzed is None else Question(text, analyzed, rehearsal(text, analyzed, self._deps.policy)),
-            )
+            known = (None if analyzed is None else self._question(text, analyzed),)
             self._known.questions.keep(text, known)
         return known[0]
+
+    def _question(self, text: str, analyzed: AnalyzedStatement) -> Question:
+        return Question(text, analyzed, rehearsal(text, analyzed, self._deps.policy), is_tried(analyzed))
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; see `Answers`."""
         check_setting(name, value, self._deps.policy.roles[asker.role])
 
-    def answer(self, request: Request) -> Reply | Work[Reply]:
+    def answer(self, request: Request) -> Reply | Unpaid:
         """Return the statement over released rows, or the work that measures them; see `Answers`.
 
         Of the stages those up to `price` are in `priced`, those from `ready` on in `_released`.
@@ -126,7 +128,8 @@ class Gateway:
         drawn = self._measuring.drawn(priced, request, epoch)
         if following(priced, drawn) is None:
             return self._reply(priced, drawn, request)
-        return partial(self._measured, priced, drawn, request, epoch)
+        made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
+        return Unpaid(partial(self._measured, priced, drawn, request, epoch), made_up)
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dpsql.errors import InternalError
 from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.pricing import PricedPlan
+from dpsql.gateway.statement_plan import ScopePlan
 from dpsql.interrupt import until_cancelled
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.release import postprocess
@@ -39,14 +40,20 @@ class Reading:
         Raises:
             DpsqlError: an inner answer can't be computed, or has rows where it may have one.
         """
+        return [table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
+
+    def rows(self, priced: PricedPlan, drawn: Drawn) -> Iterator[tuple[ScopePlan, list[list[postprocess.CellText]]]]:
+        """Yield each scope of a plan with its released rows.
+
+        Raises:
+            DpsqlError: likewise.
+        """
         answers = self._answers(priced, drawn)
-        found = []
         for scope, measured in zip(priced.plan.scopes, priced.scopes, strict=True):
             draws = [drawn[part.identity] for part in measured.parts]
             shown = self._possible(measured, answers)
             rows = postprocess.rows(measured.plan, draws, scope.types, clamp=self.clamp, possible=shown)
-            found.append(table(scope.columns, scope.types, list(until_cancelled(rows, self.cancellation))))
-        return found
+            yield scope, list(until_cancelled(rows, self.cancellation))
 
     def completed(self, priced: PricedPlan, part: PricedMeasurement, drawn: Drawn) -> PricedMeasurement:
         """Return a measurement with the answers that it waits for in their places, everything else being as it was paid.

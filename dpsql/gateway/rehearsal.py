@@ -7,19 +7,23 @@ Whether PostgreSQL would do it may depend on the transaction, on names that are 
 on constants.
 """
 
+import itertools
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dpsql.gateway.values_of_one_row import trials_beside, trials_of_values
+from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.doomed import has_constants, trials, trials_around
+from dpsql.rewrite.syntax.doomed import has_constants, may_fail, trials, trials_around
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.trees import every
+from dpsql.shadow.splice import shadow_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,32 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
     if not tried:
         return found
     return Rehearsal(tried[-1], trials=tried[:-1]) if found is None else replace(found, trials=tried)
+
+
+def copied_as(statement: Statement) -> str | None:
+    """Return the encoding that COPY is to write in, as a literal; None where it does not say."""
+    if statement.wrap is not Wrap.COPY:
+        return None
+    found = list(tokens(statement.around[-1]))
+    written = (value for word, value in itertools.pairwise(found) if word.word == "encoding")
+    return next((one.text if name(one) is None else shadow_literal(name(one) or "") for one in written), None)
+
+
+def is_tried(asked: AnalyzedStatement) -> bool:
+    """Return whether the whole statement is tried, too, with made-up answers: parts of it may fail for what is public.
+
+    That is what stands around queries, and is run as it was written, a temporary table's own constraints, and functions that
+    the shadow has no other form of.
+    """
+    statement = asked.statement
+    if statement is None or asked.refusal is not None or asked.kind is not Kind.ANSWER:
+        return False
+    if statement.wrap in (Wrap.WRITE, Wrap.PARTS) or copied_as(statement) is not None:
+        return True
+    return any(
+        may_fail(known.alone or every(query.tree, exp.Expr))
+        for query, known in zip(statement.queries, asked.found, strict=True)
+    )
 
 
 def _of_wrap(text: str, statement: Statement) -> Rehearsal | None:

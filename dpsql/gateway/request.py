@@ -1,6 +1,6 @@
 """What the wire asks of the gateway: the question in a statement, and the request for its answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -22,6 +22,8 @@ class Question:
     """The statement as the client sent it."""
     parsed: AnalyzedStatement | AccountsStatement
     rehearsal: Rehearsal | None = None
+    tried: bool = False
+    """Whether it is tried with made-up answers before anything is paid for."""
 
     @property
     def probes(self) -> tuple[str, ...]:
@@ -56,6 +58,29 @@ class Reply:
     """What the client is to be told beside the rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """What would run in the shadow, with made-up values in the places of answers."""
+
+    text: str
+    """The query, or the statement that writes, without what the query may stand in."""
+    of_nulls: bool = False
+    """Whether NULL stands in the place of every value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaid:
+    """An answer for which something has yet to be measured or paid for: blocks until that is done, when it is called."""
+
+    work: Work[Reply]
+    stand_ins: Callable[[], Iterator[StandIn]]
+    """What may be tried before: it depends on what the answer depends on, and not on data."""
+
+    def __call__(self) -> Reply:
+        """Return the reply, once it is paid for."""
+        return self.work()
+
+
 class Answers(Protocol):
     """What a session needs of the gateway."""
 
@@ -69,7 +94,7 @@ class Answers(Protocol):
             DpsqlError: it may not, or there is no such setting.
         """
 
-    def answer(self, request: Request) -> Reply | Work[Reply]:
+    def answer(self, request: Request) -> Reply | Unpaid:
         """Return what answers the question.
 
         Where something has to be measured or paid for, return the work that does so and then returns the reply, so that

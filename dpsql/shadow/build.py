@@ -11,12 +11,12 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow import creation, guard, hidden, own_settings, role, schema, signals, text_order, total, views
+from dpsql.shadow import creation, guard, hidden, own_settings, role, schema, signals, text_order, total, trial, views
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 14
+_EDITION = 15
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -94,6 +94,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         guard.create_guard(connection, policy)
         total.create_total(connection)
+        trial.create_trial(connection)
         schema.create_tables(connection, policy, rows)
         views.create_views(connection, policy)
         schema.described_tables(connection, policy)

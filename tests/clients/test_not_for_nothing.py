@@ -99,6 +99,73 @@ def test_what_postgresql_will_not_do_costs_nothing(
     assert charged(charges) == paid
 
 
+KEPT = "CREATE TEMP TABLE kept (g text, n bigint)"
+BY_PAYMENT = "SELECT payment_type AS g, count(*) AS n FROM trips WHERE payment_type IS NOT NULL GROUP BY 1"
+
+DOOMED = [
+    (("CREATE TEMP TABLE kept (g text CHECK (g <> 'cash'), n bigint)",), f"INSERT INTO kept {BY_PAYMENT}", "23514"),
+    (("CREATE TEMP TABLE kept (g text NOT NULL, n bigint NOT NULL)",), f"INSERT INTO kept (n) {COUNT}", "23502"),
+    (
+        ("CREATE TEMP TABLE kept (g text UNIQUE, n bigint)", "INSERT INTO kept VALUES ('cash')"),
+        f"INSERT INTO kept {BY_PAYMENT}",
+        "23505",
+    ),
+    (("CREATE TEMP TABLE kept (g varchar(3), n bigint)",), f"INSERT INTO kept {BY_PAYMENT}", "22001"),
+    (
+        ("CREATE TEMP TABLE kept (g text UNIQUE, n bigint)",),
+        f"INSERT INTO kept SELECT 'all', n FROM ({BY_PAYMENT}) AS a ON CONFLICT (g) DO UPDATE SET n = excluded.n",
+        "21000",
+    ),
+    (
+        (KEPT, "INSERT INTO kept VALUES ('all', 1)"),
+        f"MERGE INTO kept USING ({BY_PAYMENT}) AS a ON kept.g = 'all' WHEN MATCHED THEN UPDATE SET n = a.n",
+        "21000",
+    ),
+    ((KEPT, "INSERT INTO kept VALUES ('all', 0)"), f"UPDATE kept SET n = ({COUNT}) / kept.n", "22012"),
+    (
+        (KEPT, "INSERT INTO kept VALUES ('all', 0)"),
+        f"INSERT INTO kept VALUES ((SELECT g::integer FROM kept LIMIT 1), ({COUNT}))",
+        "22P02",
+    ),
+    ((KEPT,), f"WITH a AS ({BY_PAYMENT}) INSERT INTO kept SELECT g::integer, n FROM a", "22P02"),
+    ((KEPT,), f"INSERT INTO kept {BY_PAYMENT} RETURNING g::integer", "22P02"),
+    ((), f"SELECT json_object_agg(NULL::text, n) FROM ({BY_PAYMENT}) AS a", "22"),
+    ((), f"CREATE TEMP TABLE made AS SELECT jsonb_object_agg(NULL::text, n) FROM ({BY_PAYMENT}) AS a", "22"),
+    (("BEGIN",), f"DECLARE c CURSOR FOR SELECT jsonb_build_object(NULL, n) FROM ({COUNT}) AS a", "22"),
+    ((), f"COPY (SELECT json_build_object(NULL, n) FROM ({COUNT}) AS a) TO STDOUT", "22"),
+    ((), f"COPY (SELECT U&'\\0416' AS g, n FROM ({COUNT}) AS a) TO STDOUT (ENCODING 'LATIN1')", "22P05"),
+    ((), f"COPY (SELECT chr(1046), n FROM ({COUNT}) AS a) TO STDOUT WITH (FORMAT csv, ENCODING latin1)", "22P05"),
+    (("SET client_encoding = 'LATIN1'",), f"SELECT U&'\\0416' AS g, n FROM ({COUNT}) AS a", "22P05"),
+    (
+        ("SET client_encoding = 'LATIN1'",),
+        "SELECT CASE WHEN fare > 9 THEN U&'\\0416' END AS g, count(*) FROM trips GROUP BY 1",
+        "0A000",
+    ),
+    ((), f"SELECT set_config('nosuch', 'x', false), n FROM ({COUNT}) AS a", "42704"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "statement", "code"), DOOMED)
+def test_what_fails_for_every_answer_costs_nothing(
+    session: psycopg.Connection, charges: psycopg.Connection, before: tuple[str, ...], statement: str, code: str
+) -> None:
+    """Because of a temporary table's own rows and constraints, of public keys, or of what is computed of these."""
+    asked, paid = statement.replace("WHERE", f"WHERE fare > 3 AND tip < {charged(charges) + 3} AND"), charged(charges)
+    asked = asked if "WHERE" in statement else never_asked(charges, statement)
+    for each in before:
+        session.execute(each.encode())
+    kept = session.execute("SELECT * FROM kept").fetchall() if "kept" in statement else []
+    with pytest.raises(psycopg.Error) as caught:
+        run(session, asked)
+    told = caught.value.diag
+    assert (told.sqlstate or "")[: len(code)] == code  # the rest is not the same in all versions
+    assert (told.context, told.statement_position) == (None, None)
+    assert "Failing row" not in (told.message_detail or "")
+    assert charged(charges) == paid
+    session.rollback()
+    assert "kept" not in statement or session.execute("SELECT * FROM kept").fetchall() == kept
+
+
 USELESS = [
     ((EXISTING,), f"CREATE TEMP TABLE IF NOT EXISTS there AS {COUNT}", "SELECT * FROM there"),
     ((), f"CREATE TEMP TABLE made AS {COUNT} WITH NO DATA", "SELECT n FROM made"),
@@ -127,6 +194,27 @@ ANSWERED = [
     (("SET search_path = public, pg_temp",), f'CREATE TEMP TABLE "Made it" AS {COUNT}', 'TABLE "Made it"'),
     ((), 'SELECT count(*) INTO TEMP "Made it" FROM trips', 'TABLE "Made it"'),
     ((EXISTING, READ_ONLY), f"INSERT INTO there {COUNT}", "TABLE there"),
+    (
+        ("CREATE TEMP TABLE made (n bigint NOT NULL CHECK (n BETWEEN 2500 AND 3500))",),
+        f"INSERT INTO made {COUNT}",
+        "TABLE made",
+    ),
+    (("CREATE TEMP TABLE made (n bigint CHECK (n IS NULL OR n > 2500))",), f"INSERT INTO made {COUNT}", "TABLE made"),
+    (
+        ("CREATE TEMP TABLE made (id serial, n bigint UNIQUE)",),
+        f"INSERT INTO made (n) {COUNT}",
+        "SELECT n FROM made WHERE id = 1",
+    ),
+    (
+        (EXISTING, "PREPARE put (int) AS INSERT INTO there SELECT count(*) FROM trips WHERE fare > $1"),
+        "EXECUTE put (-1)",
+        "TABLE there",
+    ),
+    (
+        (),
+        f"SELECT set_config('application_name', n::text, false) AS s INTO TEMP made FROM ({COUNT}) AS a",
+        "SELECT s::int FROM made",
+    ),
 ]
 
 

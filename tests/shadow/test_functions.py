@@ -10,6 +10,8 @@ _OURS = """
     FROM pg_proc AS p WHERE p.prokind <> 'a' AND (p.oid >= 16384 OR p.prosqlbody IS NOT NULL)
 """
 _LAST = "search_path=pg_catalog, pg_temp"
+_SESSIONS = "dpsql.tried(text[])"
+"""What runs a session's own statement, by the session's path: all names that it has itself have their schemas."""
 
 
 def _careless(connection: psycopg.Connection) -> list[str]:
@@ -18,7 +20,7 @@ def _careless(connection: psycopg.Connection) -> list[str]:
     return [
         name
         for name, definer, bound, settings in found
-        if not (bound or _LAST in settings) or (definer and _LAST not in settings)
+        if not (bound or _LAST in settings or name == _SESSIONS) or (definer and _LAST not in settings)
     ]
 
 

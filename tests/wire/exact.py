@@ -8,7 +8,7 @@ import psycopg
 from psycopg import RawCursor
 
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
-from dpsql.gateway.request import Question, Reply, Request, Work
+from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.session_settings import check_setting
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
@@ -52,7 +52,7 @@ class Exact:
         assert asker.role == "analyst"
         check_setting(name, value, ANALYST)
 
-    def answer(self, request: Request) -> Reply | Work[Reply]:
+    def answer(self, request: Request) -> Reply:
         """Run the select where the rows are, and spell its result."""
         question = request.question
         self.calls[question.text] += 1

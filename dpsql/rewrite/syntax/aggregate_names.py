@@ -24,15 +24,18 @@ QUANTILES = frozenset({"median", "percentile_cont", "percentile_disc", "min", "m
 LOGICAL = frozenset({"bool_and", "bool_or", "every"})
 _LISTS = """array_agg string_agg json_agg jsonb_agg json_agg_strict jsonb_agg_strict xmlagg range_agg
 range_intersect_agg""".split()
-_OBJECTS = """json_object_agg jsonb_object_agg json_object_agg_strict jsonb_object_agg_strict json_object_agg_unique
-jsonb_object_agg_unique json_object_agg_unique_strict jsonb_object_agg_unique_strict""".split()
+OBJECTS_OF_ROWS = frozenset(
+    """json_object_agg jsonb_object_agg json_object_agg_strict jsonb_object_agg_strict json_object_agg_unique
+    jsonb_object_agg_unique json_object_agg_unique_strict jsonb_object_agg_unique_strict""".split()
+)
+"""Aggregates that make an object, whose names may not be NULL."""
 _LISTED = "List an answer, such as the values that there are: SELECT {}({}) FROM (SELECT DISTINCT x FROM …) AS v"
 _OBJECT = (
     "List an answer, such as a count by key: SELECT {}(x, n) FROM (SELECT x, count(*) AS n FROM … GROUP BY x) AS v"
 )
 OF_SINGLE_ROWS: Mapping[str, str] = {
     **{name: _LISTED.format(name, "x, ','" if name == "string_agg" else "x") for name in _LISTS},
-    **{name: _OBJECT.format(name) for name in _OBJECTS},
+    **{name: _OBJECT.format(name) for name in sorted(OBJECTS_OF_ROWS)},
     **dict.fromkeys(
         ("bit_and", "bit_or", "bit_xor"), "Count the rows that have a bit: count(*) FILTER (WHERE x / 4 % 2 = 1)"
     ),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from dpsql.lexer.tokens import Sort, tokens
-from dpsql.rewrite.syntax.aggregate_names import function_name, is_aggregate
+from dpsql.rewrite.syntax.aggregate_names import OBJECTS_OF_ROWS, function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES, SETS
 from dpsql.rewrite.syntax.trees import holds
@@ -33,6 +33,8 @@ _RELEASED = (exp.Column, exp.Query, exp.Star, exp.Parameter, exp.Placeholder)
 _LAZY = frozenset({"case", "coalesce", "and", "or"})
 """Words of what PostgreSQL may never come to compute."""
 _OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
+_FAILING = _OBJECTS | OBJECTS_OF_ROWS | {"array_agg", "current_setting", "format", "set_config", "setseed"}
+"""Functions that fail for some arguments, and have no form that would be NULL instead."""
 
 
 def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
@@ -50,6 +52,11 @@ def trials_around(texts: Sequence[str]) -> Iterator[str]:
         for sign, divisor in itertools.pairwise(found):
             if sign.word in ("/", "%") and divisor.sort is Sort.NUMBER and not set(divisor.text) - set("0._"):
                 yield f"SELECT 1 / {divisor.text}"
+
+
+def may_fail(nodes: Sequence[exp.Expr]) -> bool:
+    """Return whether a query of these nodes calls what may fail for keys, or for values of tables of one's own."""
+    return any(isinstance(node, exp.Anonymous) and function_name(node) in _FAILING for node in nodes)
 
 
 def has_constants(nodes: Sequence[exp.Expr]) -> bool:

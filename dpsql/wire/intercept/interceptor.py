@@ -11,11 +11,13 @@ from functools import partial
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.gateway.request import Answers, Reply, Request
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
-from dpsql.wire.backend.backend import Backend, ShadowRefusedError
+from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
+from dpsql.wire.intercept.own_messages import described, forget_probe, ran
 from dpsql.wire.intercept.prepared import Execution, Prepared
+from dpsql.wire.intercept.trial import Trial, require_writable
 from dpsql.wire.intercept.workers import Workers
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, parameter_oids, row_description
@@ -23,8 +25,6 @@ from dpsql.wire.protocol.replies import Message, MessageKind
 
 _LOG = logging.getLogger("dpsql.wire")
 
-_PROBE = b"_dpsql_probe"
-_OWN = b"_dpsql_own"
 EXPLAIN = "EXPLAIN "
 """Put before a statement it has PostgreSQL check arguments and rights, and run nothing."""
 _ANSWER = b"_dpsql_answer"
@@ -91,22 +91,16 @@ class Interceptor:
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         settings, arguments = _settings(facts, codec), facts[len(_FACTS) :]
         spelled = [await self._spell(backend, fields) for fields in descriptions]
-        described = tuple(spelled[-len(asked.question.probes) :]) if asked.question.probes else ()
+        probed = tuple(spelled[-len(asked.question.probes) :]) if asked.question.probes else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
-        texts = (None if value is None else value.decode(codec) for value in arguments)
+        texts = tuple(None if value is None else value.decode(codec) for value in arguments)
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
         if await self._is_done_already(backend, asked, replies, codec):
             return Answer(asked.text, (), b"")
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
-            reply = await self._on_worker(
-                Request(asked.question, described, bound, settings, self._asker, cancellation)
-            )
-        if not _writable(reply.text, codec):
-            raise Unsupported(
-                "the answer has characters that client_encoding lacks",
-                because="answer-not-in-encoding",
-                hint="SET client_encoding = 'UTF8'",
-            )
+            request = Request(asked.question, probed, bound, settings, self._asker, cancellation)
+            reply = await self._on_worker(request, Trial(backend, asked, texts, codec))
+        require_writable(reply.text, codec)
         kind, body = next((k, b) for k, b in replies if k in (b"T", b"n"))
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
         return Answer(reply.text, spelled[0], body if kind == b"T" else b"", notices)
@@ -144,7 +138,7 @@ class Interceptor:
         names = ", ".join(f"a{place}" for place, _ in enumerate(types))
         # The arguments are the client's own text, run with the client's own rights.
         select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
-        replies = await backend.ask(*_ran((EXPLAIN + named.text).encode(codec)), *_ran(select.encode(codec)))
+        replies = await backend.ask(*ran((EXPLAIN + named.text).encode(codec)), *ran(select.encode(codec)))
         row = [messages.data_row(body) for kind, body in replies if kind == b"D"][-1]
         return tuple(None if value is None else value.decode(codec) for value in row)
 
@@ -154,13 +148,13 @@ class Interceptor:
         Raises:
             ShadowRefusedError: when the shadow says nothing, in a failed transaction.
         """
-        replies = await backend.ask(*_ran(_READING))
+        replies = await backend.ask(*ran(_READING))
         encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
     async def _parameter_types(self, backend: Backend, prepared: Prepared, codec: str) -> tuple[int, ...]:
         """Return the types of a statement's parameters, as the shadow infers them."""
-        replies = await backend.ask(*_described(prepared.text.encode(codec), prepared.declared))
+        replies = await backend.ask(*described(prepared.text.encode(codec), prepared.declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
 
     async def _describe(self, backend: Backend, asked: Execution, codec: str) -> tuple[Message, ...]:
@@ -169,17 +163,17 @@ class Interceptor:
         if asked.bound:
             wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
         elif asked.describes_itself:
-            wanted += _described(asked.text.encode(codec), asked.oids)
+            wanted += described(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
-            wanted += _described(probe.encode(codec), asked.oids)
-        wanted.append((MessageKind.CLOSE, messages.close_message(b"S", _PROBE)))
+            wanted += described(probe.encode(codec), asked.oids)
+        wanted += forget_probe()
         parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
         select = f"SELECT {', '.join((*_FACTS, *parameters))}"
-        wanted += _ran(select.encode(), asked.oids, asked.values + b"\0\0")
+        wanted += ran(select.encode(), asked.oids, asked.values + b"\0\0")
         if asked.question.rehearsal is not None:
             for trial in asked.question.rehearsal.trials:
-                wanted += _ran(trial.encode(codec), asked.oids, asked.values + b"\0\0")
-            wanted += _ran(asked.question.rehearsal.text.encode(codec), asked.oids, asked.values + b"\0\0")
+                wanted += ran(trial.encode(codec), asked.oids, asked.values + b"\0\0")
+            wanted += ran(asked.question.rehearsal.text.encode(codec), asked.oids, asked.values + b"\0\0")
         return await backend.ask(*wanted)
 
     async def _is_done_already(
@@ -191,45 +185,32 @@ class Interceptor:
             return False
         if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
             return True
-        await backend.ask(*_ran(rehearsal.undone.encode(codec)))
+        await backend.ask(*ran(rehearsal.undone.encode(codec)))
         return False
 
     async def _spell(self, backend: Backend, fields: tuple[ColumnDescription, ...]) -> tuple[ColumnDescription, ...]:
         names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
         return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
 
-    async def _on_worker(self, request: Request) -> Reply:
-        """Let the gateway answer on a thread; log exceptions other than DpsqlError and raise a fixed text instead."""
+    async def _on_worker(self, request: Request, trial: Trial) -> Reply:
+        """Let the gateway answer on a thread, and try what will be paid for before it is.
+
+        Exceptions other than DpsqlError and the shadow's are logged, and a fixed text is raised instead.
+        """
         user, cancellation = request.asker.user, request.cancellation
         try:
             begun = await self._planning.run(user, partial(self._answers.answer, request), cancellation)
-            return begun if isinstance(begun, Reply) else await self._measuring.run(user, begun, cancellation)
-        except DpsqlError:
+            if isinstance(begun, Reply):
+                return begun
+            if trial.is_wanted:
+                made = begun.stand_ins()
+                await trial.see(lambda: self._planning.run(user, partial(next, made, None), cancellation))
+            return await self._measuring.run(user, begun, cancellation)
+        except (DpsqlError, ShadowRefusedError, ShadowLostError):
             raise
         except Exception as failed:
             _LOG.exception("the gateway failed")
             raise InternalError from failed
-
-
-def _described(text: bytes, oids: tuple[int, ...]) -> tuple[tuple[MessageKind, bytes], ...]:
-    """Close what an earlier error may have left, then parse and describe."""
-    return (
-        (MessageKind.CLOSE, messages.close_message(b"S", _PROBE)),
-        (MessageKind.PARSE, messages.parse_message(_PROBE, text, oids)),
-        (MessageKind.DESCRIBE, describe_message(b"S", _PROBE)),
-    )
-
-
-def _ran(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> tuple[tuple[MessageKind, bytes], ...]:
-    """Parse, bind and execute under a name of our own, and close both."""
-    return (
-        (MessageKind.CLOSE, messages.close_message(b"S", _OWN)),
-        (MessageKind.PARSE, messages.parse_message(_OWN, text, oids)),
-        (MessageKind.BIND, messages.bind_message(_OWN, _OWN, rest)),
-        (MessageKind.EXECUTE, messages.execute_message(_OWN)),
-        (MessageKind.CLOSE, messages.close_message(b"P", _OWN)),
-        (MessageKind.CLOSE, messages.close_message(b"S", _OWN)),
-    )
 
 
 def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
@@ -260,14 +241,6 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
             hint="Drop it, or give it another name.",
         )
     return Settings(epsilon or None, empty or None, error or None, zone, path, dates.rpartition(", ")[2])
-
-
-def _writable(text: str, codec: str) -> bool:
-    try:
-        text.encode(codec)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:

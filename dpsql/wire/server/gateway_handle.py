@@ -1,6 +1,6 @@
 """The current gateway, as sessions hold it: those that began before a reload ask the new one too."""
 
-from dpsql.gateway.request import Answers, Question, Reply, Request, Work
+from dpsql.gateway.request import Answers, Question, Reply, Request, Unpaid
 from dpsql.question import Asker
 
 
@@ -19,6 +19,6 @@ class GatewayHandle:
         """Check a setting of dpsql's own; see `Answers`."""
         self.now.check_setting(name, value, asker)
 
-    def answer(self, request: Request) -> Reply | Work[Reply]:
+    def answer(self, request: Request) -> Reply | Unpaid:
         """Answer a request, whose question an earlier gateway may have found; see `Answers`."""
         return self.now.answer(request)

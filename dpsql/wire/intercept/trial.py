@@ -1,0 +1,127 @@
+"""Tries a statement with made-up answers in its session before it is paid for, and takes it back: see `gateway.stand_ins`.
+
+It is refused where it fails in the same way with all of them, in PostgreSQL's words. An answer may pass a CHECK, and be no
+duplicate, where no number that was made up is; so NULL, of which both hold, has to fail likewise. Not so where an error is
+about other values: NULL hides a division by 0.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from dpsql.errors import InternalError, Unsupported
+from dpsql.gateway.request import StandIn
+from dpsql.shadow.trial import PREPARED
+from dpsql.wire.backend.backend import Backend, ShadowRefusedError
+from dpsql.wire.intercept.own_messages import ran
+from dpsql.wire.intercept.prepared import Execution
+from dpsql.wire.protocol import messages
+from dpsql.wire.protocol.messages import error_fields, join_error_fields
+from dpsql.wire.protocol.replies import MessageKind
+
+_LOG = logging.getLogger("dpsql.wire")
+_NAME = PREPARED.encode()
+_TEXTS = 1009
+"""The type text[]."""
+_HIDDEN_BY_NULL = ("22", "23502")
+_OF_ROWS = ("23502", "23514")
+"""Errors whose detail is the row that can't be, which has made-up values in it."""
+
+_Said = tuple[str | None, ...]
+"""What PostgreSQL fails with: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
+_CODE, _DETAIL, _NAMES = 0, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is to be seen of one execution before it is paid for."""
+
+    backend: Backend
+    asked: Execution
+    arguments: tuple[str | None, ...]
+    codec: str
+
+    @property
+    def is_wanted(self) -> bool:
+        """Return whether anything may be found: what the statement fails with, or a character that the client can't have."""
+        return self.asked.question.tried or self.codec != "utf-8"
+
+    async def see(self, following: Callable[[], Awaitable[StandIn | None]]) -> None:
+        """See that the statement does not fail in the same way with all stand-ins, which `following` returns one by one.
+
+        Raises:
+            ShadowRefusedError: it does, or PostgreSQL was stopped.
+            Unsupported: client_encoding lacks characters of public keys.
+        """
+        first: _Said | None = None
+        while (made := await following()) is not None:
+            require_writable(made.text, self.codec)
+            if first is not None and made.of_nulls and (first[_CODE] or "").startswith(_HIDDEN_BY_NULL):
+                break
+            said = await self._failed(made.text)
+            if said is None or (first is not None and _kind(said) != _kind(first)):
+                return
+            first = first or said
+        if first is not None:
+            await self._fail(first)
+
+    async def _failed(self, text: str) -> _Said | None:
+        """Return what a text fails with, None if it does not."""
+        forget = (MessageKind.CLOSE, messages.close_message(b"S", _NAME))
+        try:
+            replies = await self.backend.ask(
+                forget,
+                (MessageKind.PARSE, messages.parse_message(_NAME, text.encode(self.codec), self.asked.oids)),
+                *self._called("SELECT pg_catalog.unnest(dpsql.tried($1))", self.arguments),
+                forget,
+            )
+        except ShadowRefusedError as refused:
+            if any(kind == b"1" for kind, _ in refused.replies):
+                raise
+            _LOG.error("the shadow can't parse what stands in for an answer: %s", refused)
+            raise ShadowRefusedError(messages.error_body(InternalError()), refused.replies) from None
+        rows = [messages.data_row(body) for kind, body in replies if kind == b"D"]
+        return tuple(None if cell is None else cell.decode(self.codec) for (cell,) in rows) or None
+
+    async def _fail(self, said: _Said) -> None:
+        """Let the shadow fail with what was said."""
+        shown = [None if place == _DETAIL and said[_CODE] in _OF_ROWS else part for place, part in enumerate(said)]
+        try:
+            await self.backend.ask(*self._called("SELECT dpsql.fail($1)", [part or "" for part in shown]))
+        except ShadowRefusedError as refused:
+            fields = error_fields(refused.body)
+            told = {name: value for name, value in fields.items() if value and name not in b"WPpq"}
+            raise ShadowRefusedError(join_error_fields(told), ()) from None
+
+    def _called(self, call: str, texts: tuple[str | None, ...] | list[str]) -> tuple[tuple[MessageKind, bytes], ...]:
+        return ran(call.encode(), (_TEXTS,), messages.bind_texts((_array(texts),), self.codec))
+
+
+def require_writable(text: str, codec: str) -> None:
+    """See that the client's encoding has all characters of an answer.
+
+    Raises:
+        Unsupported: it lacks some.
+    """
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        raise Unsupported(
+            "the answer has characters that client_encoding lacks",
+            because="answer-not-in-encoding",
+            hint="SET client_encoding = 'UTF8'",
+        ) from None
+
+
+def _kind(said: _Said) -> tuple[str | None, ...]:
+    """Return what errors have in common that are the same."""
+    return said[_CODE], *said[_NAMES:]
+
+
+def _array(texts: tuple[str | None, ...] | list[str]) -> str:
+    """Return texts as PostgreSQL reads an array of them."""
+    return "{" + ",".join(map(_element, texts)) + "}"
+
+
+def _element(text: str | None) -> str:
+    return "NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
