@@ -9,6 +9,7 @@ from dpsql.privacy.features.feature import Scaled, Shape
 from dpsql.privacy.features.gradient import MeanAndVariance, Values, Weights, added, count_weights, times
 from dpsql.privacy.features.readout import FIRST, Estimates, PartialSum, Readout
 from dpsql.privacy.features.statistic import Reach, Statistic
+from dpsql.rewrite.ir.expr import Apply
 
 _ROUNDING = 0.5
 """How far a number may be from the whole number that it is shown as."""
@@ -89,8 +90,10 @@ class Sum(Statistic):
         return reach(self.gradient(readout, _ANYWHERE))
 
     def rounding(self, readout: Readout) -> float:
-        """Return a half where PostgreSQL's sum is a bigint."""
-        return _ROUNDING if readout.moment.args[0].type in {SqlType.SMALLINT, SqlType.INTEGER} else 0.0
+        """Return a half where PostgreSQL's sum is a bigint, or may be: what is computed of an integer is one there."""
+        (arg,) = readout.moment.args
+        whole = arg.type.is_integer and (arg.type is not SqlType.BIGINT or isinstance(arg, Apply))
+        return _ROUNDING if whole else 0.0
 
     def typical(self, readout: Readout, rows: float) -> float:
         """Return the sum of so many values in the middle of their interval."""

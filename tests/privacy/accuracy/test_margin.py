@@ -20,7 +20,7 @@ from dpsql.privacy.release.exact import ExactSums
 from dpsql.privacy.release.release import estimates, release_sums
 from tests.support.exactness import Measured, plans
 from tests.support.fix_policy import with_rows
-from tests.support.fix_world import World
+from tests.support.fix_world import World, fields
 from tests.support.memory import Memory
 from tests.support.records import Maker
 from tests.support.samples import examples
@@ -93,3 +93,23 @@ def test_coverage(
             assert width is not None
             within += abs(value - true) <= width
         assert 0.895 <= within / RELEASES <= most, output.readout.moment
+
+
+WHOLE = ("seats", "age + 1", "2 * seats - age", "day - date '2019-03-01'", "CASE WHEN shared THEN seats ELSE 7 END")
+
+
+@pytest.mark.parametrize("argument", WHOLE)
+def test_margin_of_a_sum_that_is_shown_as_a_whole_number_counts_that(
+    argument: str, small: tuple[Policy, Memory], world: World
+) -> None:
+    """It is wider by a half wherever PostgreSQL's sum is a bigint, whatever is computed of columns; of a fare it is not."""
+    policy, engine = small
+    statement = f"SELECT sum({argument}), sum(fare) FROM rides"
+    with world.connect("dpsql_owner") as connection:
+        assert [field.type for field in fields(connection, world.owner, statement)] == ["bigint", "double precision"]
+    (plan,) = plans(statement, policy, world, engine)
+    halves = []
+    for output in plan.outputs:
+        assert isinstance(output, StatisticOutput)
+        halves.append(statistic(output.readout.moment.name).rounding(output.readout))
+    assert halves == [0.5, 0]
