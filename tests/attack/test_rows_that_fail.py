@@ -1,17 +1,18 @@
 """No row makes a measurement fail, whatever the engine tests first: nobody may hear of an order by an error."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, MissingBounds
 from dpsql.policy.model import Policy
 from tests.support.exactness import Measured, measurements
-from tests.support.fix_engines import ENGINES
+from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_shop import Shop, Shops, shops
-from tests.support.fix_world import NewClient
+from tests.support.fix_world import NewClient, World
 from tests.support.memory import Memory
-from tests.support.records import Row
+from tests.support.records import Maker, Row
 
 __all__ = ["shops"]  # a fixture
 ORDERS: Sequence[Row] = [
@@ -76,3 +77,29 @@ def test_rows_that_are_left_out_are_not_computed_with(made: str, dialect: str, s
     shop = shops[dialect]
     sql = f"SELECT count(*) FROM {made} WHERE q < 5"
     assert _counts(sql, shop, ORDERS) == _counts(sql, shop, [*ORDERS, LARGE])
+
+
+ALONE = "least(power(tip, 16), length(paid))"
+"""Too large for a bigint where there is no text, which each row that counts has."""
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize(
+    "asked", [f"sum({ALONE}) FROM rides", f"count(*) FROM rides WHERE {ALONE} < 5", "sum(length(paid)) FROM rides"]
+)
+def test_rows_that_lack_what_is_grouped_by_do_not_fail(
+    asked: str, dialect: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """PostgreSQL computes all that is asked of such a row before it leaves it out."""
+    table, engine = policy.tables["rides"], tiny[dialect]
+    columns = {**table.columns, "paid": replace(table.columns["paid"], nullable=False)}
+    policy = replace(policy, tables={**policy.tables, "rides": replace(table, columns=columns)})
+    row = Maker(1).row(table) | {"rider": 1, "tip": 35.0, "paid": "card"}
+    found, parts = [], measurements(f"SELECT paid, {asked} GROUP BY paid", policy, world, engine)
+    for rows in ([row], [row, row | {"paid": None}, row | {"paid": "neither" * 100}]):
+        engine.fill("rides", rows)
+        found.append([Measured.of(part, engine, world).exact() for part in parts])
+    assert found[0] == found[1]
+    for whole in (f"sum({ALONE}::bigint) FROM rides", f"count(*) FROM rides WHERE {ALONE}::bigint < 5"):
+        with pytest.raises(MissingBounds):
+            measurements(f"SELECT paid, {whole} GROUP BY paid", policy, world, engine)

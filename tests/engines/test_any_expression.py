@@ -153,3 +153,18 @@ def test_what_planning_lets_pass_never_fails(engines: Engines, exprs: list[Expr]
 def test_a_column_is_always_within_its_declaration(engines: Engines, name: str) -> None:
     """Whatever is stored."""
     check(engines, [REF[name]])
+
+
+def _within_word(op: str, far: Expr, near: Expr) -> Expr:
+    return Apply("to_integer", (_unified(op, far, near),), BIGINT)
+
+
+@pytest.mark.parametrize(("op", "sign"), [("least", "abs"), ("greatest", "neg")])
+def test_what_a_missing_value_leaves_alone_never_fails(engines: Engines, op: str, sign: str) -> None:
+    """LEAST and GREATEST leave NULL out, also where a row without it is not counted; a constant is in every row."""
+    far = Apply(sign, (_power(REF["c"], 8),), DOUBLE)
+    columns = [_within_word(op, far, r) for r in REF.values() if r.type.is_number and r.name != UNBOUNDED]
+    constant = _within_word(op, far, Const(5, BIGINT))
+    passing = [expr for expr in (*columns, constant) if _computable(expr)]
+    assert constant in passing
+    check(engines, passing, nested=True)

@@ -62,6 +62,7 @@ def _applied(expr: Apply, env: Env) -> Facts:
         else:
             interval = function.interval(intervals, expr)
         within = None if interval is None else computed_range(expr, [g.float_range for g in given], may_be_null)
+        anywhere = within if within is None else _anywhere(expr, given, within)
     except (OverflowError, ValueError, ZeroDivisionError):
         raise too_large(expr) from None
     nullable = _nullable(expr, given)
@@ -69,10 +70,31 @@ def _applied(expr: Apply, env: Env) -> Facts:
         return Facts(nullable, Interval.of(0, 1), (False, True))
     unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
     if unknown_time or (
-        interval is not None and not (within and _computable(within, expr.type) and _is_short(interval))
+        interval is not None and not (anywhere and _computable(anywhere, expr.type) and _is_short(interval))
     ):
         raise too_large(expr)
-    return Facts(nullable, interval, float_range=within)
+    return Facts(nullable, interval, float_range=within, anywhere=None if anywhere == within else anywhere)
+
+
+def _anywhere(expr: Apply, given: list[Facts], within: Interval) -> Interval | None:
+    """Return where the values are if any column may be without one: GREATEST and LEAST take the others then."""
+    if function_of(expr).interval_of_present is None and all(g.anywhere is None for g in given):
+        return within
+    return computed_range(expr, [g.anywhere or g.float_range for g in given], list(map(_missing, expr.args)))
+
+
+def _missing(expr: Expr) -> bool:
+    """Return whether an expression can be NULL where any column may be without a value."""
+    match expr:
+        case Ref():
+            return True
+        case Const(value=value):
+            return value is None
+        case Apply(args=args):
+            function = function_of(expr)
+            return not function.never_null and (function.makes_null or function.null(list(map(_missing, args))))
+        case _:
+            assert_never(expr)
 
 
 def _said(found: Facts, said: Facts) -> Facts:
@@ -85,6 +107,7 @@ def _said(found: Facts, said: Facts) -> Facts:
         nullable=found.nullable and said.nullable,
         interval=_both(found.interval, said.interval),
         float_range=_both(found.float_range, said.float_range),
+        anywhere=found.anywhere and _both(found.anywhere, said.float_range),
     )
 
 
@@ -119,7 +142,8 @@ def _is_short(interval: Interval) -> bool:
 
 def countable(expr: Expr, env: Env) -> bool:
     """Return whether every engine can turn all values of an expression into whole numbers of 64 bits."""
-    within = facts(expr, env).float_range
+    known = facts(expr, env)
+    within = known.anywhere or known.float_range
     return within is not None and _computable(within, SqlType.BIGINT)
 
 
