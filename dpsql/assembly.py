@@ -9,16 +9,23 @@ from pathlib import Path
 import psycopg
 
 from dpsql.errors import ConfigError
+from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.public_tables import Public
 from dpsql.gateway.views import with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
 from dpsql.rewrite.ir.literal import format_value
+from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.sandbox import Sandbox
+from dpsql.system_limits import Shares
+from dpsql.wire.protocol.messages import Limits
+from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
+from dpsql.wire.server.siblings import Post
+from dpsql.wire.server.tls import certificate_of
 
 _LOG = logging.getLogger("dpsql.server")
 
@@ -60,8 +67,8 @@ def entries_of(config: Config) -> Mapping[str, UserEntry]:
     return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
 
 
-def start_shadow(config: Config) -> Postgres:
-    """Start the shadow's server.
+def start_shadow(config: Config, post: Post | None) -> Postgres:
+    """Start the shadow's server; each of several processes has one of its own, beside that of the first.
 
     Raises:
         ConfigError: it can't be.
@@ -71,9 +78,30 @@ def start_shadow(config: Config) -> Postgres:
             sandbox = Sandbox.as_needed(need)
             if not sandbox.is_whole:
                 _LOG.warning("the sandbox is not whole: %s", sandbox)
+            if post is not None and post.number:
+                directory = directory.with_name(f"{directory.name}-{post.number + 1}")
             return Postgres.start(directory, account=account, sandbox=sandbox)
         case PostgresServer():
             raise ConfigError("a shadow on another server is not supported yet; use shadow: {directory: …}")
+
+
+def listener_of(config: Config, gateway: Gateway, shadow: Postgres, shares: Shares, processes: int) -> Listener:
+    """Return what clients connect to; what is kept for them has as much room in several `processes` as in one."""
+    return Listener(
+        gateway,
+        shadow.address,
+        entries_of(config),
+        config.policy.dataset,
+        config.listen.host,
+        config.listen.port,
+        secret=kept_secret(secret_file(config.shadow, config.file.parent)),
+        tls=certificate_of(config.listen.tls),
+        limits=Limits(
+            unauthenticated=shares.unauthenticated,
+            connections=shares.connections,
+            kept_by_all=Limits().kept_by_all // processes,
+        ),
+    )
 
 
 def drop_roles(shadow: Postgres, config: Config) -> None:

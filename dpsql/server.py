@@ -15,7 +15,7 @@ import psycopg
 
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.assembly import contents_of, drop_roles, entries_of, reloaded, roles_of, rows_of, start_shadow
+from dpsql.assembly import contents_of, drop_roles, entries_of, listener_of, reloaded, roles_of, rows_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
@@ -28,7 +28,6 @@ from dpsql.question import Settings
 from dpsql.retired import RetiredEngines
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax.dialect import check_parser
-from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
 from dpsql.shadow.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.postgres import Postgres
@@ -39,9 +38,9 @@ from dpsql.snapshot_keeper import SnapshotKeeper
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
 from dpsql.web.site import Site
-from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.listener import Listener
+from dpsql.wire.server.siblings import Post
 from dpsql.wire.server.tls import certificate_of
 
 if TYPE_CHECKING:
@@ -63,9 +62,9 @@ _T = TypeVar("_T")
 class Server:
     """Serves one configuration: `async with Server(config) as server: …`."""
 
-    def __init__(self, config: Config, ledger: Way = Way.AS_IT_IS) -> None:
-        """Serve `config`; `ledger` is how its owner allows it to be opened."""
-        self._config, self._way = config, ledger
+    def __init__(self, config: Config, ledger: Way = Way.AS_IT_IS, post: Post | None = None) -> None:
+        """Serve `config`, at a `post` among several processes; `ledger` is how its owner allows it to be opened."""
+        self._config, self._way, self._post = config, ledger, post
         self._stack = AsyncExitStack()
         self._pages: Pages | None = None
         self._shadow_thread = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
@@ -195,7 +194,7 @@ class Server:
         self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)
         self._stack.callback(self._shadow_thread.shutdown)
-        self._shadow = await self._on_shadow_thread(start_shadow, config)
+        self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
         self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
@@ -228,19 +227,9 @@ class Server:
         return Gateway(GatewayDependencies(*parts, config.asked_anew, _TIMEOUT))
 
     async def _listen(self, gateway: Gateway) -> Listener:
-        config = self._config
-        listener = Listener(
-            gateway,
-            self._shadow.address,
-            entries_of(config),
-            config.policy.dataset,
-            config.listen.host,
-            config.listen.port,
-            secret=kept_secret(secret_file(config.shadow, config.file.parent)),
-            tls=certificate_of(config.listen.tls),
-            limits=Limits(unauthenticated=self._shares.unauthenticated, connections=self._shares.connections),
-        )
-        await listener.start()
+        processes = 1 if self._post is None else len(self._post.doors)
+        listener = listener_of(self._config, gateway, self._shadow, self._shares, processes)
+        await listener.start(self._post)
         self._stack.push_async_callback(listener.stop)
         return listener
 
@@ -277,7 +266,7 @@ class Server:
         return await asyncio.get_running_loop().run_in_executor(self._shadow_thread, partial(work, *args, **kwargs))
 
     async def _open_pages(self) -> None:
-        if (web := self._config.web) is None:
+        if (web := self._config.web) is None or (self._post is not None and self._post.number):
             return
         from dpsql.web.serving import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
 

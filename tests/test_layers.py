@@ -19,7 +19,7 @@ ORDER = (
     frozenset({"demo"}),
     frozenset({"dpsql"}),
     frozenset({"local"}),
-    frozenset({"server"}),
+    frozenset({"server", "supervisor"}),
     frozenset({"assembly"}),
     frozenset({"web"}),
     frozenset({"plots"}),
@@ -37,7 +37,12 @@ ORDER = (
 
 INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     "cli": (frozenset({"main"}), frozenset({"commands"}), frozenset({"support"})),
-    "wire": (frozenset({"server"}), frozenset({"intercept"}), frozenset({"backend"}), frozenset({"protocol"})),
+    "wire": (
+        frozenset({"server"}),
+        frozenset({"intercept"}),
+        frozenset({"backend"}),
+        frozenset({"protocol"}),
+    ),
     "privacy": (
         frozenset({"release"}),
         frozenset({"accuracy"}),

@@ -118,6 +118,8 @@ class Listen:
     host: str
     port: int
     tls: Tls | None = None
+    processes: int = 1
+    """How many accept clients there, each with an engine, a shadow and sessions of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 
 from dpsql.gateway.views import with_checked_views
 from dpsql.policy.load import load
-from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape
+from dpsql.policy.load.shapes import ConfigShape, StrictShape
+from dpsql.policy.load.table_shapes import TableShape
 from dpsql.policy.load.view_shapes import ViewShape
 from tests.docs.pages import ROOT, Block, blocks, text
 

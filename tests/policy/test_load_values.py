@@ -164,3 +164,11 @@ def test_files_may_stand_for_tables(tmp_path: Path) -> None:
     config = load_changed(tmp_path, "config.yaml", "database: taxi.duckdb", new)
     tables = {"trips": tmp_path / "data/*.parquet", "zones": tmp_path / "zones.csv"}
     assert config.engine == DuckDbTables(tables, Resources("4GB", 2, tmp_path / "big"))
+
+
+def test_several_processes_share_the_memory_that_one_may_use(tmp_path: Path) -> None:
+    """Unless it is said what each of them may."""
+    config = load_changed(tmp_path, "config.yaml", "port: 5439}", "port: 5439, processes: 3}")
+    assert config.listen.processes == 3
+    assert isinstance(config.engine, DuckDbFile)
+    assert config.engine.resources.memory == "26%"

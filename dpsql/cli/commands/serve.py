@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Cancellation
 from dpsql.server import Server
+from dpsql.supervisor import Supervisor, Worker
 
 _LOG = logging.getLogger("dpsql.server")
 
@@ -32,31 +34,61 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the data set to PostgreSQL clients."""
-    loaded = load(config)
+    loaded, way = load(config), Way.ANEW if new_ledger else Way.AS_IT_IS
+    if loaded.listen.processes == 1:
+        _run(loaded, way, None)
+    elif code := Supervisor(loaded.listen, partial(_work, config, way), partial(_say_so, loaded)).run():
+        raise typer.Exit(code)
+
+
+def _work(file: Path, way: Way, worker: Worker) -> int:
+    """Serve as one of several processes, by what the configuration says now; return the exit code."""
+
+    @with_exit_code
+    def run() -> None:
+        _run(load(file), way if worker.first else Way.AS_IT_IS, worker)
+
+    try:
+        run()
+    except typer.Exit as ended:
+        return ended.exit_code
+    return 0
+
+
+def _run(loaded: Config, way: Way, worker: Worker | None) -> None:
     if loaded.snapshot is not None:
         # Before signals are caught: what takes long here may be interrupted, or killed, at any moment.
         see_that_there_is_one(with_checked_views(loaded), partial(typer.echo, err=True), Cancellation())
-    asyncio.run(_serve(loaded, Way.ANEW if new_ledger else Way.AS_IT_IS))
+    asyncio.run(_serve(loaded, way, worker))
 
 
-async def _serve(config: Config, ledger: Way) -> None:
+async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
     with Signals() as signals:
-        async with Server(config, ledger) as server:
+        if worker is not None:
+            asyncio.get_running_loop().add_reader(worker.lifeline, signals.stop)
+        async with Server(config, ledger, None if worker is None else worker.post) as server:
             collect_seldom()
-            host, port = server.address
-            pages = "" if server.pages is None else f", pages at {server.pages}"
-            typer.echo(f"serving {config.policy.dataset} on {host}:{port}{pages}; stop with Ctrl-C")
-            await signals.until_stopped(partial(_reload, server))
+            if worker is None:
+                _say_so(config, server.address[1], server.pages)
+            else:
+                worker.announce(server.pages)
+            who = "" if worker is None else f"process {worker.post.number + 1}: "
+            await signals.until_stopped(partial(_reload, server, who))
 
 
-async def _reload(server: Server) -> None:
+def _say_so(config: Config, port: int, pages: str | None) -> None:
+    shown = "" if pages is None else f", pages at {pages}"
+    typer.echo(f"serving {config.policy.dataset} on {config.listen.host}:{port}{shown}; stop with Ctrl-C")
+
+
+async def _reload(server: Server, who: str) -> None:
     """Read the configuration again; where it can't be used, go on with the earlier one."""
     try:
         await server.reload()
     except DpsqlError as failed:
-        typer.echo(f"not reloaded: {failed.message}", err=True)
+        typer.echo(f"{who}not reloaded: {failed.message}", err=True)
     except Exception:  # noqa: BLE001 # whatever it is: the next hang-up must be heard
         _LOG.exception("the configuration could not be read again")
-        typer.echo("not reloaded: see the log", err=True)
+        typer.echo(f"{who}not reloaded: see the log", err=True)
     else:
-        typer.echo("reloaded")
+        typer.echo(f"{who}reloaded")

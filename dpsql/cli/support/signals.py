@@ -18,7 +18,7 @@ class Signals:
         """Catch signals; without this a SIGHUP during the start would end the process."""
         loop = asyncio.get_running_loop()
         for wanted in _STOP:
-            loop.add_signal_handler(wanted, self._stopped.set)
+            loop.add_signal_handler(wanted, self.stop)
         loop.add_signal_handler(signal.SIGHUP, self._hung_up.set)
         return self
 
@@ -27,6 +27,10 @@ class Signals:
         loop = asyncio.get_running_loop()
         for wanted in (*_STOP, signal.SIGHUP):
             loop.remove_signal_handler(wanted)
+
+    def stop(self) -> None:
+        """Do as at a request to terminate."""
+        self._stopped.set()
 
     async def until_stopped(self, reload: Callable[[], Awaitable[None]] | None = None) -> None:
         """Return at an interrupt or a request to terminate; call `reload` at each hang-up until then."""

@@ -17,7 +17,8 @@ from dpsql.policy.load.operation import Operation, engine_of, ledger_of, listen_
 from dpsql.policy.load.roles import Access, budgets_of, read_roles, users_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.shaped import shaped
-from dpsql.policy.load.shapes import ConfigShape, TableShape
+from dpsql.policy.load.shapes import ConfigShape
+from dpsql.policy.load.table_shapes import TableShape
 from dpsql.policy.load.tables import Schemas, tables_of
 from dpsql.policy.load.view_shapes import ViewShape
 from dpsql.policy.load.views import ViewFile

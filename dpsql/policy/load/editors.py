@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from dpsql.policy.load.shapes import ConfigShape, StrictShape, TableShape
+from dpsql.policy.load.shapes import ConfigShape, StrictShape
+from dpsql.policy.load.table_shapes import TableShape
 from dpsql.policy.load.view_shapes import ViewShape
 
 FILES: dict[str, type[StrictShape]] = {

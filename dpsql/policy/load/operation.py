@@ -90,7 +90,10 @@ def _duckdb_of(shape: EngineShape, operation: Operation) -> EngineConfig | None:
 
 
 def _resources(shape: EngineShape, operation: Operation) -> Resources:
-    return Resources(shape.memory, shape.threads, _beside(operation, shape.spill, "spill"))
+    processes = operation.shape.listen.processes
+    # What DuckDB takes unless told otherwise, divided among those that each have one.
+    memory = shape.memory or (None if processes == 1 else f"{80 // processes}%")
+    return Resources(memory, shape.threads, _beside(operation, shape.spill, "spill"))
 
 
 def snapshot_of(operation: Operation) -> SnapshotConfig | None:
@@ -145,7 +148,7 @@ def _beside(operation: Operation, given: str | None, usual: str) -> File:
 def listen_of(shape: ListenShape | WebShape, path: Path, operation: Operation) -> Listen:
     """Check an address, and that the certificate's files are there."""
     tls = None if shape.tls is None else _tls(shape.tls, (*path, "tls"), operation)
-    return Listen(shape.host, shape.port, tls)
+    return Listen(shape.host, shape.port, tls, shape.processes if isinstance(shape, ListenShape) else 1)
 
 
 def _tls(shape: TlsShape, path: Path, operation: Operation) -> Tls | None:

@@ -82,6 +82,13 @@ def threads(text: str) -> int:
     return int(text)
 
 
+def processes(text: str) -> int:
+    """Read a number of processes."""
+    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 1 <= int(text) <= 64:
+        raise ValueError("must be a whole number from 1 to 64")
+    return int(text)
+
+
 def memory(text: str) -> str:
     """Read an amount of memory with its unit."""
     if not re.fullmatch(r"\d{1,6}(\.\d{1,3})? ?([KMGT]i?B)", text, re.ASCII):

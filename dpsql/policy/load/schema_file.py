@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path
 from dpsql.policy.load.scalars import identifier
-from dpsql.policy.load.shapes import ColumnShape, TableShape, UnitShape
+from dpsql.policy.load.table_shapes import ColumnShape, TableShape, UnitShape
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The shapes of `config.yaml` and of a schema file: which keys there are, and what each value looks like.
+"""The shape of `config.yaml`: which keys there are, and what each value looks like; `table_shapes` are of schema files.
 
 Every key is optional; `required` has those that must be there, so that a missing one does not hide mistakes beside it.
 """
@@ -37,6 +37,7 @@ CountText = Annotated[int, _text(scalars.whole_count), _schema("integer", minimu
 Threads = Annotated[int, _text(scalars.threads), _schema("integer", minimum=1, maximum=1024)]
 Memory = Annotated[str, _text(scalars.memory), _schema("string")]
 Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
+Processes = Annotated[int, _text(scalars.processes), _schema("integer", minimum=1, maximum=64)]
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
@@ -179,18 +180,27 @@ class TlsShape(StrictShape):
     """A PEM file with the private key."""
 
 
-class ListenShape(StrictShape):
-    """Where clients connect."""
+class AddressShape(StrictShape):
+    """Where somebody connects."""
 
     host: Name = "127.0.0.1"
     """The address to listen on."""
-    port: Port = 5439
+    port: Port = 0
     """The port; 0 is any free one."""
     tls: TlsShape | None = None
     """The certificate; without one connections are not encrypted."""
 
 
-class WebShape(ListenShape):
+class ListenShape(AddressShape):
+    """Where clients connect."""
+
+    port: Port = 5439
+    """The port; 0 is any free one."""
+    processes: Processes = 1
+    """How many processes accept clients there, 1 to 64; each has an engine and a shadow of its own."""
+
+
+class WebShape(AddressShape):
     """Where the pages are."""
 
     port: Port = 8439
@@ -239,60 +249,3 @@ class ConfigShape(StrictShape):
     """Who asks."""
     users: dict[str, UserShape] = {}
     """Who may log in."""
-
-
-class UnitShape(StrictShape):
-    """Whose rows a table's rows are."""
-
-    required: ClassVar = ("max_rows",)
-
-    column: Name | None = None
-    """The column that identifies the unit."""
-    through: Name | None = None
-    """Instead of column: the column that references a protected table, whose row there has the unit."""
-    max_rows: CountText | None = None
-    """How many rows of one unit count at the most."""
-    max_groups_per_unit: CountText | None = None
-    """In how many groups a unit counts at the most where keys are found out, or distinct units are asked for."""
-
-
-class ColumnShape(StrictShape):
-    """One column."""
-
-    required: ClassVar = ("type",)
-
-    type: Typed | None = None
-    """The type, by PostgreSQL's names."""
-    bounds: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = None
-    """The least and the greatest value; for dates and timestamps the second is left out."""
-    step: Positive | None = None
-    """What all values are whole multiples of: 0.01 for cents."""
-    values: Annotated[list[Scalar], Field(min_length=1)] | None = None
-    """All possible values; any other reads as NULL."""
-    references: Name | None = None
-    """The key of another table: table.column. Those of a public table are the possible values."""
-    nullable: Flag = False
-    """Whether NULL is a group of its own."""
-    description: Scalar | None = None
-    """What the column means, for those who ask."""
-
-
-class TableShape(StrictShape):
-    """One table: protected, or public."""
-
-    required: ClassVar = ("table", "columns")
-
-    table: Name | None = None
-    """The table's name."""
-    description: Scalar | None = None
-    """What a row is, for those who ask."""
-    expected_rows: CountText | None = None
-    """The public order of magnitude of the number of rows."""
-    public: Flag = False
-    """Whether everybody may see the rows."""
-    key: Name | None = None
-    """The column that identifies a row."""
-    privacy_units: dict[str, UnitShape] | None = None
-    """Whose rows these are, by unit kind."""
-    columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None
-    """The columns."""

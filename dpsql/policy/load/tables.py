@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from dpsql.policy.load.columns import bounds_of, declared_values
 from dpsql.policy.load.mistakes import suggestion
 from dpsql.policy.load.schema_file import SchemaFile
-from dpsql.policy.load.shapes import ColumnShape
 from dpsql.policy.load.steps import misfit, own_step
+from dpsql.policy.load.table_shapes import ColumnShape
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
 from dpsql.policy.model import Column, Reference, SqlType, Table

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from dpsql.policy.load.mistakes import suggestion
 from dpsql.policy.load.schema_file import SchemaFile
-from dpsql.policy.load.shapes import UnitShape
+from dpsql.policy.load.table_shapes import UnitShape
 from dpsql.policy.model import Reference, SqlType, UnitBound
 
 

@@ -22,6 +22,8 @@ _BACKLOG = 1024
 _AT_ONCE = 64  # connections, before others have their turn
 _PAUSE = 1.0  # seconds until it is tried again where the system had nothing left
 _HANDSHAKE = 10.0  # seconds for TLS
+Sockets = tuple[socket.socket, ...]
+"""What listens on all addresses that the name of a host has."""
 _NOT_HERE = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
 """How an address of a name fails that this machine does not have, such as IPv6's."""
 
@@ -71,7 +73,7 @@ class Acceptor(Generic[_C]):
         self._silence = silence
         self._refusal = refusal
         self._tls = tls
-        self._sockets: list[socket.socket] = []
+        self._sockets: Sockets = ()
         self._accepting: set[_C] = set()
         self._pause: asyncio.TimerHandle | None = None
 
@@ -81,9 +83,13 @@ class Acceptor(Generic[_C]):
         Raises:
             OSError: when the address can't be had.
         """
-        self._sockets = _listening(host, port)
+        return self.accept_from(listen(host, port))
+
+    def accept_from(self, listening: Sockets) -> int:
+        """Accept from sockets that listen already, perhaps for other processes as well; return their port."""
+        self._sockets = listening
         self._resume()
-        return int(self._sockets[0].getsockname()[1])
+        return port_of(listening)
 
     def close(self) -> None:
         """Stop listening, and abort connections that are being set up."""
@@ -92,7 +98,7 @@ class Acceptor(Generic[_C]):
         self._remove_readers()
         for listening in self._sockets:
             listening.close()
-        self._sockets = []
+        self._sockets = ()
         for accepted in self._accepting:
             accepted.abort()
 
@@ -147,8 +153,12 @@ class Acceptor(Generic[_C]):
             accepted.accepting = None
 
 
-def _listening(host: str, port: int) -> list[socket.socket]:
-    """Listen on all addresses that a host's name has; on port 0 the first one chooses for all."""
+def listen(host: str, port: int) -> Sockets:
+    """Listen on all addresses that a host's name has; on port 0 the first one chooses for all.
+
+    Raises:
+        OSError: when the address can't be had.
+    """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     opened: list[socket.socket] = []
     failed: OSError | None = None
@@ -164,7 +174,12 @@ def _listening(host: str, port: int) -> list[socket.socket]:
         for one in opened:
             one.close()
         raise OSError(failed.errno, f"can't listen on {host or '*'}:{port}: {failed.strerror}") from failed
-    return opened
+    return tuple(opened)
+
+
+def port_of(listening: Sockets) -> int:
+    """Return the port that all of them listen on."""
+    return int(listening[0].getsockname()[1])
 
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket:

@@ -140,7 +140,7 @@ class Connection:
         async with asyncio.timeout(self._registry.limits.login_timeout):
             opened = await startup.open_with(self._transport, self._incoming, self._registry.tls, self._registry.limits)
             if isinstance(opened, Cancel):
-                await self._registry.cancel(opened.process, opened.key)
+                await self._registry.cancel_anywhere(opened.process, opened.key)
                 return
             self._user, self._entry = await log_in(self._registry, self._transport, self._incoming, opened)
         user = self._user

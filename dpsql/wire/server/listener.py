@@ -16,6 +16,7 @@ from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection
 from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
+from dpsql.wire.server.siblings import Post, Siblings
 
 _WORKERS = 16
 _EVERY = 1.0  # seconds between two checks for overdue statements
@@ -78,19 +79,26 @@ class Listener:
             self._registry.attempts.succeeded(user, address)
         return right
 
-    async def start(self) -> None:
-        """Listen.
+    async def start(self, post: Post | None = None) -> None:
+        """Listen; where several processes serve the address, at this one's `post`, which has what listens on it.
 
         Raises:
             OSError: when the address can't be had.
         """
         loop = asyncio.get_running_loop()
-        self.port = self._acceptor.open(self.host, self.port)
+        if post is None:
+            self.port = self._acceptor.open(self.host, self.port)
+        else:
+            self._registry.siblings = siblings = Siblings(post, self._registry.cancel)
+            await siblings.open()
+            self.port = self._acceptor.accept_from(post.sockets)
         self._watch = loop.create_task(self._interrupt_overdue())
 
     async def stop(self, grace: float = 10.0) -> None:
         """Stop accepting, let running statements end within `grace` seconds, then cancel them and hang up."""
         self._acceptor.close()
+        if (siblings := self._registry.siblings) is not None:
+            siblings.close()
         await self._drain(tuple(self._open.values()), session_ends.stopping(), grace)
         if self._watch is not None:
             self._watch.cancel()

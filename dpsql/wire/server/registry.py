@@ -28,6 +28,7 @@ from dpsql.wire.server.canceller import Canceller
 from dpsql.wire.server.gateway_handle import GatewayHandle
 from dpsql.wire.server.login_throttle import LoginThrottle
 from dpsql.wire.server.pending_connections import PendingConnections
+from dpsql.wire.server.siblings import Siblings
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.wire"))
 StartupKey = tuple[str, tuple[tuple[str, str], ...]]
@@ -88,6 +89,9 @@ class RegisteredConnection:
 
 class ConnectionRegistry:
     """The shared state of one listener's connections."""
+
+    siblings: Siblings | None = None
+    """The other processes that serve the same address."""
 
     def __init__(
         self,
@@ -228,11 +232,18 @@ class ConnectionRegistry:
             if number not in taken:
                 return number
 
-    async def cancel(self, process: int, key: bytes) -> None:
-        """Cancel what a connection runs, if the key is right; nobody is told whether it was."""
+    async def cancel(self, process: int, key: bytes) -> bool:
+        """Cancel what a connection runs; return whether the key is right, which nobody may be told."""
         for registered in tuple(self._registered):
             if registered.process == process and hmac.compare_digest(registered.key, key):
                 await self.interrupt(registered.target)
+                return True
+        return False
+
+    async def cancel_anywhere(self, process: int, key: bytes) -> None:
+        """Cancel what a connection runs, here or in another process that serves the address; nobody is told whether."""
+        if not await self.cancel(process, key) and self.siblings is not None:
+            await self.siblings.cancel(process, key)
 
     async def stop(self, user: str, number: int, *, end: bool) -> None:
         """Cancel what a session of `user` runs, or end the session, named by its number in the shadow or what it was told.
