@@ -1,13 +1,16 @@
 """What a snapshot keeps beside the columns changes no claim: tried as in `test_sensitivity`, on its tables."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.plan import Measurement
+from dpsql.rewrite.emit.columns import quoted
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements
+from tests.support.fix_dirty import Records
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -63,6 +66,32 @@ def test_a_unit_of_one_row_too_many_has_to_be_marked(bounded: Policy, world: Wor
     rows = [row for row in next(databases(bounded.tables["rides"], "rider", MOST + 1, "")) if row["rider"] == 1]
     assert len(rows) == MOST + 1
     assert (max(measured.moves("rides", rows, "rider")) <= measured.claim) is within
+
+
+def test_what_is_kept_is_what_its_text_comes_to(policy: Policy, records: Records, tmp_path: Path) -> None:
+    """In every row, whatever is in it: undeclared texts, none, NaN, and numbers beyond the bounds."""
+    engine = Prepared(policy)
+    for table, rows in records.items():
+        engine.load(table, rows, tmp_path)
+        for text, name in engine.kept(table).texts.items():
+            sql = f"SELECT count(*) FROM {engine.named(table)} AS s0 WHERE ({text}) IS DISTINCT FROM s0.{quoted(name)}"
+            assert engine.execute(sql) == [(0,)]
+    engine.close()
+
+
+def test_texts_are_grouped_by_the_numbers_that_are_kept(bounded: Policy, world: World, prepared: Prepared) -> None:
+    """Of declared values; under a condition that leaves fewer of them the numbers are others, and are computed."""
+    texts = prepared.kept("rides").texts
+    number = next(name for text, name in texts.items() if text.startswith("list_position(") and '"paid"' in text)
+
+    def reads(sql: str) -> bool:
+        (measured,) = _measured(sql, bounded, world, prepared)
+        return number in reads_kept(measured.sql, "rides", prepared)
+
+    assert reads("SELECT paid, count(*) FROM rides GROUP BY paid")
+    assert reads("SELECT paid, count(*) FROM rides WHERE fare > 10 GROUP BY paid")
+    assert not reads("SELECT paid, count(*) FROM rides WHERE paid <> 'cash' GROUP BY paid")
+    assert not reads("SELECT count(*) FROM rides")
 
 
 def test_a_mark_serves_where_no_row_is_doubled(bounded: Policy, world: World, prepared: Prepared) -> None:

@@ -12,7 +12,7 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.lattice import EngineSum
-from dpsql.privacy.measurement import engine_sql, sums
+from dpsql.privacy.measurement import engine_sql, key_columns, sums
 from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Block, Norm
@@ -204,7 +204,7 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
 
 def one_hides_another(patch: pytest.MonkeyPatch) -> None:
     """Take fractions for whole numbers: two groups of the engine are then one of ours, of which the later is seen."""
-    patch.setattr(engine_sql, "_code", lambda name, _, __: f"CAST({name} AS BIGINT)")
+    patch.setattr(key_columns, "returned_text", lambda name, _, __: f"CAST({name} AS BIGINT)")
     patch.setattr(exact, "add", lambda _, later: later)
 
 

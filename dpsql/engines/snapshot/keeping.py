@@ -16,11 +16,13 @@ from dpsql.policy.model import Column, Policy, Table
 from dpsql.privacy.measurement.histogram import BUCKETS
 from dpsql.privacy.measurement.rounding import least_points
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.binning import bucket, stepped
 from dpsql.rewrite.emit.columns import identity, quoted
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
+from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref
 
 _LATTICES = 3
@@ -48,10 +50,14 @@ def _names(table: Table) -> Iterator[str]:
 
 
 def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
-    """Yield what statements compute of a number with bounds: of whole ones what they group by."""
-    if table.public or not column.type.is_number or column.bounds is None or column.references is not None:
+    """Yield what statements compute of a text with values, and of a number with bounds: of whole ones what they group by."""
+    if table.public or column.references is not None:
         return
     emitter, read = Emitter(DUCKDB, Declared({})), ref(0, table, column.name)
+    if column.type.is_text and column.values is not None:
+        yield from _of_values(emitter, read)
+    if not column.type.is_number or column.bounds is None:
+        return
     if column.type.is_integer:
         yield emitter.narrowed(read, int(column.bounds.low), int(column.bounds.high))
         return
@@ -61,6 +67,16 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
     own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)
     for steps in own:
         yield stepped(emitter, read, column.bounds, steps)
+
+
+def _of_values(emitter: Emitter, read: Ref) -> Iterator[str]:
+    """Yield whether a text is one of those declared, and which: what statements group by, where they are few."""
+    if not read.column.nullable:
+        yield emitter.present(read)
+    env = emitter.declared.env([read])
+    key = key_of(read, env, len(env[read].values or ()) + 1)
+    if key.grouped != read:
+        yield emitter.sql(key.grouped)
 
 
 def _steps(table: Table, policy: Policy) -> list[int]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from dpsql.frozen import quickly_made
-from dpsql.policy.model import SqlType
-from dpsql.privacy.measurement import heavy_units
+from dpsql.privacy.measurement import heavy_units, key_columns
 from dpsql.privacy.measurement.contribution import Bound, Form, selected
 from dpsql.privacy.measurement.heavy_units import HeavySum, Marked, RowValues
 from dpsql.rewrite.analysis.keys import Key
@@ -14,7 +13,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import identity, salt
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results
+from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
 
 MOST_NORM = 2**62
@@ -71,7 +70,7 @@ class BoundedScan:
         rows = from_where(relation, where, columns, bound.unit, emitter)
         marked = heavy_units.marked(relation, where, rows, bound, emitter, normed=normed)
         in_place = emitter.dialect.computed_once and (bound.form is Form.UNIQUE or marked is not None)
-        found = _tested(keys, relation, emitter) if in_place else {}
+        found = key_columns.telling_keys(keys, relation, emitter) if in_place else {}
         if found:
             rows = from_where(relation, where, columns, bound.unit, emitter, tested=found.values())
         return cls(keys, bound, emitter, rows, tuple(found), marked)
@@ -103,11 +102,14 @@ class BoundedScan:
         Where rows are told apart or ranked, equal keys have one text.
         """
         alike = distinct or self.bound.form is Form.TRUNCATE
-        texts = [_grouped(key, self.emitter) for key in self.keys]
+        texts = [key_columns.grouping_text(key, self.emitter) for key in self.keys]
         if alike:
             texts = [self.emitter.one_text(t, key.grouped.type) for t, key in zip(texts, self.keys, strict=True)]
         keys = [f"{text} AS k{i}" for i, text in enumerate(texts)]
         columns = ", ".join([f"{self.unit} AS u", *keys, *values])
+        if distinct and columns == f"{self.unit} AS u":
+            # DuckDB groups whole numbers by an array, four times as fast as it tells rows apart by a hash.
+            return f"SELECT {columns} {self.from_where} GROUP BY 1"
         rows = f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}"
         if not self.tested:
             return rows
@@ -226,7 +228,7 @@ class BoundedScan:
         return ", ".join([*self._codes(), *also, *map(self.emitter.dialect.as_text, sums)])
 
     def _codes(self) -> list[str]:
-        return [_code(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
+        return [key_columns.returned_text(f"k{i}", key, self.emitter) for i, key in enumerate(self.keys)]
 
     def _selected(self, rows: str, values: Iterable[str] = ()) -> str:
         """Return as many rows of each unit as its bound allows."""
@@ -235,65 +237,3 @@ class BoundedScan:
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
-
-
-def _tested(keys: Sequence[Key], relation: Relation, emitter: Emitter) -> dict[str, Ref]:
-    """Return the keys that are numbers of all values of a column which has to have one, by their names, with the columns.
-
-    Whether such a row has a value is then told by its key, and need not be found out twice.
-    """
-    found = {}
-    for i, key in enumerate(keys):
-        match key.grouped:
-            case Apply(args=(Ref() as column, *values), option=Results(values=numbers)):
-                every = {value.value for value in values if isinstance(value, Const)}
-                told = every == set(emitter.declared.one(column).values or ()) and None not in numbers
-                holds = relation.sources[column.source].holds and not (column.public or column.column.nullable)
-                if told and holds and column.type.is_text:
-                    found[f"k{i}"] = column
-    return found
-
-
-def _grouped(key: Key, emitter: Emitter) -> str:
-    """Return what rows are grouped by.
-
-    Under partition selection no two keys may come back as one: a unit that is in both would count twice.
-    """
-    text, type_ = emitter.sql(key.grouped), key.grouped.type
-    if key.shown is None:
-        return emitter.as_number(text, type_) if type_.is_temporal else text
-    return _narrow(text, key, emitter)
-
-
-def _narrow(text: str, key: Key, emitter: Emitter) -> str:
-    """Return a computed whole number in the type that grouping by it is fastest in.
-
-    What an engine knows of a stored column, or evaluates once for each entry of a dictionary, stays as it is.
-    """
-    if not key.grouped.type.is_number or key.fractional or _easy(key.grouped, text, emitter):
-        return text
-    values = [int(v) for v in key.shown or () if v is not None and not isinstance(v, str)]
-    if isinstance(key.grouped, Ref) and values:
-        return emitter.narrowed(key.grouped, min(values), max(values))
-    return emitter.dialect.narrowed(text, min(values), max(values)) if values else text
-
-
-def _easy(grouped: Expr, text: str, emitter: Emitter) -> bool:
-    match grouped:
-        case Ref():
-            return text == emitter.raw(grouped)
-        case Apply():
-            return isinstance(grouped.option, Results)
-        case Const():
-            return True
-
-
-def _code(name: str, key: Key, emitter: Emitter) -> str:
-    """Return a key as an integer or a text."""
-    type_ = key.grouped.type
-    if type_.is_text or (key.shown is None and type_.is_temporal):
-        return name
-    if key.fractional:
-        return emitter.dialect.as_text(emitter.cast(name, SqlType.DOUBLE))
-    number = f"CAST({name} AS INTEGER)" if type_ is SqlType.BOOLEAN else emitter.as_number(name, type_)
-    return number if type_.is_temporal else f"CAST({number} AS BIGINT)"

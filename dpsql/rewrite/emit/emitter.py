@@ -14,6 +14,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted, stored
 from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 from dpsql.rewrite.ir.facts import Facts
@@ -158,12 +159,21 @@ class Emitter:
             return short
         function = function_of(expr)
         if function.looks_up:
-            return function.emit([self._key(expr.args[0]), *map(self.sql, expr.args[1:])], expr, self.dialect)
+            return self._looked_up(expr, function)
         inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)
         args = [self.sql(arg, computed=inside) for arg in expr.args]
         if function.in_64_bits and expr.type.is_integer:
             args = [self.cast(arg, SqlType.BIGINT) for arg in args]
         return _not_too_long(function.emit(args, expr, self.dialect))
+
+    def _looked_up(self, expr: Apply, function: Function) -> str:
+        key, *results = expr.args
+
+        def write(key: Expr) -> str:
+            return function.emit([self._key(key), *map(self.sql, results)], expr, self.dialect)
+
+        alone = isinstance(key, Ref) and all(isinstance(result, Const) for result in results)
+        return self.as_kept(key, write) if isinstance(key, Ref) and alone else write(key)
 
     def _key(self, arg: Expr) -> str:
         """Return what is looked up: a column with a domain, unlike one with bounds, as it is stored."""

@@ -26,7 +26,7 @@ class KeptColumns:
     heavy: Mapping[str, HeavyMark] = field(default_factory=dict)
     """By the column that names the units."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """By expressions of one column of `s0`, as they are written, which are NULL where that is."""
+    """By expressions of one column of `s0`, as they are written; not for a table that a LEFT JOIN may find no row of."""
 
 
 NOTHING = KeptColumns()
