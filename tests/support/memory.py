@@ -13,6 +13,7 @@ import pyarrow as pa
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
 from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, MEMORY
+from dpsql.engines.duckdb.prepared import no_statements
 from dpsql.engines.use import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
@@ -64,7 +65,7 @@ class Memory(DuckDb):
         `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
         """
         # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
-        self._catalog, self._watched, self._unique = MEMORY, Watched(()), {}
+        self._catalog, self._watched, self._unique, self._statements = MEMORY, Watched(()), {}, no_statements()
         self._connection = duckdb.connect(config={**DUCKDB_SETTINGS, "threads": 1})
         self._use = Use(self._connection.close)
         self._policy = policy

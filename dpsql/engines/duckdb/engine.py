@@ -11,7 +11,7 @@ import duckdb
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
 from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
-from dpsql.engines.duckdb.prepared import DuckPrepared, prepare
+from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_statements
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
@@ -54,6 +54,7 @@ class DuckDb:
             raise
         self._use = Use(self._remove)
         self._unique: dict[str, frozenset[str]] = {}
+        self._statements = no_statements()
 
     def named(self, table: str) -> str:
         """Return a table's name with its database and schema."""
@@ -101,8 +102,8 @@ class DuckDb:
         with self._use, closing(self._connection.cursor()) as cursor:
             if not self.is_current():
                 raise EngineNotReady
-            names = prepare(cursor, statements)
-            yield DuckPrepared(cursor, names, self._watched, timeout, cancellation)
+            known = ready_statements(cursor, statements, self._statements)
+            yield DuckPrepared(cursor, known, self._watched, timeout, cancellation)
 
     def is_current(self) -> bool:
         """Return whether the files are those that were opened."""

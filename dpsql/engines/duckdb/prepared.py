@@ -12,8 +12,14 @@ from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
+from dpsql.remembered import Remembered
 
 _LOG = logging.getLogger("dpsql.engine")
+KnownStatements = Remembered[duckdb.Statement]
+_MOST = 2**24
+"""Bytes for the statements that are kept."""
+_PARSED = 64
+"""Bytes that DuckDB takes for each character of a statement that it has parsed, about."""
 _MANY = 100
 """From this many rows on, columns are fetched as arrays: 20 times faster for 65,000 rows."""
 
@@ -23,8 +29,8 @@ class DuckPrepared:
     """See `Prepared`."""
 
     cursor: duckdb.DuckDBPyConnection
-    names: Mapping[str, str]
-    """The prepared statements by their text."""
+    statements: Mapping[str, duckdb.Statement]
+    """What was accepted, parsed, by its text."""
     watched: Watched
     timeout: float
     cancellation: Cancellation
@@ -38,7 +44,7 @@ class DuckPrepared:
         """Return the rows of a statement, whoever pays."""
         with stopping_when_cancelled(self.cursor.interrupt, self.timeout, self.cancellation) as stopped:
             try:
-                rows = _fetched(self.cursor.execute(f"EXECUTE {self.names[sql]}" if sql in self.names else sql))
+                rows = _fetched(self.cursor.execute(self.statements.get(sql, sql)))
             except (duckdb.Error, RuntimeError) as error:
                 if stopped.is_set():
                     raise QueryCanceled from None
@@ -52,27 +58,40 @@ class DuckPrepared:
         return rows
 
 
-def prepare(cursor: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> Mapping[str, str]:
-    """Have DuckDB parse, bind and plan some queries, which reads no row; return their names by their texts.
+def no_statements() -> KnownStatements:
+    """Return what remembers the statements that a database has accepted."""
+    return Remembered(_MOST, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
+
+
+def ready_statements(
+    cursor: duckdb.DuckDBPyConnection, statements: Sequence[str], before: KnownStatements
+) -> Mapping[str, duckdb.Statement]:
+    """Have DuckDB parse and bind some queries, which reads no row; return them parsed, by their texts.
+
+    What it has accepted `before` it accepts again, for its catalogue stays as it was opened. It is not asked to PREPARE
+    them: it would bind each twice, and again to run it.
 
     Raises:
         EngineNotReady: it does not take one.
     """
-    names = {sql: f"dpsql_{index}" for index, sql in enumerate(dict.fromkeys(statements))}
-    for sql, name in names.items():
-        try:
-            _see_that_it_reads(sql)
-            cursor.execute(f"PREPARE {name} AS {sql}")
-        except (duckdb.Error, RuntimeError) as error:
-            _LOG.error("the engine does not take a measurement: %s; statement: %s", error, sql)
-            raise EngineNotReady from None
-    return names
+    found: dict[str, duckdb.Statement] = {}
+    for sql in statements:
+        found[sql] = found.get(sql) or before.get(sql) or _accepted(cursor, sql)
+        before.keep(sql, found[sql])
+    return found
 
 
-def _see_that_it_reads(sql: str) -> None:
-    if [found.type for found in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
-        _LOG.error("the engine is asked for something else than a query: %s", sql)
-        raise EngineNotReady
+def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    try:
+        parsed = duckdb.extract_statements(sql)
+        if [found.type for found in parsed] != [duckdb.StatementType.SELECT]:
+            _LOG.error("the engine is asked for something else than a query: %s", sql)
+            raise EngineNotReady
+        cursor.execute(f"DESCRIBE {sql}")
+    except (duckdb.Error, RuntimeError) as error:
+        _LOG.error("the engine does not take a measurement: %s; statement: %s", error, sql)
+        raise EngineNotReady from None
+    return parsed[0]
 
 
 def _fetched(result: duckdb.DuckDBPyConnection) -> Sequence[EngineRow]:
