@@ -25,8 +25,8 @@ DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "ieee_floating_point_ops": True,
     # Up to 2^20 units are counted in an array: 3 times faster than by hashing.
     "perfect_ht_threshold": 20,
-    # It takes parts of a statement for the same that are not: where a table is joined with itself, 2.0.0 reads a column of the
-    # one from the other. Rows then have keys that are not theirs, and removing a unit moves other units' rows.
+    # It takes parts of a statement for the same that are not: where a table is joined with itself, 2.0.0 reads a column of
+    # the one from the other. Rows then have keys that are not theirs, and removing a unit moves other units' rows.
     "disabled_optimizers": "common_subplan",
 }
 ATTACHED, MEMORY = "records", "memory"
