@@ -1,13 +1,20 @@
 """What a snapshot keeps beside the columns changes no claim: tried as in `test_sensitivity`, on its tables."""
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.plan import Measurement
+from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.emit.columns import quoted
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.relation import ref
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import Records
@@ -15,6 +22,7 @@ from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
 from tests.support.memory import Memory
 from tests.support.prepared import Prepared, reads_kept
+from tests.support.records import ZONES
 from tests.support.samples import slow, spread
 from tests.support.shapes import SHAPES
 
@@ -77,6 +85,66 @@ def test_what_is_kept_is_what_its_text_comes_to(policy: Policy, records: Records
             sql = f"SELECT count(*) FROM {engine.named(table)} AS s0 WHERE ({text}) IS DISTINCT FROM s0.{quoted(name)}"
             assert engine.execute(sql) == [(0,)]
     engine.close()
+
+
+def test_each_unit_has_a_number_of_its_own(policy: Policy, records: Records, tmp_path: Path) -> None:
+    """In all its rows, and nobody has one."""
+    engine, told = Prepared(policy), 0
+    for table, rows in records.items():
+        engine.load(table, rows, tmp_path)
+        for unit, name in engine.kept(table).units.items():
+            pairs = f"SELECT DISTINCT {quoted(unit)} AS u, {quoted(name)} AS n FROM {engine.named(table)}"
+            both = "count(*) FILTER (WHERE u IS NOT NULL AND n IS NOT NULL)"
+            counted = f"count(*), count(DISTINCT u), count(DISTINCT n), {both}"
+            sql = f"SELECT {counted} FROM ({pairs}) WHERE u IS NOT NULL OR n IS NOT NULL"
+            ((number, units, numbers, with_both),) = engine.execute(sql)
+            assert number == units == numbers == with_both
+            told += 1
+    assert told > 2
+    engine.close()
+
+
+@pytest.mark.parametrize(("sharing", "within"), [(1, True), (2, False)], ids=["own", "shared"])
+def test_units_that_share_a_number_move_each_other(bounded: Policy, world: World, sharing: int, within: bool) -> None:
+    """Whoever goes would give the other's groups their weight back: more than is claimed."""
+    engine = Prepared(bounded, sharing=sharing)
+    sql = "SELECT from_zone, to_zone, count(DISTINCT rider) FROM rides GROUP BY 1, 2"
+    (measured,) = _measured(sql, bounded, world, engine)
+    zones = [row["zone_id"] for row in ZONES]
+    ways = [{"from_zone": one, "to_zone": other} for one, other in itertools.product(zones, repeat=2)]
+    row = next(databases(bounded.tables["rides"], "rider", MOST, ""))[0]
+    heavy = [row | {"rider": 1}] * (MOST + 1)  # has the first number, which is nobody else's when halved
+    others = (row | {"rider": 2 if place < MOST else 3} | way for place, way in enumerate(ways))
+    rows = [*heavy, *others]
+    assert (max(measured.moves("rides", rows, "rider")) <= measured.claim) is within
+
+
+def test_units_are_called_by_numbers_where_they_are_only_told_apart(
+    bounded: Policy, world: World, prepared: Prepared
+) -> None:
+    """Not where some of a unit's rows are selected, by an order that is the unit's own."""
+    number = prepared.kept("rides").units["rider"]
+
+    def numbers(sql: str) -> bool:
+        (measured,) = _measured(sql, bounded, world, prepared)
+        return number in reads_kept(measured.sql, "rides", prepared)
+
+    assert numbers("SELECT count(DISTINCT rider) FROM rides")
+    assert numbers("SELECT from_zone, count(DISTINCT rider) FROM rides GROUP BY 1")
+    assert numbers("SELECT min(fare) FROM rides")
+    assert not numbers("SELECT count(DISTINCT number) FROM rides")
+    assert not numbers("SELECT count(*), sum(fare) FROM rides")
+
+
+@pytest.mark.parametrize("form", Form)
+def test_a_selection_of_rows_is_ordered_by_what_names_the_unit(bounded: Policy, prepared: Prepared, form: Form) -> None:
+    """A number would give it another order when somebody else goes; and a row that a LEFT JOIN makes up has none."""
+    unit = ref(0, bounded.tables["rides"], "rider")
+    emitter = Emitter(prepared.dialect, Declared({}), prepared.named, prepared.kept)
+    scan = BoundedScan((), Bound(unit, MOST, form), emitter, "")
+    number = f"s0.{quoted(prepared.kept('rides').units['rider'])}"
+    assert scan.told_apart().unit == ('s0."rider"' if form is Form.TRUNCATE else number)
+    assert replace(scan, bound=Bound(replace(unit, optional=True), MOST, form)).told_apart().unit == 's0."rider"'
 
 
 def test_texts_are_grouped_by_the_numbers_that_are_kept(bounded: Policy, world: World, prepared: Prepared) -> None:

@@ -15,10 +15,13 @@ from tests.support.records import Row
 class Prepared(Memory):
     """A `Memory` whose statements read tables as a snapshot's."""
 
-    def __init__(self, policy: Policy, *, missed: int = 0) -> None:
-        """Make the tables; by mistake, units with up to `missed` rows more than allowed are not marked."""
+    def __init__(self, policy: Policy, *, missed: int = 0, sharing: int = 1) -> None:
+        """Make the tables; by mistake, units with up to `missed` rows more than allowed are not marked.
+
+        Or several, `sharing` of them, have one number.
+        """
         self._keeps = {table.name: to_keep(table, policy) for table in policy.tables.values()}
-        self._missed = missed
+        self._missed, self._sharing = missed, sharing
         super().__init__(policy)
         for name in policy.tables.keys() - {"zones"}:
             self.fill(name, ())
@@ -47,10 +50,10 @@ class Prepared(Memory):
         self.execute(f"DROP TABLE IF EXISTS {self.named(table)}")
         declared = self._policy.tables[table]
         fill(self._connection, declared, replace(kept, heavy=heavy), super().named(table), self.named(table))
+        for name in kept.units.values() if self._sharing > 1 else ():
+            self.execute(f"UPDATE {self.named(table)} SET {quoted(name)} = {quoted(name)} // {self._sharing}")
 
 
 def reads_kept(text: str, table: str, engine: Memory) -> set[str]:
     """Return which of the columns that are kept of a table a statement reads."""
-    kept = engine.kept(table)
-    names = {*kept.texts.values(), *(mark.column for mark in kept.heavy.values())}
-    return {name for name in names if quoted(name) in text}
+    return {name for name in engine.kept(table).names if quoted(name) in text}

@@ -44,8 +44,7 @@ class SnapshotEngine(DuckDb):
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return the columns that were copied, and not those that are kept beside them."""
-        kept = self.kept(table)
-        hidden = {*(mark.column for mark in kept.heavy.values()), *kept.texts.values()}
+        hidden = self.kept(table).names
         return {name: type_ for name, type_ in super().columns(table).items() if name not in hidden}
 
     def _remove(self) -> None:

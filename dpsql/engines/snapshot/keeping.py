@@ -40,7 +40,13 @@ def to_keep(table: Table, policy: Policy) -> KeptColumns:
             most[bound.column] = min(bound.max_rows, most.get(bound.column, bound.max_rows))
     heavy = {column: HeavyMark(next(names), rows) for column, rows in most.items()}
     texts = dict.fromkeys(text for column in table.columns.values() for text in _texts(table, column, policy))
-    return KeptColumns(heavy, {text: next(names) for text in texts})
+    numbers = {column: next(names) for column in most if _told_apart(table.columns[column])}
+    return KeptColumns(heavy, {text: next(names) for text in texts}, numbers)
+
+
+def _told_apart(column: Column) -> bool:
+    """Return whether units are numbered: texts and whole numbers are joined by what they are grouped by, for sure."""
+    return column.type.is_text or column.type.is_integer
 
 
 def _names(table: Table) -> Iterator[str]:
@@ -93,31 +99,36 @@ def _steps(table: Table, policy: Policy) -> list[int]:
 
 def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns, rows: str, into: str) -> None:
     """Make the table `into` of `rows`, a table of the same columns: theirs in their order, with what is kept beside them."""
-    joins = [_list_heavy(connection, table, *one, rows, place) for place, one in enumerate(kept.heavy.items())]
+    joins = [_number_units(connection, table, *one, rows, place) for place, one in enumerate(kept.heavy.items())]
     columns = [f"s0.{quoted(name)}" for name in table.columns]
     columns += [f"{text} AS {quoted(name)}" for text, name in kept.texts.items()]
-    columns += [f"h{place}.n AS {quoted(mark.column)}" for place, mark in enumerate(kept.heavy.values())]
+    for place, (unit, mark) in enumerate(kept.heavy.items()):
+        columns.append(f"h{place}.heavy AS {quoted(mark.column)}")
+        columns += [f"h{place}.n AS {quoted(kept.units[unit])}"] if unit in kept.units else []
     select = f"SELECT {', '.join(columns)} FROM {' '.join([f'{rows} AS s0', *joins])}"  # noqa: S608
     connection.execute(f"CREATE TABLE {into} AS {select} LIMIT 0")
     for part in itertools.product(("IS NOT NULL", "IS NULL"), repeat=min(len(joins), _TOGETHER)):
-        conditions = [f"h{place}.n {test}" for place, test in enumerate(part)]
+        conditions = [f"h{place}.heavy {test}" for place, test in enumerate(part)]
         connection.execute(f"INSERT INTO {into} {select} WHERE {' AND '.join(['TRUE', *conditions])}")
     for place, _ in enumerate(joins):
-        connection.execute(f"DROP TABLE temp.heavy{place}")
+        connection.execute(f"DROP TABLE temp.units{place}")
 
 
-def _list_heavy(
+def _number_units(
     connection: duckdb.DuckDBPyConnection, table: Table, unit: str, mark: HeavyMark, rows: str, place: int
 ) -> str:
-    """Number the heavy units; return the join that finds a row's number, if it has one.
+    """Number the units, the heavy ones first; return the join that finds a row's number, and the same where it is heavy.
 
     Units are told apart by the very text that tells them apart in statements; none is listed twice, so no row is doubled.
     """
     name = identity(ref(0, table, unit), DUCKDB)
-    heavy = f"SELECT {name} AS u FROM {rows} AS s0 WHERE {name} IS NOT NULL GROUP BY 1 HAVING count(*) > {mark.rows}"  # noqa: S608
-    numbered = f"SELECT u, CAST(row_number() OVER () AS BIGINT) AS n FROM ({heavy}) AS g"  # noqa: S608
-    connection.execute(f"CREATE TEMP TABLE heavy{place} AS {numbered}")
-    return f"LEFT JOIN temp.heavy{place} AS h{place} ON {name} = h{place}.u"
+    counted = (
+        f"SELECT {name} AS u, count(*) > {mark.rows} AS many FROM {rows} AS s0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
+    )
+    numbered = f"SELECT u, many, CAST(row_number() OVER (ORDER BY many DESC) AS BIGINT) AS n FROM ({counted}) AS g"  # noqa: S608
+    heavy = f"SELECT u, n, CASE WHEN many THEN n END AS heavy FROM ({numbered}) AS g"  # noqa: S608
+    connection.execute(f"CREATE TEMP TABLE units{place} AS {heavy}")
+    return f"LEFT JOIN temp.units{place} AS h{place} ON {name} = h{place}.u"
 
 
 def from_mapping(found: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Mapping[str, KeptColumns]:
@@ -126,9 +137,10 @@ def from_mapping(found: Mapping[str, Mapping[str, Mapping[str, object]]]) -> Map
     Raises:
         ValueError, TypeError, KeyError, AttributeError: it is not so.
     """
-    return {str(table): _of_mapping(kept["heavy"], kept["texts"]) for table, kept in found.items()}
+    return {str(table): _of_mapping(kept["heavy"], kept["texts"], kept["units"]) for table, kept in found.items()}
 
 
-def _of_mapping(heavy: Mapping[str, object], texts: Mapping[str, object]) -> KeptColumns:
+def _of_mapping(heavy: Mapping[str, object], texts: Mapping[str, object], units: Mapping[str, object]) -> KeptColumns:
     marks = {str(unit): HeavyMark(**mark) for unit, mark in heavy.items() if isinstance(mark, dict)}
-    return KeptColumns(marks, {str(text): str(name) for text, name in texts.items()})
+    named, numbers = ({str(of): str(name) for of, name in found.items()} for found in (texts, units))
+    return KeptColumns(marks, named, numbers)

@@ -80,6 +80,16 @@ class BoundedScan:
         """Return the unit's column: units that a cast made one would change each other's weights."""
         return self.unit_read or identity(self.bound.unit, self.emitter.dialect)
 
+    def told_apart(self) -> Self:
+        """Return the scan with units read as the numbers that the engine keeps of them, where they are only told apart.
+
+        Claim: a statement that compares units with each other, and with nothing else, answers the same whatever they are
+        called, so long as two rows have one number if and only if they have one unit. Where rows are selected, units are
+        more than that: their order within a unit is made of what names it, and must not depend on other units, as numbers do.
+        """
+        number = self.emitter.unit_number(self.bound.unit)
+        return self if number is None or self.bound.form is Form.TRUNCATE else replace(self, unit_read=number)
+
     @property
     def group_by(self) -> str:
         """Return the GROUP BY clause over the keys."""

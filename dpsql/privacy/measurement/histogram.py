@@ -118,9 +118,10 @@ class Histogram:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
         part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
-        rows = scan.rows([f"{part} AS b"])
         if self.extremes:
-            return scan.one_a_unit(rows, "max(b)" if self.points[0] else "min(b)")
+            scan = scan.told_apart()
+            return scan.one_a_unit(scan.rows([f"{part} AS b"]), "max(b)" if self.points[0] else "min(b)")
+        rows = scan.rows([f"{part} AS b"])
         if scan.maybe_heavy:
             return scan.heavy_apart(
                 RowValues([f"{part} AS b"]), [HeavySum("count(*)", "w", emitter.dialect.total("w"))], "b"

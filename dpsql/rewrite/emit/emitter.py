@@ -60,6 +60,11 @@ class Emitter:
         name = texts.get(write(replace(ref, source=0))) if texts else None
         return write(ref) if name is None else f"s{ref.source}.{quoted(name)}"
 
+    def unit_number(self, unit: Ref) -> str | None:
+        """Return the column with a number for each unit, if the engine keeps one: for who only tells units apart."""
+        number = None if unit.optional else self.kept(unit.table).units.get(unit.name)
+        return None if number is None else f"s{unit.source}.{quoted(number)}"
+
     def present(self, ref: Ref) -> str:
         """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""
         return self.as_kept(ref, self._present)

@@ -2,7 +2,8 @@
 
 Promise of an engine that keeps something: a text's column holds in every row what the text would come to there, and a mark
 is the same number in all rows of a unit that has more rows than it says, another one for each such unit, and NULL in all
-other rows. Rows do not change while they are kept.
+other rows. A unit's number is in all its rows, another one for each unit, and NULL in nobody's. Rows do not change while they
+are kept.
 
 (CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
 """
@@ -27,6 +28,13 @@ class KeptColumns:
     """By the column that names the units."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """By expressions of one column of `s0`, as they are written; not for a table that a LEFT JOIN may find no row of."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Columns with the units' numbers, by the column that names them. Which number a unit has depends on the others."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of all columns that are kept."""
+        return frozenset((*(mark.column for mark in self.heavy.values()), *self.texts.values(), *self.units.values()))
 
 
 NOTHING = KeptColumns()
