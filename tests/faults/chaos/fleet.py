@@ -27,6 +27,8 @@ SLOW = "SELECT count(*) FROM generate_series(1, 1000000000)"
 REFUSED = "SELECT trip_id FROM trips"
 _LEAST_PAUSE = 0.05
 _RETRY = 0.2
+_MOMENT = 0.15
+"""The most seconds till a client interrupts what it asked: most are asked and paid for by then, and what is slow works on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Client:
         statements = [self._random.choice([SLOW, self._fresh()])]
         asking = asyncio.ensure_future(self._timed(what, statements, self._driver.ask(statements), given_up=True))
         while not asking.done():
-            await asyncio.sleep(self._random.uniform(0, 0.5))
+            await asyncio.sleep(self._random.uniform(0, _MOMENT))
             await how()
 
     async def _timed(
