@@ -17,6 +17,8 @@ from dpsql.shadow.postgres import Postgres
 
 _RUN = "DPSQL_TESTS_CLUSTER"
 """The variable of the environment that names the directory of the run's clusters."""
+_OWNER = "owner"
+"""The file in it with the number of the process that began the run."""
 _PARTS = ("data", "cluster")
 
 Make = Callable[[Path], Path]
@@ -27,6 +29,17 @@ def begin() -> None:
     """Let the processes of this run share clusters; the one that begins has to `end`."""
     os.environ[_RUN] = tempfile.mkdtemp(prefix="dpsql-cluster-")
     Path(os.environ[_RUN]).chmod(0o711)
+    (Path(os.environ[_RUN]) / _OWNER).write_text(str(os.getpid()))
+
+
+def run() -> Path | None:
+    """Return the directory of what the processes of this run share, if there is a run."""
+    return Path(os.environ[_RUN]) if _RUN in os.environ else None
+
+
+def owner(run: Path) -> int:
+    """Return the process that ends last."""
+    return int((run / _OWNER).read_text())
 
 
 def end() -> None:
@@ -48,11 +61,12 @@ def start(directory: Path, make: Make = empty) -> Postgres:
 
 def prepare(directory: Path, make: Make = empty) -> None:
     """Put a copy of what `make` makes into the directory of a server that is yet to be started, unless one is there."""
-    if _RUN not in os.environ:
+    shared = run()
+    if shared is None:
         return
     home = place.home_of(directory, SystemAccount.for_server(None))
     if not (home / "cluster").exists():
-        _copy(_made(Path(os.environ[_RUN]), make), home)
+        _copy(_made(shared, make), home)
 
 
 def _made(run: Path, make: Make) -> Path:

@@ -5,8 +5,7 @@ the code that each has ended with.
 """
 
 import atexit
-import gc
-import importlib
+import fcntl
 import json
 import os
 import select
@@ -14,19 +13,16 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, NoReturn, Protocol
+from typing import IO, Protocol
 
-from typer.main import get_command
-
-_MAIN = "import sys; from tests.support.forked import main; main(int(sys.argv[1]))"
-_MESSAGE = 2**20
+from tests.support import clusters
+from tests.support.mother import MESSAGE
 
 
 class Running(Protocol):
@@ -67,12 +63,8 @@ class Forked:
         """
         self._mother = _mother(python, uid)
         read, write = os.pipe()
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        asked = json.dumps([arguments, before, list(modules), str(Path.cwd()), environment])
-        errors = 2 if log is None else log.fileno()
-        socket.send_fds(self._mother.talk, [asked.encode()], [write, errors])
+        self.pid = self._mother.fork(arguments, before, modules, [write, 2 if log is None else log.fileno()])
         os.close(write)
-        self.pid = self._mother.begun()
         self.stdout: IO[str] | None = TextIOWrapper(os.fdopen(read, "rb"), encoding="utf-8")
 
     def poll(self) -> int | None:
@@ -101,25 +93,19 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-class _Mother:
-    """The process that has imported everything."""
+class Mother:
+    """The process that has imported everything, or a child of its own that forks for us alone."""
 
-    def __init__(self, python: str, uid: int | None) -> None:
-        self.talk, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = subprocess.Popen(  # noqa: S603
-            [python, "-c", _MAIN, str(other.fileno())],
-            pass_fds=[other.fileno()],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            user=uid,
-            group=uid,
-            extra_groups=None if uid is None else [],
-        )
-        other.close()
+    def __init__(self, talk: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
+        self._talk, self._process = talk, process
         self._codes: dict[int, int] = {}
         self._pids: list[int] = []
 
-    def begun(self) -> int:
-        """Return the number of the process that was asked for last."""
+    def fork(self, arguments: list[str], before: str, modules: Sequence[str], files: Sequence[int]) -> int:
+        """Begin a process with two files to write to; return its number."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        asked = json.dumps([arguments, before, list(modules), str(Path.cwd()), environment])
+        socket.send_fds(self._talk, [asked.encode()], files)
         while not self._pids:
             self._take()
         return self._pids.pop()
@@ -129,18 +115,23 @@ class _Mother:
         deadline = None if timeout is None else time.monotonic() + timeout
         while pid not in self._codes:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
-            if not select.select([self.talk], [], [], left)[0]:
+            if not select.select([self._talk], [], [], left)[0]:
                 return None
             self._take()
         return self._codes[pid]
 
     def end(self) -> None:
         """End it, and with it those of its children that still run."""
-        self.talk.close()
-        self._process.wait()
+        with self._talk:
+            self._talk.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
+                while self._talk.recv(MESSAGE):
+                    pass
+        if self._process is not None:
+            self._process.wait()
 
     def _take(self) -> None:
-        said = self.talk.recv(_MESSAGE)
+        said = self._talk.recv(MESSAGE)
         assert said, "the process that forks servers has ended"
         kind, pid, code = json.loads(said)
         if kind == "pid":
@@ -150,79 +141,43 @@ class _Mother:
 
 
 @cache
-def _mother(python: str, uid: int | None) -> _Mother:
-    made = _Mother(python, uid)
+def _mother(python: str, uid: int | None) -> Mother:
+    run = clusters.run()
+    made = _own(python, uid) if run is None or uid is not None or python != sys.executable else _of_run(run)
     atexit.register(made.end)
     return made
 
 
-def main(number: int) -> None:
-    """Import `dpsql` and build its command line, then run it in a child whenever somebody asks for one."""
-    from dpsql.cli.main import app  # noqa: PLC0415  (nobody else needs it)
-    from dpsql.policy.load import load  # noqa: PLC0415
-
-    command = get_command(app)
-    load(Path(__file__).parents[2] / "config.yaml")  # so that its regular expressions are compiled
-    gc.freeze()  # so that no child copies what it only looks through
-    child = _children(socket.socket(fileno=number))
-    if child is not None:
-        arguments, before = child
-        sys.argv = ["dpsql", *arguments]
-        _leave(before, command)
+def _own(python: str, uid: int | None) -> Mother:
+    """Start one for us alone, as another user if need be."""
+    talk, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with other:
+        return Mother(talk, started(python, uid, other, f"alone({other.fileno()})"))
 
 
-def _leave(before: str, run: Callable[[], object]) -> NoReturn:
-    """Run both, and leave as Python does, but for taking apart what was imported: that takes longer than to stop a server."""
-    code: object = None
-    try:
-        exec(before, {})  # noqa: S102  (the tests' own)
-        run()
-    except SystemExit as ended:
-        code = ended.code
-    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as every end of Python
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else int(code is not None))
+def _of_run(run: Path) -> Mother:
+    """Connect to the one of this run of the tests, which the first who asks starts, and which ends with the run."""
+    place = str(run / "mother")
+    talk = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with (run / "mother.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Path(place).exists():
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+                listener.bind(place)
+                listener.listen()
+                call = f"shared({listener.fileno()}, {clusters.owner(run)})"
+                started(sys.executable, None, listener, call).wait()
+    talk.connect(place)
+    return Mother(talk)
 
 
-def _children(talk: socket.socket) -> tuple[list[str], str] | None:
-    """Fork until nobody asks any more; return in each child with what it is to run, and at last here with None."""
-    running: dict[int, int] = {}
-    while True:
-        for ready in select.select([talk.fileno(), *running], [], [])[0]:
-            if ready in running:
-                pid = running.pop(ready)
-                os.close(ready)
-                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                talk.send(json.dumps(["code", pid, code]).encode())
-                continue
-            said, files, _, _ = socket.recv_fds(talk, _MESSAGE, 2)
-            if not said:
-                for pid in running.values():
-                    os.kill(pid, signal.SIGKILL)
-                return None
-            asked = json.loads(said)
-            for module in asked[2]:
-                importlib.import_module(module)
-            pid = os.fork()
-            if not pid:
-                for inherited in (talk.detach(), *running):
-                    os.close(inherited)
-                return _begin(asked, files)
-            for file in files:
-                os.close(file)
-            running[os.pidfd_open(pid)] = pid
-            talk.send(json.dumps(["pid", pid, 0]).encode())
-
-
-def _begin(asked: tuple[list[str], str, list[str], str, dict[str, str]], files: list[int]) -> tuple[list[str], str]:
-    """Become what was asked for; return its arguments, and what it runs before."""
-    arguments, before, _, directory, environment = asked
-    for file, place in zip(files, (1, 2), strict=True):
-        os.dup2(file, place)
-        os.close(file)
-    os.chdir(directory)
-    os.environ.clear()
-    os.environ.update(environment)
-    return arguments, before
+def started(python: str, uid: int | None, heard: socket.socket, call: str) -> subprocess.Popen[bytes]:
+    """Start a process that calls something of `mother`, which hears us by a socket."""
+    return subprocess.Popen(  # noqa: S603
+        [python, "-c", f"from tests.support import mother; mother.{call}"],
+        pass_fds=[heard.fileno()],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        user=uid,
+        group=uid,
+        extra_groups=None if uid is None else [],
+    )
