@@ -43,6 +43,12 @@ class Remembered(Generic[V]):
             self._entries[key] = value, size
             self.size += size
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+            self.size = 0
+
     def _forget(self, key: Hashable) -> None:
         found = self._entries.pop(key, None)
         if found is not None:

@@ -103,7 +103,7 @@ class DuckDb:
             if not self.is_current():
                 raise EngineNotReady
             known = ready_statements(cursor, statements, self._statements)
-            yield DuckPrepared(cursor, known, self._watched, timeout, cancellation)
+            yield DuckPrepared(cursor, known, self._watched, timeout, cancellation, self._statements)
 
     def is_current(self) -> bool:
         """Return whether the files are those that were opened."""

@@ -34,6 +34,8 @@ class DuckPrepared:
     watched: Watched
     timeout: float
     cancellation: Cancellation
+    known: KnownStatements
+    """What was accepted by whoever asked before."""
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
@@ -48,6 +50,8 @@ class DuckPrepared:
             except (duckdb.Error, RuntimeError) as error:
                 if stopped.is_set():
                     raise QueryCanceled from None
+                # It may take nothing more: a failure of DuckDB's own closes the whole database, until it is opened again.
+                self.known.clear()
                 _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
                 raise EngineFailed from None
         changed = self.watched.changed()
