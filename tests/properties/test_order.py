@@ -38,7 +38,7 @@ STATEMENTS = (
 )
 """With the role that asks; together every kind of measurement."""
 FIRST = STATEMENTS[0]
-TIMES = {"duckdb": 101, "postgres": 17}
+TIMES = 17
 """How many times the dirty records are taken: so that engines divide the work, and that heavy units have odd weights."""
 LARGE = "SELECT variance(age * 100), avg(tip) FROM rides"
 """Its sums have more digits than double precision."""
@@ -57,12 +57,12 @@ Found = Callable[[str, str, str], Sequence[Sequence[Exact]]]
 @pytest.fixture(scope="module")
 def many(policy: Policy, world: World, records: Records, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Many records, units with many more rows than they may have among them."""
-    memory, served = Memory(policy), Served(world, "many", **PARALLEL)
     directory: Path = tmp_path_factory.mktemp("many")
+    memory, served = Memory(policy, file=directory / "many.duckdb"), Served(world, "many", **PARALLEL)
     memory.load("rides", records["rides"], directory)
     served.fill("rides", records["rides"])
-    memory.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, range({TIMES['duckdb']})")
-    served.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, generate_series(1, {TIMES['postgres']})")
+    memory.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, range({TIMES})")
+    served.execute(f"CREATE TABLE kept AS SELECT r.* FROM rides AS r, generate_series(1, {TIMES})")
     both: Both = {"duckdb": memory, "postgres": served}
     for engine in both.values():
         engine.execute("TRUNCATE rides")

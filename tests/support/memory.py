@@ -59,16 +59,22 @@ class Memory(DuckDb):
         unique: Sequence[str] = (),
         public: Mapping[str, Sequence[Row]] = {"zones": ZONES},
         types: Mapping[str, str] = {},
+        file: Path | None = None,
     ) -> None:
         """Make the policy's tables, empty but for the public ones.
 
         `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
+        In a new `file` instead of memory, tables are divided among threads from a fifteenth of as many rows on.
         """
         # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
         self._catalog, self._watched, self._unique, self._statements = MEMORY, Watched(()), {}, no_statements()
         self._connection = duckdb.connect(config={**DUCKDB_SETTINGS, "threads": 1})
         self._use = Use(self._connection.close)
         self._policy = policy
+        if file is not None:
+            self._catalog = "divided"
+            self._connection.execute(f"ATTACH '{file}' AS divided (ROW_GROUP_SIZE 8192)")
+            self._connection.execute("USE divided")
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")
         for name, rows in public.items():
