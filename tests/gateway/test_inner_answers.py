@@ -200,3 +200,19 @@ def test_the_price_is_known_before_the_first_stage(engine: Watched, new_client: 
 def test_groups_that_an_answer_leaves_out_are_not_shown(engine: Watched, new_client: NewClient) -> None:
     """They are measured, since the price may not depend on the answer, and left out."""
     assert len(new_client(engine).ask(TOP).rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "nothing"),
+    [
+        ("count(*), sum(fare), avg(fare), var_pop(fare)", (0, None, None, None)),
+        ("grouping(payment_type), count(fare), covar_pop(fare, tip)", (1, 0, None)),
+    ],
+)
+def test_the_total_of_groups_that_an_answer_leaves_none_of_is_that_of_no_rows(
+    asked: str, nothing: tuple[object, ...], engine: Watched, new_client: NewClient
+) -> None:
+    """It is one row, as in PostgreSQL, though much was measured for the groups that there might have been."""
+    few = "SELECT payment_type FROM trips GROUP BY 1 HAVING count(*) < -1000000"
+    sql = f"SELECT payment_type, {asked} FROM trips WHERE payment_type IN ({few}) GROUP BY ROLLUP (1)"
+    assert new_client(engine).ask(sql).rows == [(None, *nothing)]

@@ -71,8 +71,11 @@ def rows(
     """
     width = len(plan.groups.keys)
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
+    nothing = replace(plan, parts=())
     for line in _lines(plan, draws, possible):
-        yield [*_shown(line.keys, types[:width]), *_outputs(plan, line, types[width:], clamp=clamp)]
+        # The total of no groups is that of no rows, whatever was measured for groups that there might have been.
+        read = plan if line.found else nothing
+        yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 
 
 def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws]) -> int:
@@ -102,7 +105,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: Callable[[Ke
     lines = list(finest())
     for one in plan.sets:
         if not one and not lines:
-            yield _Line((None,) * len(every), one, [], [], {})  # nothing was measured: the total of no groups
+            yield _Line((None,) * len(every), one, [], [], {})  # the total of no groups
         kept = {_keys(line, one) for line in lines if not may_be_empty(line.found)}
         yield from (line for line in _together(lines, one) if not one or line.keys in kept)
 
