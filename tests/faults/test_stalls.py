@@ -26,9 +26,9 @@ LONG = "SELECT date_trunc('minute', pickup_ts), " + _MANY + " FROM trips WHERE f
 IMPATIENT = """
 from functools import partialmethod
 from dpsql.wire.server.listener import Listener
-Listener.stop = partialmethod(Listener.stop, grace=1.0)
+Listener.stop = partialmethod(Listener.stop, grace=0.2)
 """
-"""An end that waits a second for statements, and not ten."""
+"""An end that waits a moment for statements, and not ten seconds."""
 SHORT = "SELECT count(*) FROM trips"
 FRESH = "SELECT count(*) FROM trips WHERE tip > 1"
 

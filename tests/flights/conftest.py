@@ -28,11 +28,14 @@ def _fill_duckdb(database: Path) -> None:
 
 
 def _fill_postgres(server: Postgres, database: Path) -> str:
-    """Copy the tables from DuckDB, and return the DSN of a role that can only read them."""
+    """Copy the tables from DuckDB, and return the DSN of a role that can only read them.
+
+    All at once: what is written to a table of the same transaction is not logged, and not looked at again when it is read.
+    """
     kinds = {"VARCHAR": "text", "DOUBLE": "double precision"}
     with (
         duckdb.connect(str(database), read_only=True) as source,
-        psycopg.connect(server.dsn("postgres"), autocommit=True) as target,
+        psycopg.connect(server.dsn("postgres")) as target,
     ):
         target.execute(f"CREATE ROLE {READER} LOGIN PASSWORD '{server.address.secret}'")
         target.execute("CREATE SCHEMA records")
@@ -43,7 +46,7 @@ def _fill_postgres(server: Postgres, database: Path) -> str:
             target.execute(f"CREATE TABLE {table} ({types})".encode())
             csv = database.parent / f"{table}.csv"
             source.execute(f"COPY {table} TO '{csv}' (HEADER false)")
-            with target.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy:
+            with target.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv, FREEZE)".encode()) as copy:
                 copy.write(csv.read_bytes())
         target.execute(f"GRANT USAGE ON SCHEMA records TO {READER}".encode())
         target.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA records TO {READER}".encode())
