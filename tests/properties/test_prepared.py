@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.gateway.public_tables import read_public
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
@@ -19,6 +20,7 @@ from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import Records
 from tests.support.fix_policy import with_rows
+from tests.support.fix_shop import PUBLIC, completed, read_shop
 from tests.support.fix_world import World
 from tests.support.memory import Memory
 from tests.support.prepared import Prepared, reads_kept
@@ -160,6 +162,22 @@ def test_texts_are_grouped_by_the_numbers_that_are_kept(bounded: Policy, world: 
     assert reads("SELECT paid, count(*) FROM rides WHERE fare > 10 GROUP BY paid")
     assert not reads("SELECT paid, count(*) FROM rides WHERE paid <> 'cash' GROUP BY paid")
     assert not reads("SELECT count(*) FROM rides")
+
+
+@pytest.mark.parametrize(("missed", "within"), [(0, True), (1, False)], ids=["marked", "not marked"])
+def test_a_mark_serves_a_join_along_the_key_of_units(world: World, tmp_path: Path, missed: int, within: bool) -> None:
+    """Whichever table stands first: each order is in one joined row, so that its buyer has no more of these than orders."""
+    policy = read_shop(tmp_path)
+    engine = Prepared(policy, missed=missed, public=PUBLIC)
+    shop = replace(world, policy=policy, public=read_public(policy, engine))
+    sql = "SELECT count(*) FROM customers AS c JOIN orders AS o ON c.customer = o.buyer"
+    (measured,) = _measured(sql, policy, shop, engine)
+    assert engine.kept("orders").heavy["buyer"].column in reads_kept(measured.sql, "orders", engine)
+    engine.fill("customers", completed(policy, "customers", [{"customer": 1}]))
+    most = policy.tables["orders"].units["customer"].max_rows
+    rows = completed(policy, "orders", [{"order_id": order, "buyer": 1} for order in range(most + 1)])
+    assert (max(measured.moves("orders", rows, "buyer")) <= measured.claim) is within
+    engine.close()
 
 
 def test_a_mark_serves_where_no_row_is_doubled(bounded: Policy, world: World, prepared: Prepared) -> None:

@@ -1,6 +1,6 @@
 """DuckDB in memory with what a snapshot keeps beside the columns, made anew whenever a table is filled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,21 +9,28 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
 from tests.support.memory import Memory
-from tests.support.records import Row
+from tests.support.records import ZONES, Row
 
 
 class Prepared(Memory):
     """A `Memory` whose statements read tables as a snapshot's."""
 
-    def __init__(self, policy: Policy, *, missed: int = 0, sharing: int = 1) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        missed: int = 0,
+        sharing: int = 1,
+        public: Mapping[str, Sequence[Row]] = {"zones": ZONES},
+    ) -> None:
         """Make the tables; by mistake, units with up to `missed` rows more than allowed are not marked.
 
         Or several, `sharing` of them, have one number.
         """
         self._keeps = {table.name: to_keep(table, policy) for table in policy.tables.values()}
         self._missed, self._sharing = missed, sharing
-        super().__init__(policy)
-        for name in policy.tables.keys() - {"zones"}:
+        super().__init__(policy, public=public)
+        for name in policy.tables.keys() - public.keys():
             self.fill(name, ())
 
     def named(self, table: str) -> str:

@@ -75,8 +75,23 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
-    once = _following([unit.source], found_by) == relation.joined.keys()
-    return Owners(relation, unit, rows, groups, single, once)
+    once = (one for one in _alike(relation, unit, kind) if _following([one.source], found_by) == relation.joined.keys())
+    named = next(once, None)
+    return Owners(relation, named or unit, rows, groups, single, named is not None)
+
+
+def _alike(relation: Relation, unit: Ref, kind: str) -> Iterator[Ref]:
+    """Yield the column that names the unit, and columns that name it in other tables and are equal to it in every row.
+
+    Whichever of them is read, the rows are the same units'.
+    """
+    yield unit
+    for one, other in _equal(relation.condition):
+        source = relation.private.get(other.source)
+        if one == unit and source is not None and source.holds:
+            bound = unit_bound(source.table, kind)
+            if bound.through is None and bound.column == other.name:
+                yield other
 
 
 def owned(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:

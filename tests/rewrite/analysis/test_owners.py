@@ -61,6 +61,20 @@ def test_the_bound_follows_from_the_keys(relation: Relation, rows: int, groups: 
     assert (found.rows, found.groups, found.single) == (rows, groups, single)
 
 
+def test_the_unit_is_read_where_its_rows_are_not_doubled() -> None:
+    """In whichever table; but in no other than the first where the columns are not compared, or rows may be missing."""
+    found = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who")))
+    assert (found.unit, found.once) == (ref(1, VISITS, "who"), True)
+    found = _owners(_joined(VISITS, PEOPLE, on=(0, "who", 1, "id")))
+    assert (found.unit, found.once) == (ref(0, VISITS, "who"), True)
+    found = _owners(_joined(VISITS, VISITS, on=(0, "who", 1, "who")))
+    assert (found.unit, found.once) == (ref(0, VISITS, "who"), False)
+    found = _owners(_joined(VISITS, VISITS, on=(0, "visit", 1, "visit")))
+    assert (found.unit, found.once) == (ref(0, VISITS, "who"), True)
+    found = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who"), join=Join.LEFT))
+    assert (found.unit, found.once) == (ref(0, PEOPLE, "id"), False)
+
+
 def test_a_reference_is_followed_to_the_unit() -> None:
     """A table that leads there is joined, unless it is there already."""
     alone = _owners(Relation((Source(BILLS),), Apply("and", (), SqlType.BOOLEAN), {}))
