@@ -158,3 +158,17 @@ def test_what_was_accepted_before_a_failure_is_not_accepted_unseen(folder: Path,
         _ask(engine, "SELECT error('it breaks') FROM range(1)", charge)
     with pytest.raises(EngineNotReady), engine.ready([known], timeout=30, cancellation=Cancellation()):
         pytest.fail("it was accepted")
+    assert engine.is_current()
+
+
+def test_a_database_that_duckdb_has_closed_is_opened_anew_with_the_next_reload(folder: Path, charge: Charge) -> None:
+    """A mistake of DuckDB's own leaves none of its statements any database; nothing is accepted until then."""
+    engine = DuckDb({"t": TableFile(folder / "t*.parquet", TYPES)})
+    asked = "SELECT error('it breaks') FROM range(1)"
+    with engine.ready([asked], timeout=30, cancellation=Cancellation()) as prepared:
+        engine._connection.close()
+        with pytest.raises(EngineFailed):
+            prepared.run(asked, charge)
+    assert not engine.is_current()
+    with pytest.raises(EngineNotReady), engine.ready([asked], timeout=30, cancellation=Cancellation()):
+        pytest.fail("it was accepted")

@@ -53,6 +53,7 @@ class DuckDb:
             self._spill.remove()
             raise
         self._use = Use(self._remove)
+        self._fallen = False
         self._unique: dict[str, frozenset[str]] = {}
         self._statements = no_statements()
 
@@ -99,14 +100,27 @@ class DuckDb:
     @contextmanager
     def ready(self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation) -> Iterator[DuckPrepared]:
         """Make measurements ready; the files are as they were opened."""
-        with self._use, closing(self._connection.cursor()) as cursor:
+        with self._use:
             if not self.is_current():
                 raise EngineNotReady
-            known = ready_statements(cursor, statements, self._statements)
-            yield DuckPrepared(cursor, known, self._watched, timeout, cancellation, self._statements)
+            with closing(self._connection.cursor()) as cursor:
+                known = ready_statements(cursor, statements, self._statements)
+                yield DuckPrepared(cursor, known, self._watched, timeout, cancellation, self._failed)
+
+    def _failed(self) -> None:
+        """See whether DuckDB still answers: a mistake of its own closes the whole database, until it is opened again."""
+        self._statements.clear()
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except duckdb.Error:
+            self._fallen = True
 
     def is_current(self) -> bool:
-        """Return whether the files are those that were opened."""
+        """Return whether the files are those that were opened, and DuckDB has not closed them by itself."""
+        if self._fallen:
+            _LOG.error("DuckDB has closed its database after a mistake of its own; send SIGHUP to open it again")
+            return False
         changed = self._watched.changed()
         if changed is not None:
             _LOG.error("%s has changed since it was opened; send SIGHUP to serve it as it is now", changed)

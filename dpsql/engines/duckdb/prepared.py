@@ -1,7 +1,7 @@
 """Measurements that DuckDB has accepted, on a cursor of their own."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -34,8 +34,8 @@ class DuckPrepared:
     watched: Watched
     timeout: float
     cancellation: Cancellation
-    known: KnownStatements
-    """What was accepted by whoever asked before."""
+    failed: Callable[[], None]
+    """Is told that DuckDB has failed."""
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
@@ -50,8 +50,7 @@ class DuckPrepared:
             except (duckdb.Error, RuntimeError) as error:
                 if stopped.is_set():
                     raise QueryCanceled from None
-                # It may take nothing more: a failure of DuckDB's own closes the whole database, until it is opened again.
-                self.known.clear()
+                self.failed()
                 _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
                 raise EngineFailed from None
         changed = self.watched.changed()
