@@ -3,7 +3,10 @@
 import os
 import shutil
 import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import psycopg
@@ -13,7 +16,7 @@ from dpsql.wire.protocol.scram import Verifier
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.data import write as write_tables
-from tests.clients.site import Site, serving
+from tests.clients.site import Site, configure, serving
 from tests.faults.controls import reload
 from tests.faults.controls import write as replace
 
@@ -21,12 +24,46 @@ NOISE = 500
 """What the noise of a sum never passes: 166 times its scale."""
 
 
-def _own_schemas(config: Path) -> Path:
-    """Give the configuration schemas of its own, to be changed; return where they are."""
-    theirs, schemas = Path(__file__).parent.parent.parent / "schemas", config.parent / "schemas"
-    shutil.copytree(theirs, schemas)
-    replace(config, str(theirs), "schemas/")
-    return schemas
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server, and what it reads."""
+
+    site: Site
+    config: Path
+
+    @property
+    def schemas(self) -> Path:
+        """Return where the schemas are."""
+        return self.config.parent / "schemas"
+
+    @property
+    def tables(self) -> Path:
+        """Return the file with the tables."""
+        return self.config.parent / "taxi.duckdb"
+
+
+@pytest.fixture(scope="module")
+def first() -> Iterator[Served]:
+    """Give a server to all tests."""
+    with TemporaryDirectory(prefix="dpsql-reload-") as made:
+        directory, theirs = Path(made), Path(__file__).parent.parent.parent / "schemas"
+        directory.chmod(0o711)
+        shutil.copytree(theirs, directory / "schemas")
+        config = configure(directory, schemas=Path("schemas/"))
+        with serving(config) as site:
+            yield Served(site, config)
+
+
+@pytest.fixture
+def served(first: Served) -> Iterator[Served]:
+    """Give it as it was at first: what a test changes is undone."""
+    before = {file: file.read_bytes() for file in (first.config, first.tables, *first.schemas.iterdir())}
+    yield first
+    for file, content in before.items():
+        if file.read_bytes() != content:
+            file.with_suffix(".old").write_bytes(content)
+            file.with_suffix(".old").replace(file)
+    reload(first.site)
 
 
 def _line(role: str, password: str) -> str:
@@ -46,7 +83,7 @@ def _bob(site: Site, password: str) -> psycopg.Connection:
 def _farewell(connection: psycopg.Connection) -> str:
     """Return what a session was told when it ended."""
     with socket.socket(fileno=os.dup(connection.fileno())) as raw, connection:
-        raw.settimeout(10)
+        raw.settimeout(60)
         told = b""
         while piece := raw.recv(1000):
             told += piece
@@ -54,104 +91,103 @@ def _farewell(connection: psycopg.Connection) -> str:
     return told.decode("latin-1")
 
 
-def test_hangup_reloads_users_and_descriptions(config: Path) -> None:
+def test_hangup_reloads_users_and_descriptions(served: Served) -> None:
     """New users come in, comments are new ones, and no session ends for that."""
-    schemas = _own_schemas(config)
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
         asked.execute("CREATE TEMP TABLE kept AS SELECT 1")
-        _add(config, _line("analyst", "first"))
-        replace(schemas / "trips.yaml", "metered fare in dollars", "what the meter said")
-        replace(schemas / "zones.yaml", "description: the taxi zones of New York\n", "")
-        reload(site)
+        _add(served.config, _line("analyst", "first"))
+        replace(served.schemas / "trips.yaml", "metered fare in dollars", "what the meter said")
+        replace(served.schemas / "zones.yaml", "description: the taxi zones of New York\n", "")
+        reload(served.site)
         assert "what the meter said" in str(asked.execute("SELECT description FROM dpsql.columns").fetchall())
         comments = "SELECT col_description('trips'::regclass, 9), obj_description('zones'::regclass)"
         assert asked.execute(comments).fetchone() == ("what the meter said", None)
         assert asked.execute("TABLE kept").fetchall() == [(1,)]
         assert asked.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-        with _bob(site, "first") as bob:
+        with _bob(served.site, "first") as bob:
             assert bob.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
 
 
-def _ends_bob(site: Site, config: Path, old: str, new: str, password: str) -> None:
+def _ends_bob(served: Served, old: str, new: str, password: str) -> None:
     """Change bob's line, and see that all of his sessions end."""
-    asked, silent = _bob(site, password), _bob(site, password)
+    asked, silent = _bob(served.site, password), _bob(served.site, password)
     asked.execute("CREATE TEMP TABLE kept AS SELECT 1")
-    replace(config, old, new)
-    reload(site)
+    replace(served.config, old, new)
+    reload(served.site)
     for session in (asked, silent):
         assert "its user was removed or changed" in _farewell(session)
 
 
-def test_only_changed_users_are_hung_up_on(config: Path) -> None:
+def test_only_changed_users_are_hung_up_on(served: Served) -> None:
     """Who is no user any more, or has another password or role, hears why; the others notice nothing."""
     other = "other: {protects: passenger, budget: {epsilon: 9}, per_query: {epsilon: 1}}"
-    replace(config, "roles:\n", f"roles:\n  {other}\n")
+    replace(served.config, "roles:\n", f"roles:\n  {other}\n")
     first, second, third = _line("analyst", "first"), _line("analyst", "second"), _line("other", "second")
-    _add(config, first)
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+    _add(served.config, first)
+    reload(served.site)
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
         asked.execute("CREATE TEMP TABLE kept AS SELECT 1")
-        _ends_bob(site, config, first, second, "first")
-        _ends_bob(site, config, second, third, "second")
-        _ends_bob(site, config, third, "", "second")
+        _ends_bob(served, first, second, "first")
+        _ends_bob(served, second, third, "second")
+        _ends_bob(served, third, "", "second")
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-            _bob(site, "second")
+            _bob(served.site, "second")
         assert asked.execute("TABLE kept").fetchall() == [(1,)]
         assert asked.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'bob'").fetchone() == (0,)
 
 
-def test_a_role_with_fewer_tables_counts_at_once(config: Path) -> None:
+def test_a_role_with_fewer_tables_counts_at_once(served: Served) -> None:
     """Sessions go on, and may read what their role may."""
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
         asked.execute(GROUPED.encode())
-        replace(config, "protects: passenger, budget", "protects: passenger, tables: [], budget")
-        reload(site)
+        replace(served.config, "protects: passenger, budget", "protects: passenger, tables: [], budget")
+        reload(served.site)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             asked.execute("SELECT count(*) FROM trips")
-        replace(config, "tables: [], ", "")
-        reload(site)
+        replace(served.config, "tables: [], ", "")
+        reload(served.site)
         assert asked.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
 
 
-def test_other_rows_of_public_tables_end_no_session(config: Path) -> None:
+def test_other_rows_of_public_tables_end_no_session(served: Served) -> None:
     """Who reads them sees the new ones with the next statement."""
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
         assert asked.execute("SELECT count(*) FROM zones").fetchone() == (5,)
-        write_tables(config.parent / "new.duckdb")
-        with duckdb.connect(config.parent / "new.duckdb") as new:
+        file = served.tables.with_name("new.duckdb")
+        write_tables(file)
+        with duckdb.connect(file) as new:
             new.execute("INSERT INTO zones VALUES (6, 'Zone 6', 'Queens')")
-        (config.parent / "new.duckdb").replace(config.parent / "taxi.duckdb")
-        reload(site)
+        file.replace(served.tables)
+        reload(served.site)
         assert asked.execute("SELECT count(*) FROM zones").fetchone() == (6,)
 
 
-def test_prepared_statement_is_answered_as_declared_now(config: Path) -> None:
+def test_prepared_statement_is_answered_as_declared_now(served: Served) -> None:
     """Bounds that have changed since it was prepared count; nothing is measured by the old ones."""
-    schemas, total = _own_schemas(config), "SELECT sum(fare) FROM trips WHERE tip >= $1"
-    with serving(config) as site, psycopg.connect(site.dsn, autocommit=True) as asked:
+    total = "SELECT sum(fare) FROM trips WHERE tip >= $1"
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
         asked.execute(f"PREPARE by_name (integer) AS {total}".encode())
         asked.pgconn.prepare(b"by_message", total.encode())
         before = pytest.approx(sum(3 + n % 50 for n in range(3_000)), abs=NOISE)
         assert asked.execute("EXECUTE by_name (0)").fetchone() == (before,)
-        replace(schemas / "trips.yaml", "bounds: [0, 150]", "bounds: [0, 10]")
-        reload(site)
+        replace(served.schemas / "trips.yaml", "bounds: [0, 150]", "bounds: [0, 10]")
+        reload(served.site)
         after = pytest.approx(sum(min(3 + n % 50, 10) for n in range(3_000)), abs=NOISE)
         assert asked.execute("EXECUTE by_name (0)").fetchone() == (after,)
         assert float(asked.pgconn.exec_prepared(b"by_message", [b"0"]).get_value(0, 0) or 0) == after
 
 
-def test_other_columns_end_sessions_and_say_so(config: Path) -> None:
+def test_other_columns_end_sessions_and_say_so(served: Served) -> None:
     """What a session knows of a table would be wrong; who has asked nothing yet stays."""
-    schemas = _own_schemas(config)
-    with serving(config) as site:
-        asked = psycopg.connect(site.dsn, autocommit=True)
-        asked.execute("SELECT 1")
-        idle = psycopg.connect(site.dsn, autocommit=True)
-        text = (schemas / "trips.yaml").read_text()
-        (schemas / "trips.yaml").write_text("".join(line for line in text.splitlines(True) if "  tip:" not in line))
-        reload(site)
-        assert "the declared tables have changed" in _farewell(asked)
-        with idle, pytest.raises(psycopg.errors.UndefinedColumn):
-            idle.execute("SELECT tip FROM trips")
+    asked = psycopg.connect(served.site.dsn, autocommit=True)
+    asked.execute("SELECT 1")
+    idle = psycopg.connect(served.site.dsn, autocommit=True)
+    trips = served.schemas / "trips.yaml"
+    trips.write_text("".join(line for line in trips.read_text().splitlines(True) if "  tip:" not in line))
+    reload(served.site)
+    assert "the declared tables have changed" in _farewell(asked)
+    with idle, pytest.raises(psycopg.errors.UndefinedColumn):
+        idle.execute("SELECT tip FROM trips")
 
 
 _LOST = """
