@@ -33,6 +33,8 @@ class DuckDb:
 
     dialect = DUCKDB
     edition: Edition | None = None
+    _fallen = False
+    """Whether DuckDB has closed its database by itself."""
 
     def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.
@@ -53,7 +55,6 @@ class DuckDb:
             self._spill.remove()
             raise
         self._use = Use(self._remove)
-        self._fallen = False
         self._unique: dict[str, frozenset[str]] = {}
         self._statements = no_statements()
 
