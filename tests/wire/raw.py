@@ -31,7 +31,7 @@ class Raw:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
-        self._socket.settimeout(10)
+        self._socket.settimeout(60)
 
     def __enter__(self) -> Self:
         return self

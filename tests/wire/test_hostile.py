@@ -172,4 +172,5 @@ def test_abandoned_statement_is_cancelled(connect: Connect, shadow: Postgres) ->
             raw._socket.shutdown(socket.SHUT_RDWR)
         begun = time.monotonic()
         while owner.execute("select from pg_stat_get_activity(%s)", row).fetchone() is not None:
-            assert time.monotonic() - begun < 20
+            assert time.monotonic() - begun < 60
+            time.sleep(0.02)

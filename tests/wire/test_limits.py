@@ -135,8 +135,9 @@ def test_running_statement_may_end_before_the_server_stops(shadow: Postgres, ans
         asking.start()
         (served_one,) = served._open.values()
         while not (served_one._backend is not None and served_one._backend.replies.is_working):
-            pass
-        asyncio.run_coroutine_threadsafe(served.stop(10.0), loop).result(20)
+            assert asking.is_alive()
+            time.sleep(0.001)
+        asyncio.run_coroutine_threadsafe(served.stop(60.0), loop).result(90)
         asking.join()
         assert rows == [(3_000_000,)]
         with pytest.raises(psycopg.OperationalError):
@@ -160,8 +161,9 @@ def test_endless_statement_is_cancelled_when_the_server_stops(shadow: Postgres, 
         while not any(
             g.working or (g._backend and g._backend.replies.is_working) for g in tuple(served._open.values())
         ):
-            pass
-        asyncio.run_coroutine_threadsafe(served.stop(0.2), loop).result(20)
+            assert asking.is_alive()
+            time.sleep(0.001)
+        asyncio.run_coroutine_threadsafe(served.stop(0.2), loop).result(60)
         asking.join()
         assert caught in (["57014"], ["57P01"])  # cancelled, or told that the server stops, whichever comes first
 

@@ -49,3 +49,4 @@ def test_a_seat_comes_back(shadow: Postgres, answers: Exact, statement: str | No
                 assert again.execute("select 1").fetchone() == (1,)
                 break
             assert time.monotonic() < deadline
+            time.sleep(0.02)
