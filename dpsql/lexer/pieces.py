@@ -13,8 +13,10 @@ SKIPPED = rf"(?:{BLANK}++|{_LINE})"
 CONTINUED = rf"(?:[ \t\f]|{_LINE})*+{NEWLINE}(?:{BLANK}++|{_LINE}{NEWLINE})*+'"
 """What joins two literals into one: at least one new line, and then the next one's quote."""
 
-LETTER = r"[A-Za-z_\x80-\U0010ffff]"
-_MORE = r"[A-Za-z0-9_$\x80-\U0010ffff]"
+LETTER = r"[^\x00-@\[-^`{-\x7f]"
+"""Those of ASCII, `_` and all outside ASCII, by what is none: Python takes 7 ms to compile a set of a million."""
+_MORE = r"[^\x00-#%-/:-@\[-^`{-\x7f]"
+_IN_TAGS = r"[^\x00-/:-@\[-^`{-\x7f]"
 NAME = rf"(?![eEbBxX]'|[uU]&['\"]){LETTER}{_MORE}*+"
 
 _PLAIN = r"(?:[^']|'')*+'"
@@ -47,7 +49,7 @@ NUMBER = rf"{_NUMBER}(?!{LETTER}|\$)"
 """No statement has a dollar right behind a number; whether it belongs to it is another question in each version."""
 PARAMETER = rf"\$[0-9]++(?!{LETTER})"
 
-TAG = rf"\$(?:{LETTER}[A-Za-z0-9_\x80-\U0010ffff]*+)?+\$"
+TAG = rf"\$(?:{LETTER}{_IN_TAGS}*+)?+\$"
 """What a dollar-quoted literal begins and ends with."""
 UNTAGGED = r"\$\$(?:[^$]|\$(?!\$))*+\$\$"
 

@@ -14,7 +14,7 @@ MOST_STATEMENTS = 10_000
 """Statements in one text."""
 
 _PLENTY = r"[ \t\n\r\f,()\[\]]++"
-_SHORT = r"[0-9]++(?![0-9A-Za-z_.$\x80-\U0010ffff])"
+_SHORT = r"[0-9]++(?![^\x00-#%-\x2d/:-@\[-^`{-\x7f])"
 # What is frequent comes first, and `re` stays in its own loop over all that is not a semicolon.
 _RUN = re.compile(
     rf"(?:{_PLENTY}(?:{_SHORT}{_PLENTY})*+|{pieces.OPERATOR}|{pieces.NAME}|{pieces.PLAIN}|{pieces.NUMBER}|{pieces.ESCAPED}"

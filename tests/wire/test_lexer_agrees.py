@@ -1,5 +1,6 @@
 """Our lexer and PostgreSQL's agree: on tokens, on where statements begin and end, on their kinds and their literals."""
 
+import re
 from collections.abc import Iterator
 from itertools import count
 from random import Random
@@ -9,7 +10,7 @@ import pytest
 from psycopg import pq
 
 from dpsql.errors import DpsqlError, SyntaxFailed
-from dpsql.lexer import literals
+from dpsql.lexer import literals, pieces
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
@@ -222,3 +223,13 @@ def test_names_are_cut_as_postgresql_cuts_them() -> None:
     """At 63 bytes, between characters."""
     (token,) = tokens('"' + "é" * 40 + '"')
     assert literals.name(token) == "é" * 31
+
+
+def test_letters_are_those_of_ascii_and_all_beyond() -> None:
+    """A name begins with one, goes on with digits and dollars too, and a tag with digits."""
+    signs = [chr(n) for n in (*range(1, 0x180), 0x2028, 0xD7FF, 0xFFFF, 0x10FFFF)]
+    letters = {c for c in signs if c == "_" or not c.isascii() or c.isalpha()}
+    digits = set("0123456789")
+    assert {c for c in signs if re.fullmatch(pieces.NAME, c)} == letters
+    assert {c for c in signs if re.fullmatch(pieces.NAME, f"a{c}")} == letters | digits | {"$"}
+    assert {c for c in signs if re.fullmatch(pieces.TAG, f"$a{c}$")} == letters | digits
