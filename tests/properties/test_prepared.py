@@ -1,7 +1,7 @@
 """What a snapshot keeps beside the columns changes no claim: tried as in `test_sensitivity`, on its tables."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +50,16 @@ def usual(bounded: Policy) -> Memory:
     return Memory(bounded)
 
 
+@pytest.fixture(scope="module")
+def of_dirt(policy: Policy, records: Records, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
+    """Give tables of a snapshot of dirty records."""
+    engine, directory = Prepared(policy), tmp_path_factory.mktemp("dirt")
+    for table, rows in records.items():
+        engine.load(table, rows, directory)
+    yield engine
+    engine.close()
+
+
 def _measured(sql: str, bounded: Policy, world: World, engine: Memory) -> Sequence[Measured]:
     found: Sequence[Measurement] = measurements(sql, bounded, world, engine)
     return [Measured.of(one, engine, world) for one in found]
@@ -78,32 +88,26 @@ def test_a_unit_of_one_row_too_many_has_to_be_marked(bounded: Policy, world: Wor
     assert (max(measured.moves("rides", rows, "rider")) <= measured.claim) is within
 
 
-def test_what_is_kept_is_what_its_text_comes_to(policy: Policy, records: Records, tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["trips", "rides"])
+def test_what_is_kept_is_what_its_text_comes_to(of_dirt: Prepared, table: str) -> None:
     """In every row, whatever is in it: undeclared texts, none, NaN, and numbers beyond the bounds."""
-    engine = Prepared(policy)
-    for table, rows in records.items():
-        engine.load(table, rows, tmp_path)
-        for text, name in engine.kept(table).texts.items():
-            sql = f"SELECT count(*) FROM {engine.named(table)} AS s0 WHERE ({text}) IS DISTINCT FROM s0.{quoted(name)}"
-            assert engine.execute(sql) == [(0,)]
-    engine.close()
+    texts = of_dirt.kept(table).texts
+    different = (f"count(*) FILTER (WHERE ({text}) IS DISTINCT FROM s0.{quoted(name)})" for text, name in texts.items())
+    assert of_dirt.execute(f"SELECT {', '.join(different)} FROM {of_dirt.named(table)} AS s0") == [(0,) * len(texts)]
+    assert len(texts) > 1
 
 
-def test_each_unit_has_a_number_of_its_own(policy: Policy, records: Records, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("table", "unit"), [("trips", "passenger_id"), ("rides", "rider"), ("rides", "driver")])
+def test_each_unit_has_a_number_of_its_own(of_dirt: Prepared, table: str, unit: str) -> None:
     """In all its rows, and nobody has one."""
-    engine, told = Prepared(policy), 0
-    for table, rows in records.items():
-        engine.load(table, rows, tmp_path)
-        for unit, name in engine.kept(table).units.items():
-            pairs = f"SELECT DISTINCT {quoted(unit)} AS u, {quoted(name)} AS n FROM {engine.named(table)}"
-            both = "count(*) FILTER (WHERE u IS NOT NULL AND n IS NOT NULL)"
-            counted = f"count(*), count(DISTINCT u), count(DISTINCT n), {both}"
-            sql = f"SELECT {counted} FROM ({pairs}) WHERE u IS NOT NULL OR n IS NOT NULL"
-            ((number, units, numbers, with_both),) = engine.execute(sql)
-            assert number == units == numbers == with_both
-            told += 1
-    assert told > 2
-    engine.close()
+    number = quoted(of_dirt.kept(table).units[unit])
+    pairs = f"SELECT DISTINCT {quoted(unit)} AS u, {number} AS n FROM {of_dirt.named(table)}"
+    both = "count(*) FILTER (WHERE u IS NOT NULL AND n IS NOT NULL)"
+    counted = f"count(*), count(DISTINCT u), count(DISTINCT n), {both}"
+    ((number_of_pairs, units, numbers, with_both),) = of_dirt.execute(
+        f"SELECT {counted} FROM ({pairs}) WHERE u IS NOT NULL OR n IS NOT NULL"
+    )
+    assert number_of_pairs == units == numbers == with_both != 0
 
 
 @pytest.mark.parametrize(("sharing", "within"), [(1, True), (2, False)], ids=["own", "shared"])
