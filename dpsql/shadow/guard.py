@@ -1,7 +1,8 @@
 """The schema `dpsql` in the shadow: what refuses, what clients may look at, and what exists only to be described.
 
 Promise: no function of ours looks a name up in a place that a client can fill. Bodies in SQL are bound when they are
-made; the others have `search_path = pg_catalog, pg_temp`, temporary objects last. `tests/shadow/test_functions.py` holds it.
+made; the others have `search_path = pg_catalog, pg_temp`, temporary objects last, but for one that names all schemas itself
+(`trial.py`). `tests/shadow/test_functions.py` holds it.
 """
 
 from psycopg import Connection
