@@ -1,8 +1,10 @@
 """DuckDB as the engine: a file or some Parquet files, opened read-only, with no way out of them."""
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_sta
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
-from dpsql.errors import EngineNotReady
+from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.config import Resources
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import EngineRow
@@ -46,15 +48,17 @@ class DuckDb:
         files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
         self._watched = Watched(files)
         self._spill = spill(resources.spill)
+        if isinstance(source, Path):
+            self._open = partial(of_file, source, self._spill.path, resources)
+        else:
+            self._open = partial(of_tables, source, files, self._spill.path, resources)
         try:
-            if isinstance(source, Path):
-                self._connection = of_file(source, self._spill.path, resources)
-            else:
-                self._connection = of_tables(source, files, self._spill.path, resources)
+            self._connection = self._open()
         except BaseException:
             self._spill.remove()
             raise
         self._use = Use(self._remove)
+        self._opening = threading.Lock()
         self._unique: dict[str, frozenset[str]] = {}
         self._statements = no_statements()
 
@@ -102,6 +106,7 @@ class DuckDb:
     def ready(self, statements: Sequence[str], *, timeout: float, cancellation: Cancellation) -> Iterator[DuckPrepared]:
         """Make measurements ready; the files are as they were opened."""
         with self._use:
+            self._open_again()
             if not self.is_current():
                 raise EngineNotReady
             with closing(self._connection.cursor()) as cursor:
@@ -116,11 +121,27 @@ class DuckDb:
                 cursor.execute("SELECT 1")
         except duckdb.Error:
             self._fallen = True
+            _LOG.error("DuckDB has closed its database after a mistake of its own; it is opened again")
+
+    def _open_again(self) -> None:
+        """Open what DuckDB has closed by itself, as it was opened before, unless a file has changed since."""
+        if not self._fallen:
+            return
+        with self._opening:
+            if not self._fallen or self._watched.changed() is not None:
+                return
+            self._connection.close()
+            try:
+                self._connection = self._open()
+            except ConfigError as failed:
+                _LOG.error("DuckDB can't be opened again, which is tried again: %s", failed.message)
+                return
+            self._statements.clear()
+            self._fallen = False
 
     def is_current(self) -> bool:
         """Return whether the files are those that were opened, and DuckDB has not closed them by itself."""
         if self._fallen:
-            _LOG.error("DuckDB has closed its database after a mistake of its own; send SIGHUP to open it again")
             return False
         changed = self._watched.changed()
         if changed is not None:
