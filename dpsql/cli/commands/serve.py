@@ -65,7 +65,7 @@ def _run(loaded: Config, way: Way, worker: Worker | None) -> None:
 async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
     with Signals() as signals:
         if worker is not None:
-            asyncio.get_running_loop().add_reader(worker.lifeline, signals.stop)
+            _stop_when_alone(worker.lifeline, signals)
         async with Server(config, ledger, None if worker is None else worker.post) as server:
             collect_seldom()
             if worker is None:
@@ -74,6 +74,17 @@ async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
                 worker.announce(server.pages)
             who = "" if worker is None else f"process {worker.post.number + 1}: "
             await signals.until_stopped(partial(_reload, server, who))
+
+
+def _stop_when_alone(lifeline: int, signals: Signals) -> None:
+    """Stop when nobody watches over this process any more."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        loop.remove_reader(lifeline)  # it stays readable
+        signals.stop()
+
+    loop.add_reader(lifeline, stop)
 
 
 def _say_so(config: Config, port: int, pages: str | None) -> None:
