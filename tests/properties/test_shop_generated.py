@@ -50,6 +50,16 @@ def test_any_statement_over_the_shop(bench: Bench) -> None:
     assert [feature for feature in FEATURES if answered[feature] < 3] == []
 
 
+MET = (3936069746043,)
+"""Statements that others met a mistake of an engine's by: DuckDB failed in a join of a LEFT JOIN, and closed its database."""
+
+
+def test_what_was_met_before_is_answered(bench: Bench) -> None:
+    """Of all versions of the world."""
+    answered, _ = checked(MET, bench, all_versions=True)
+    assert answered[""] == len(MET)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_thousands_over_the_shop(part: int, bench: Bench) -> None:
