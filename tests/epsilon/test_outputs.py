@@ -172,17 +172,17 @@ def answers(
 
 @pytest.mark.parametrize("output", [OutputKind.COUNT, OutputKind.AVG])
 def test_answers_err_by_what_is_said(levelled: "psycopg.Connection[tuple[object, ...]]", output: OutputKind) -> None:
-    """50 zones at the bounds' end, 50 in their middle, within 45 to 55 % of the claim: three standard deviations."""
+    """50 zones at the bounds' end, 50 in their middle, within a factor of about two: one run of a million is outside."""
     found = np.array([float(str(value)) for value in answers(levelled, output, Fraction(1, 2))])
     claim = expected_error(output, Fraction(1, 2), contribution=1, rows=Fraction(EACH))
     truth, unit = (np.full(ZONES, EACH), EACH) if output is OutputKind.COUNT else (np.repeat([0, 49.95], 50), 100)
     first, rest = (float(np.abs(part).mean()) / unit for part in np.split(found - truth, 2))
-    assert first < 1.55 * claim
+    assert first < 1.9 * claim
     if output is OutputKind.COUNT:
-        assert 0.55 * claim < first
-        assert 0.55 * claim < rest < 1.55 * claim
+        assert 0.45 * claim < first
+        assert 0.45 * claim < rest < 1.9 * claim
     else:
-        assert 0.3 * claim < rest < 1.1 * claim
+        assert 0.3 * claim < rest < 1.4 * claim
 
 
 def test_a_median_needs_enough_rows(levelled: "psycopg.Connection[tuple[object, ...]]") -> None:
