@@ -175,7 +175,9 @@ def test_a_database_that_duckdb_has_closed_is_opened_again(folder: Path, charge:
     engine.close()
 
 
-def test_a_database_that_was_closed_and_has_changed_waits_for_a_reload(folder: Path, charge: Charge) -> None:
+def test_a_database_that_was_closed_and_has_changed_waits_for_a_reload(
+    folder: Path, charge: Charge, caplog: pytest.LogCaptureFixture
+) -> None:
     """Other records would be another epoch's."""
     engine = DuckDb({"t": TableFile(folder / "t1.parquet", TYPES)})
     with engine.ready([], timeout=30, cancellation=Cancellation()) as prepared:
@@ -185,4 +187,5 @@ def test_a_database_that_was_closed_and_has_changed_waits_for_a_reload(folder: P
     (folder / "t2.parquet").replace(folder / "t1.parquet")
     with pytest.raises(EngineNotReady):
         _ask(engine, "SELECT a FROM {t}", charge)
+    assert "send SIGHUP" in caplog.text
     engine.close()

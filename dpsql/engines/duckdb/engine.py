@@ -133,20 +133,18 @@ class DuckDb:
             self._connection.close()
             try:
                 self._connection = self._open()
-            except ConfigError as failed:
-                _LOG.error("DuckDB can't be opened again, which is tried again: %s", failed.message)
+            except (ConfigError, duckdb.Error) as failed:
+                _LOG.error("DuckDB can't be opened again, which is tried again: %s", failed)
                 return
             self._statements.clear()
             self._fallen = False
 
     def is_current(self) -> bool:
         """Return whether the files are those that were opened, and DuckDB has not closed them by itself."""
-        if self._fallen:
-            return False
         changed = self._watched.changed()
         if changed is not None:
             _LOG.error("%s has changed since it was opened; send SIGHUP to serve it as it is now", changed)
-        return changed is None
+        return changed is None and not self._fallen
 
     def for_owner(self, sql: str, *, timeout: float) -> Sequence[EngineRow]:
         """Return exact rows that nobody but the owner of the data may see."""

@@ -119,7 +119,7 @@ class BoundedScan:
         columns = ", ".join([f"{self.unit} AS u", *keys, *values])
         if distinct and columns == f"{self.unit} AS u":
             # DuckDB groups whole numbers by an array, four times as fast as it tells rows apart by a hash.
-            return f"SELECT {columns} {self.from_where} GROUP BY 1"
+            return f"SELECT {columns} {self.from_where}{also} GROUP BY 1"
         rows = f"SELECT {'DISTINCT ' if distinct else ''}{columns} {self.from_where}{also}"
         if not self.tested:
             return rows
