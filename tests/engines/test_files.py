@@ -161,30 +161,50 @@ def test_what_was_accepted_before_a_failure_is_not_accepted_unseen(folder: Path,
     assert engine.is_current()
 
 
-def test_a_database_that_duckdb_has_closed_is_opened_again(folder: Path, charge: Charge) -> None:
-    """A mistake of DuckDB's own leaves none of its statements any database; the next question finds one."""
+@pytest.mark.parametrize("database", [False, True])
+def test_what_duckdb_closes_its_database_under_runs_again(folder: Path, charge: Charge, database: bool) -> None:
+    """A mistake of DuckDB's own leaves none of its statements any database: they are paid for, and run in another one."""
+    if database:
+        with duckdb.connect(folder / "all.duckdb") as connection:
+            connection.execute(f"CREATE TABLE t AS FROM '{folder}/t*.parquet'")
+    engine = DuckDb(folder / "all.duckdb" if database else {"t": TableFile(folder / "t*.parquet", TYPES)})
+    asked_for = f"SELECT a FROM {engine.named('t')} ORDER BY a"
+    how = "SELECT current_setting('disabled_optimizers'), current_setting('enable_external_access')"
+    with engine.ready([asked_for, how], timeout=30, cancellation=Cancellation()) as prepared:
+        assert "sides" not in str(prepared.rows(how))
+        engine._connection.close()
+        assert prepared.run(asked_for, charge) == [(1,), (2,)]
+        ((optimizers, outside),) = prepared.rows(how)
+        assert "build_side_probe_side" in str(optimizers)
+        assert outside is False
+    assert not engine.is_current()
+    assert _ask(engine, "SELECT a FROM {t} ORDER BY a", charge) == [(1,), (2,)]
+    assert engine.is_current()
+    engine.close()
+
+
+def test_what_fails_again_has_failed(folder: Path, charge: Charge) -> None:
+    """It is not tried for ever."""
     engine = DuckDb({"t": TableFile(folder / "t*.parquet", TYPES)})
     broken = "SELECT error('it breaks') FROM range(1)"
     with engine.ready([broken], timeout=30, cancellation=Cancellation()) as prepared:
         engine._connection.close()
         with pytest.raises(EngineFailed):
             prepared.run(broken, charge)
-    assert not engine.is_current()
-    assert _ask(engine, "SELECT a FROM {t}", charge) == [(1,), (2,)]
-    assert engine.is_current()
+    assert _ask(engine, "SELECT a FROM {t} ORDER BY a", charge) == [(1,), (2,)]
     engine.close()
 
 
 def test_a_database_that_was_closed_and_has_changed_waits_for_a_reload(
     folder: Path, charge: Charge, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Other records would be another epoch's."""
+    """Other records would be another epoch's: neither what was paid for reads them, nor what is asked next."""
     engine = DuckDb({"t": TableFile(folder / "t1.parquet", TYPES)})
     with engine.ready([], timeout=30, cancellation=Cancellation()) as prepared:
         engine._connection.close()
+        (folder / "t2.parquet").replace(folder / "t1.parquet")
         with pytest.raises(EngineFailed):
             prepared.run("SELECT 1", charge)
-    (folder / "t2.parquet").replace(folder / "t1.parquet")
     with pytest.raises(EngineNotReady):
         _ask(engine, "SELECT a FROM {t}", charge)
     assert "send SIGHUP" in caplog.text

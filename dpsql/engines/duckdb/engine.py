@@ -12,7 +12,7 @@ import duckdb
 
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.duckdb.files import TableFile, Watched
-from dpsql.engines.duckdb.opening import ATTACHED, MEMORY, of_file, of_tables
+from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables
 from dpsql.engines.duckdb.prepared import DuckPrepared, no_statements, ready_statements
 from dpsql.engines.duckdb.spill import spill
 from dpsql.engines.use import Use
@@ -37,6 +37,8 @@ class DuckDb:
     edition: Edition | None = None
     _fallen = False
     """Whether DuckDB has closed its database by itself."""
+    _careful: duckdb.DuckDBPyConnection | None = None
+    """What runs again what DuckDB has failed at by a mistake of its own, once it has."""
 
     def __init__(self, source: Path | Mapping[str, TableFile], resources: Resources = _UNLIMITED) -> None:
         """Open a DuckDB file, or Parquet and CSV files as tables; they must not change while they are served.
@@ -113,15 +115,25 @@ class DuckDb:
                 known = ready_statements(cursor, statements, self._statements)
                 yield DuckPrepared(cursor, known, self._watched, timeout, cancellation, self._failed)
 
-    def _failed(self) -> None:
-        """See whether DuckDB still answers: a mistake of its own closes the whole database, until it is opened again."""
+    def _failed(self) -> duckdb.DuckDBPyConnection | None:
+        """See whether DuckDB still answers: a mistake of its own closes the whole database, until it is opened again.
+
+        Returns a cursor on which what was paid for can run again, where it does not: neither it nor what ran beside it
+        is to blame.
+        """
         self._statements.clear()
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute("SELECT 1")
-        except duckdb.Error:
-            self._fallen = True
-            _LOG.error("DuckDB has closed its database after a mistake of its own; it is opened again")
+        if _answers(self._connection):
+            return None
+        self._fallen = True
+        _LOG.error("DuckDB has closed its database after a mistake of its own; it is opened again")
+        with self._opening:
+            try:
+                if self._careful is None or not _answers(self._careful):
+                    self._careful = self._open(settings=CAREFULLY)
+                return self._careful.cursor()
+            except (ConfigError, duckdb.Error) as failed:
+                _LOG.error("DuckDB can't be opened again: %s", failed)
+                return None
 
     def _open_again(self) -> None:
         """Open what DuckDB has closed by itself, as it was opened before, unless a file has changed since."""
@@ -134,7 +146,7 @@ class DuckDb:
             try:
                 self._connection = self._open()
             except (ConfigError, duckdb.Error) as failed:
-                _LOG.error("DuckDB can't be opened again, which is tried again: %s", failed)
+                _LOG.error("DuckDB can't be opened again: %s", failed)
                 return
             self._statements.clear()
             self._fallen = False
@@ -161,4 +173,15 @@ class DuckDb:
 
     def _remove(self) -> None:
         self._connection.close()
+        if self._careful is not None:
+            self._careful.close()
         self._spill.remove()
+
+
+def _answers(connection: duckdb.DuckDBPyConnection) -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except duckdb.Error:
+        return False
+    return True

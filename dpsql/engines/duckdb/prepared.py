@@ -1,6 +1,7 @@
 """Measurements that DuckDB has accepted, on a cursor of their own."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,8 +35,8 @@ class DuckPrepared:
     watched: Watched
     timeout: float
     cancellation: Cancellation
-    failed: Callable[[], None]
-    """Is told that DuckDB has failed."""
+    failed: Callable[[], duckdb.DuckDBPyConnection | None]
+    """Is told that DuckDB has failed; returns a cursor of another database with the same records if it was its mistake."""
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
@@ -43,22 +44,41 @@ class DuckPrepared:
         return self.rows(sql)
 
     def rows(self, sql: str) -> Sequence[EngineRow]:
-        """Return the rows of a statement, whoever pays."""
-        with stopping_when_cancelled(self.cursor.interrupt, self.timeout, self.cancellation) as stopped:
-            try:
-                rows = _fetched(self.cursor.execute(self.statements.get(sql, sql)))
-            except (duckdb.Error, RuntimeError) as error:
-                if stopped.is_set():
-                    raise QueryCanceled from None
-                self.failed()
-                _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
+        """Return the rows of a statement, whoever pays; it runs again where DuckDB failed by a mistake of its own."""
+        begin = time.monotonic()
+        try:
+            rows = self._rows(self.cursor, self.statements.get(sql, sql), self.timeout)
+        except (duckdb.Error, RuntimeError) as error:
+            other = self.failed()
+            _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
+            if other is None:
                 raise EngineFailed from None
+            rows = self._again(other, sql, self.timeout - (time.monotonic() - begin))
         changed = self.watched.changed()
         if changed is not None:
             # One scan may have seen what was there before, and another what is there now.
             _LOG.error("%s changed while it was read; send SIGHUP to serve it as it is now", changed)
             raise EngineFailed
         return rows
+
+    def _again(self, other: duckdb.DuckDBPyConnection, sql: str, timeout: float) -> Sequence[EngineRow]:
+        try:
+            with other:
+                return self._rows(other, sql, timeout)
+        except (duckdb.Error, RuntimeError) as error:
+            _LOG.error("the engine failed again: %s", error)
+            raise EngineFailed from None
+
+    def _rows(
+        self, cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, timeout: float
+    ) -> Sequence[EngineRow]:
+        with stopping_when_cancelled(cursor.interrupt, timeout, self.cancellation) as stopped:
+            try:
+                return _fetched(cursor.execute(statement))
+            except (duckdb.Error, RuntimeError):
+                if stopped.is_set():
+                    raise QueryCanceled from None
+                raise
 
 
 def no_statements() -> KnownStatements:
