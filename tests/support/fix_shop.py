@@ -101,8 +101,9 @@ def read_shop(directory: Path) -> Policy:
 @pytest.fixture(scope="session")
 def shops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shops]:
     """DuckDB and PostgreSQL with the tables of the shop; what they hold is the last test's."""
-    policy = read_shop(tmp_path_factory.mktemp("shop"))
-    memory = Memory(policy, public=PUBLIC)
+    directory = tmp_path_factory.mktemp("shop")
+    policy = read_shop(directory)
+    memory = Memory(policy, public=PUBLIC, file=directory / "shop.duckdb")
     with running(policy, USERS, memory) as world:
         served = Served(world, "shop_records", PUBLIC)
         engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}

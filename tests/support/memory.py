@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import Watched
-from dpsql.engines.duckdb.opening import DUCKDB_SETTINGS, MEMORY
+from dpsql.engines.duckdb.opening import CAREFULLY, DUCKDB_SETTINGS, MEMORY, Setting
 from dpsql.engines.duckdb.prepared import no_statements
 from dpsql.engines.use import Use
 from dpsql.errors import EngineFailed
@@ -66,19 +66,26 @@ class Memory(DuckDb):
         `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
         In a new `file` instead of memory, tables are divided among threads from a fifteenth of as many rows on.
         """
-        # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
-        self._catalog, self._watched, self._unique, self._statements = MEMORY, Watched(()), {}, no_statements()
-        self._connection = duckdb.connect(config={**DUCKDB_SETTINGS, "threads": 1})
-        self._use = Use(self._connection.close)
+        self._watched, self._unique, self._statements = Watched(()), {}, no_statements()
+        self._catalog, self._file = MEMORY if file is None else "divided", file
+        self._connection = self._opened(DUCKDB_SETTINGS)
+        self._use = Use(self._end)
         self._policy = policy
-        if file is not None:
-            self._catalog = "divided"
-            self._connection.execute(f"ATTACH '{file}' AS divided (ROW_GROUP_SIZE 8192)")
-            self._connection.execute("USE divided")
         for table in policy.tables.values():
             self._connection.execute(f"CREATE TABLE {table.name} ({_definitions(table, unique, types)})")
         for name, rows in public.items():
             self.fill(name, rows)
+
+    def _opened(self, settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
+        # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
+        connection = duckdb.connect(config={**settings, "threads": 1})
+        if self._file is not None:
+            connection.execute(f"ATTACH '{self._file}' AS divided (ROW_GROUP_SIZE 8192)")
+            connection.execute("USE divided")
+        return connection
+
+    def _end(self) -> None:
+        self._connection.close()
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run whatever a test wants."""
@@ -87,13 +94,23 @@ class Memory(DuckDb):
     def measured(self, sql: str) -> Sequence[EngineRow]:
         """Return the rows of a measurement: what `ready` and `run` ask of DuckDB, parsed once and watched by nobody.
 
-        DuckDB is busy for a third as long, which counts where the same is measured on thousands of databases.
+        DuckDB is busy for a third as long, which counts where the same is measured on thousands of databases. What it
+        closes its database under runs again, if there is a file, as it does in a server.
         """
         try:
-            rows: Sequence[EngineRow] = self._connection.execute(_parsed(sql)).fetchall()
+            return self._connection.execute(_parsed(sql)).fetchall()
+        except duckdb.InternalException as error:
+            if self._file is None:
+                raise EngineFailed from error
         except duckdb.Error as error:
             raise EngineFailed from error
-        return rows
+        self._connection.close()
+        self._connection = self._opened(CAREFULLY)
+        try:
+            return self._connection.execute(sql).fetchall()
+        finally:
+            self._connection.close()
+            self._connection = self._opened(DUCKDB_SETTINGS)
 
     def fill(self, table: str, rows: Iterable[Row]) -> None:
         """Let a small table hold just these rows, in this order."""
