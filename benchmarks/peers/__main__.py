@@ -20,7 +20,7 @@ import typer
 
 from benchmarks.peers.asked import Exact, Ours, Peer, System, Task
 from benchmarks.peers.declared import DELTA, EPSILON, PLENTY, configure, declared
-from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Part, check, load, measure, pooled
+from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, SNAPSHOT, Part, check, load, measure, pooled
 from benchmarks.peers.page import Found, page, quoting
 from benchmarks.peers.questions import questions
 from benchmarks.peers.records import write_duckdb
@@ -46,7 +46,11 @@ def run(
 ) -> None:
     """Compare dpsql with its peers."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and the servers with it
-    versions = {OURS: version(OURS), **{name: _version(peers, *how) for name, how in _PEERS.items()}}
+    versions = {
+        OURS: version(OURS),
+        SNAPSHOT: version(OURS),
+        **{name: _version(peers, *how) for name, how in _PEERS.items()},
+    }
     measured: dict[int, list[Part]] = pickle.loads(kept.read_bytes()) if kept.exists() else {}  # noqa: S301 # our own
     task = Task(EPSILON, DELTA, repetitions, seconds, _LIMIT)
     with tempfile.TemporaryDirectory(prefix="dpsql-bench-") as directory:
@@ -89,13 +93,20 @@ def _systems(
     write_duckdb(file, rows)
     with ExitStack() as stack:
         dsn = stack.enter_context(serving(directory / "postgres", file))
-        engines = {POSTGRES: {"kind": "postgres", "dsn": dsn}, DUCKDB: {"kind": "duckdb", "database": str(file)}}
+        engines: dict[str, dict[str, str | bool]] = {
+            POSTGRES: {"kind": "postgres", "dsn": dsn},
+            DUCKDB: {"kind": "duckdb", "database": str(file)},
+        }
         opening = {POSTGRES: {"dsn": dsn}, DUCKDB: {"dsn": dsn, "duckdb": str(file)}}
         units = sorted({table["unit"] for table in tables.values()})
         found: dict[str, tuple[dict[str, System], System]] = {}
         for engine in on:
             settings = engines[engine]
-            systems: dict[str, System] = {OURS: Ours(configure(directory / engine, settings, tables), units)}
+            kept = configure(directory / f"{engine}-snapshot", {**settings, "snapshot": True}, tables)
+            systems: dict[str, System] = {
+                OURS: Ours(configure(directory / engine, settings, tables), units),
+                SNAPSHOT: Ours(kept, units),
+            }
             for name, (short, _) in _PEERS.items():
                 if engine == POSTGRES or short == "qrlew":
                     python = peers / short / "bin" / "python"

@@ -82,7 +82,7 @@ def declared(rows: int) -> Declared:
     }
 
 
-def configure(directory: Path, engine: dict[str, str], tables: Declared, epsilon: float = PLENTY) -> Path:
+def configure(directory: Path, engine: dict[str, str | bool], tables: Declared, epsilon: float = PLENTY) -> Path:
     """Write dpsql's configuration with a role for each unit that pays `epsilon`; return its file. JSON is YAML."""
     roles = {
         unit: {

@@ -10,7 +10,7 @@ from benchmarks.peers.questions import Question
 from benchmarks.peers.scores import WRONG, columns_of, errors, shown, wrongness
 
 Told = Callable[[str], None]
-OURS = "dpsql"
+OURS, SNAPSHOT = "dpsql", "dpsql with a snapshot"
 POSTGRES, DUCKDB = "PostgreSQL", "DuckDB"
 
 
@@ -96,7 +96,7 @@ def measure(
 
 
 def pooled(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the parts about one number of trips, each with the errors of all: noise is the same on every engine."""
+    """Return the parts about one number of trips, each with the errors of all: noise is the same wherever it is measured."""
     return tuple(
         replace(part, cells={at: _together(at, parts, cell) for at, cell in part.cells.items()}) for part in parts
     )
@@ -108,7 +108,9 @@ def load() -> float:
 
 
 def _together(at: tuple[str, str], parts: Sequence[Part], cell: Cell) -> Cell:
-    others = [part.cells[at].errors for part in parts if at in part.cells]
+    question, system = at
+    same = (OURS, SNAPSHOT) if system in (OURS, SNAPSHOT) else (system,)
+    others = [part.cells[question, one].errors for part in parts for one in same if (question, one) in part.cells]
     return replace(
         cell, errors={name: [one for errors in others for one in errors.get(name, ())] for name in cell.errors}
     )

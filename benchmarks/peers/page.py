@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchmarks.peers.declared import DELTA, EPSILON
-from benchmarks.peers.measured import OURS, Cell, Part
+from benchmarks.peers.measured import OURS, SNAPSHOT, Cell, Part
 from benchmarks.peers.questions import Question
 from benchmarks.peers.scores import Ratio, ratio, telling
 
+_OWN = (OURS, SNAPSHOT)
 BEGIN, END = "<!-- the summary, which README.md quotes -->", "<!-- end of the summary -->"
 _INTRODUCTION = """\
 # dpsql beside SmartNoise SQL and Qrlew
@@ -25,7 +26,8 @@ dpsql and SmartNoise SQL spend no δ here, because all keys are declared; Qrlew'
   with groups it is the median over the groups that there are, and one that is not shown is 100 % off, as 0 is: errors
   of 100 % and more tell nothing, and are not compared with each other.
 - **ms** is the median time of a whole question, parsing and rewriting included; *exact* is the plain query on the
-  same engine.
+  same engine. dpsql is asked twice: where it reads the records themselves, and with `engine.snapshot`, where it has
+  copied the declared columns before. Its errors are those of both.
 - **Bold** is a peer that is certainly (95 %) more exact than dpsql, by over a tenth; **?** one that may be: too few
   runs to tell.
 - *Wrong* is an answer that is more than 2 % off at ε = 100,000 on 1,000 trips, where noise should vanish. It is
@@ -70,32 +72,38 @@ def summary(found: Found) -> str:
     lines = [
         BEGIN,
         "",
-        "| | answers right, of 22 | its error to dpsql's | more exact by over a tenth | its time to dpsql's | faster |",
-        "|---|---|---|---|---|---|",
+        (
+            "| | answers right, of 22 | its error to dpsql's | more exact by over a tenth | its time to dpsql's | faster "
+            "| its time to dpsql's with a snapshot | faster |"
+        ),
+        "|---|---|---|---|---|---|---|---|",
     ]
     for part in found.parts:
         for name in _systems(found, part):
-            where = f"{name} {found.versions[name]}, {part.rows:,} trips, {part.engine}"
+            where = f"{_with_version(found, name)}, {part.rows:,} trips, {part.engine}"
             right = sum(part.cells[question.name, name].right for question in found.questions)
-            ratios, times = _ratios(found, part, name), _times(found, part, name)
-            if name == OURS:
-                lines.append(f"| {where} | {right} | | | | |")
+            if name in _OWN:
+                lines.append(f"| {where} | {right} | | | | | | |")
                 continue
+            ratios = _ratios(found, part, name)
             errors = f"{_median([r.middle for r in ratios.values()])} | {_beaten(ratios)}" if part.noisy else " | "
-            lines.append(f"| {where} | {right} | {errors} | {_median(list(times.values()))} | {_faster(times)} |")
+            against = [_times(found, part, name, own) for own in _OWN]
+            times = " | ".join(f"{_median(list(of.values()))} | {_faster(of)}" for of in against)
+            lines.append(f"| {where} | {right} | {errors} | {times} |")
     return "\n".join([*lines, "", END])
 
 
 def _errors(found: Found, part: Part) -> Iterator[str]:
     """Yield the lines about one number of trips on the engine that all systems run on."""
-    systems = _systems(found, part)
+    systems = [name for name in _systems(found, part) if name != SNAPSHOT]
     yield from _heading(part)
-    yield f"| question | exact, ms | {' | '.join(f'{name}: error | ms' for name in systems)} |"
-    yield "|---|---|" + "---|---|" * len(systems)
+    heads = [f"{name}: error | ms" + (" | with a snapshot" if name == OURS else "") for name in systems]
+    yield f"| question | exact, ms | {' | '.join(heads)} |"
+    yield "|---|---|" + "---|---|" * len(systems) + "---|"
     for question in found.questions:
         for index, column in enumerate(part.columns[question.name]):
             errors = [_error(part, question, name, column) for name in systems]
-            times = ["" if index else _milliseconds(part.cells[question.name, name].seconds) for name in systems]
+            times = [_took(part, question, name, index) for name in systems]
             about = f"{question.name} {question.about}" + (
                 f": {column}" if len(part.columns[question.name]) > 1 else ""
             )
@@ -125,6 +133,12 @@ def _heading(part: Part) -> Iterator[str]:
     yield ""
 
 
+def _took(part: Part, question: Question, name: str, index: int) -> str:
+    """Return a system's time, beside its first column alone; of ours, with and without a snapshot."""
+    names = _OWN if name == OURS else (name,)
+    return " | ".join("" if index else _milliseconds(part.cells[question.name, one].seconds) for one in names)
+
+
 def _error(part: Part, question: Question, name: str, column: str) -> str:
     cell = part.cells[question.name, name]
     if not cell.right:
@@ -145,7 +159,7 @@ def _better(found: Found) -> Iterator[str]:
     for part in found.parts:
         where = f"{part.rows:,} trips, {part.engine}"
         for name in _systems(found, part):
-            if name == OURS:
+            if name in _OWN:
                 continue
             ratios = _ratios(found, part, name) if part.noisy else {}
             for what, one in ratios.items():
@@ -154,14 +168,18 @@ def _better(found: Found) -> Iterator[str]:
                     yield f"- {where}: {name} is more exact in {what}: {sure}."
             alone = [q.name for q in found.questions if _right(part, q, name) and not _right(part, q, OURS)]
             undecided = [what for what, one in ratios.items() if one.doubtful]
-            faster = [f"{question} ({times:.2f})" for question, times in _times(found, part, name).items() if times < 1]
             for what, which in (
                 ("perhaps more exact in", undecided),
-                ("faster in (parts of dpsql's time)", faster),
+                ("faster in (parts of dpsql's time)", _quicker(found, part, name, OURS)),
+                ("faster than dpsql with a snapshot in", _quicker(found, part, name, SNAPSHOT)),
                 ("answers what dpsql does not:", alone),
             ):
                 if which:
                     yield f"- {where}: {name} {'' if 'answers' in what else 'is '}{what} {', '.join(which)}."
+
+
+def _quicker(found: Found, part: Part, name: str, own: str) -> list[str]:
+    return [f"{question} ({times:.2f})" for question, times in _times(found, part, name, own).items() if times < 1]
 
 
 def _reasons(found: Found) -> Iterator[str]:
@@ -180,6 +198,12 @@ def _reasons(found: Found) -> Iterator[str]:
     for what, reason in sorted(reasons.items()):
         where = " and ".join(f"{number:,}" for number in sorted(rows[what]))
         yield f"- {what}: {reason}" + ("" if rows[what] == everywhere else f" ({where} trips)")
+
+
+def _with_version(found: Found, name: str) -> str:
+    """Return a name with its version behind its first part: `dpsql 0.1.0 with a snapshot`."""
+    system, among, addition = name.partition(" with ")
+    return f"{system} {found.versions[name]}{among}{addition}"
 
 
 def _systems(found: Found, part: Part) -> list[str]:
@@ -205,7 +229,7 @@ def _ratios(found: Found, part: Part, name: str) -> dict[str, Ratio]:
 
 def _compared(part: Part, question: Question, name: str) -> dict[str, Ratio]:
     """Return by column how a peer's error compares with ours, where both answer right."""
-    if name == OURS or not (_right(part, question, OURS) and _right(part, question, name)):
+    if name in _OWN or not (_right(part, question, OURS) and _right(part, question, name)):
         return {}
     ours, theirs = part.cells[question.name, OURS], part.cells[question.name, name]
     return {
@@ -215,10 +239,10 @@ def _compared(part: Part, question: Question, name: str) -> dict[str, Ratio]:
     }
 
 
-def _times(found: Found, part: Part, name: str) -> dict[str, float]:
-    """Return by question a peer's time in parts of ours, where both answer right."""
-    both = (q.name for q in found.questions if _right(part, q, OURS) and _right(part, q, name))
-    return {question: part.cells[question, name].seconds / part.cells[question, OURS].seconds for question in both}
+def _times(found: Found, part: Part, name: str, own: str) -> dict[str, float]:
+    """Return by question a peer's time in parts of one of ours, where both answer right."""
+    both = (q.name for q in found.questions if _right(part, q, own) and _right(part, q, name))
+    return {question: part.cells[question, name].seconds / part.cells[question, own].seconds for question in both}
 
 
 def _median(values: Sequence[float]) -> str:

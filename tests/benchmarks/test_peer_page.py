@@ -1,6 +1,6 @@
 """The page that the comparison writes: what is said of whom."""
 
-from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, Cell, Part, pooled
+from benchmarks.peers.measured import DUCKDB, OURS, POSTGRES, SNAPSHOT, Cell, Part, pooled
 from benchmarks.peers.page import BEGIN, END, Found, page, quoting, summary
 from benchmarks.peers.questions import Question
 
@@ -10,6 +10,7 @@ _SURE = [0.1 + 0.0001 * index for index in range(40)]
 
 def _part(engine: str) -> Part:
     cells = {(question.name, OURS): Cell({"n": _SURE}, 0.1, 40) for question in _ASKED}
+    cells |= {(question.name, SNAPSHOT): Cell({"n": _SURE}, 0.02, 40) for question in _ASKED}
     cells["q01", "Peer"] = Cell({"n": [error / 2 for error in _SURE]}, 0.05, 40)
     cells["q02", "Peer"] = Cell({"n": [error * 3 for error in _SURE]}, 0.5, 40)
     cells["q03", "Peer"] = Cell({}, refused="Panic: not | yet")
@@ -18,19 +19,20 @@ def _part(engine: str) -> Part:
     return Part(1000, engine, {question.name: 0.01 for question in _ASKED}, columns, cells, (0.5, 1.5))
 
 
-_FOUND = Found(_ASKED, [_part(POSTGRES), _part(DUCKDB)], {OURS: "1", "Peer": "2"})
+_FOUND = Found(_ASKED, [_part(POSTGRES), _part(DUCKDB)], {OURS: "1", SNAPSHOT: "1", "Peer": "2"})
 _PAGE = page(_FOUND)
 
 
 def test_a_peer_that_is_more_exact_is_said() -> None:
     """In bold, and in a list of its own."""
-    assert "| q01 count | 10 | 10.2 % | 100 | **5.1 %** | 50 |" in _PAGE
+    assert "| q01 count | 10 | 10.2 % | 100 | 20 | **5.1 %** | 50 |" in _PAGE
     assert "- 1,000 trips, PostgreSQL: Peer is more exact in q01 n: 0.50 of dpsql's error (" in _PAGE
 
 
 def test_a_peer_that_is_faster_is_said() -> None:
-    """With the part of our time, on each engine."""
+    """With the part of our time, on each engine, and where records were copied before."""
     assert "- 1,000 trips, DuckDB: Peer is faster in (parts of dpsql's time) q01 (0.50)." in _PAGE
+    assert "Peer is faster than dpsql with a snapshot" not in _PAGE
 
 
 def test_refused_and_wrong_answers_are_named_with_their_reason() -> None:
@@ -41,13 +43,17 @@ def test_refused_and_wrong_answers_are_named_with_their_reason() -> None:
 
 def test_wrong_answers_are_compared_with_nothing() -> None:
     """However exact and fast they are."""
-    assert "| Peer 2, 1,000 trips, PostgreSQL | 2 | 1.8 times | 1 of 2 | 2.8 times | 1 of 2 |" in _PAGE
+    assert (
+        "| Peer 2, 1,000 trips, PostgreSQL | 2 | 1.8 times | 1 of 2 | 2.8 times | 1 of 2 | 13.8 times | 0 of 2 |"
+        in _PAGE
+    )
 
 
 def test_errors_of_all_engines_are_taken_together() -> None:
-    """Noise does not know the engine, but times do."""
+    """Noise knows neither the engine nor a snapshot, but times do."""
     first, second = pooled([_part(POSTGRES), _part(DUCKDB)])
-    assert len(first.cells["q01", OURS].errors["n"]) == len(second.cells["q01", OURS].errors["n"]) == 80
+    assert len(first.cells["q01", OURS].errors["n"]) == len(second.cells["q01", SNAPSHOT].errors["n"]) == 160
+    assert len(first.cells["q01", "Peer"].errors["n"]) == 80
     assert first.cells["q01", OURS].runs == 40
 
 
