@@ -26,6 +26,7 @@ from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.evaluator import PublicAnswer
+from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.analyze import analyze
 from dpsql.rewrite.syntax.scopes import find
 
@@ -67,18 +68,19 @@ class _NoShadow:
     """The oracle's place: statements with plain literals ask it nothing."""
 
     volatile = False
+    time_zone = "UTC"
 
-    def constant(self, expression: str) -> tuple[str | None, str]:
+    def constant(self, expression: Spelled) -> tuple[str | None, str]:
         raise NotImplementedError(expression)
 
-    def column(self, query: str) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
         raise NotImplementedError(query)
 
-    def rows(self, query: str) -> PublicAnswer:
+    def rows(self, query: Spelled) -> PublicAnswer:
         raise NotImplementedError(query)
 
     def over(
-        self, expression: str, values: Sequence[Value | None], type_: SqlType
+        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         raise NotImplementedError(expression, values, type_)
 

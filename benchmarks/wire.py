@@ -10,9 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, LiteralString
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.table import Table
 
@@ -55,7 +58,7 @@ def measure(site: Site, straight: str) -> Iterator[Result]:
     """Yield each result; `straight` says how the shadow is reached."""
     with psycopg.connect(site.words, autocommit=True) as ours, psycopg.connect(straight, autocommit=True) as theirs:
         for name, statement in (("SELECT 1", "SELECT 1"), ("a catalogue query", _CATALOGUE)):
-            a, b = _both(lambda c, s=statement: c.execute(s).fetchall(), ours, theirs, 1000)
+            a, b = _both(partial(_all, statement), ours, theirs, 1000)
             yield Result(name, a, b, "250 µs more", a - b <= 250e-6)
         a, b = _both(lambda c: c.execute(_ROWS).fetchall(), ours, theirs, 9)
         yield Result("100,000 rows", a, b, "half the rate", a <= 2 * b)
@@ -64,8 +67,12 @@ def measure(site: Site, straight: str) -> Iterator[Result]:
         ours.execute(_PRIVATE)
         a = _median(lambda: ours.execute(_PRIVATE).fetchall(), 200)
         yield Result("a private question again", a, None, "10 ms", a < 10e-3)
-    a, b = (_median(lambda d=dsn: _connect_and_ask(d), 40) for dsn in (site.words, straight))
+    a, b = (_median(partial(_connect_and_ask, dsn), 40) for dsn in (site.words, straight))
     yield Result("connect and ask SELECT 1", a, b, "25 ms", a < 25e-3)
+
+
+def _all(statement: LiteralString, connection: psycopg.Connection) -> object:
+    return connection.execute(statement).fetchall()
 
 
 def _connect_and_ask(dsn: str) -> None:
@@ -103,8 +110,10 @@ def _servers() -> Iterator[tuple[Site, str]]:
         directory = Path(name)
         directory.chmod(0o711)
         with serving(configure(directory)) as site:
-            address = ShadowAddress(str(directory / "shadow" / "sockets"))
-            yield site, f"host='{address.directory}' port={address.port} user={site.user} dbname={site.database}"
+            (written,) = (directory / "shadow").rglob("cluster")
+            address = ShadowAddress(str(directory / "shadow" / "sockets"), written.read_text().partition("\n")[2])
+            where: dict[str, Any] = {"host": address.directory, "port": address.port, "password": address.secret}
+            yield site, make_conninfo(**where, user=site.user, dbname=site.database)
 
 
 def _milliseconds(seconds: float) -> str:

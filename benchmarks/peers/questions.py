@@ -30,5 +30,13 @@ def questions() -> tuple[Question, ...]:
     """Return the questions in order."""
     found = (match.groupdict() for match in _QUESTION.finditer(_FILE.read_text(encoding="utf-8")))
     return tuple(
-        Question(**{**one, "keys": tuple((one["keys"] or "").split(", ")) if one["keys"] else ()}) for one in found
+        Question(
+            one["name"],
+            one["about"],
+            one["unit"],
+            one["sql"],
+            tuple(one["keys"].split(", ") if one["keys"] else ()),
+            one["rest"],
+        )
+        for one in found
     )

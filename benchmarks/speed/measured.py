@@ -4,6 +4,7 @@ import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 from benchmarks.speed.asked import Asked
@@ -58,7 +59,7 @@ def _cell(opened: Opened, question: Asked, rounds: int) -> Cell:
         exact = _timed(lambda: opened.plain(plain))
         plainly.append(exact)
         for way, statements in asked.items():
-            ratios[way].append(_timed(lambda way=way, some=statements: opened.run(way, some)) / exact)
+            ratios[way].append(_timed(partial(opened.run, way, statements)) / exact)
     return Cell(statistics.median(plainly[1:]), {way: statistics.median(found[1:]) for way, found in ratios.items()})
 
 

@@ -66,4 +66,5 @@ def _drawn(rows: int, units: int) -> NDArray[np.int64]:
     """Return whose each row is: some have several times as many as others."""
     draw = np.random.default_rng(_SEED)
     ends = np.cumsum(draw.lognormal(0.0, _SKEW, units))
-    return np.minimum(np.searchsorted(ends, draw.random(rows) * ends[-1]), units - 1) + 1
+    places: NDArray[np.int64] = np.searchsorted(ends, draw.random(rows) * ends[-1])
+    return np.minimum(places, units - 1) + 1
