@@ -22,7 +22,9 @@ from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
 from dpsql.errors import ConfigError, Unsupported
-from dpsql.lexer.tokens import Sort, tokens
+from dpsql.lexer.tokens import Sort, Token, tokens
+from dpsql.rewrite.syntax.agree import same_tokens
+from dpsql.rewrite.syntax.parser_tokens import Vocabulary
 from dpsql.rewrite.syntax.scanner import Scanner
 from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
 
@@ -132,6 +134,11 @@ def _quoted(name: str) -> exp.Identifier:
 
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 _CLIENT = Client()
+_VOCABULARY = Vocabulary(
+    Client.Tokenizer.KEYWORDS, Client.Tokenizer.SINGLE_TOKENS, Client.Tokenizer.COMMANDS, parameter=_PARAMETER
+)
+_COMMENTED = re.compile(r"--|/\*")
+"""What the parser may read to another end than PostgreSQL."""
 
 
 class _OfThread(threading.local):
@@ -181,23 +188,29 @@ def with_marked_parameters(text: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def tokenized(text: str) -> Sequence[ParserToken]:
-    """Return the parser's tokens.
+def tokenized(text: str, ours: Sequence[Token]) -> list[ParserToken] | None:
+    """Return the parser's tokens of a text with marked parameters; None if it would not read it as PostgreSQL does.
+
+    `ours` are PostgreSQL's.
 
     Raises:
-        TokenError: it can't read the text.
+        TokenError: the parser can't read it.
     """
-    return _OWN.tokenizer.tokenize(text)
+    told = None if _COMMENTED.search(text) else _VOCABULARY.told(ours)
+    if told is not None:
+        return told
+    found = _OWN.tokenizer.tokenize(text)
+    return found if same_tokens(ours, found) else None
 
 
-def trees_of(found: Sequence[ParserToken], text: str) -> list[exp.Expr]:
+def trees_of(found: list[ParserToken], text: str) -> list[exp.Expr]:
     """Return the trees of the statements in a text, whose tokens are `found`.
 
     Raises:
         ParseError: the parser can't read it.
         TooComplexError: it would take too long.
     """
-    return [tree for tree in _CLIENT.parser().parse(list(found), text) if tree is not None]
+    return [tree for tree in _CLIENT.parser().parse(found, text) if tree is not None]
 
 
 def render(node: exp.Expr) -> str:

@@ -14,7 +14,6 @@ from sqlglot.errors import SqlglotError
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import Token, tokens
-from dpsql.rewrite.syntax.agree import same_tokens
 from dpsql.rewrite.syntax.bridges import bridged
 from dpsql.rewrite.syntax.dialect import TooComplexError, tokenized, trees_of, with_marked_parameters
 from dpsql.rewrite.syntax.gaps import is_misread
@@ -160,8 +159,8 @@ def parsed(text: str, read: Sequence[Token] | None = None) -> exp.Query | None:
         if is_misread(ours):
             return None
         marked = with_marked_parameters(plain)
-        found = tokenized(marked)
-        if not same_tokens(ours, found):
+        found = tokenized(marked, ours)
+        if found is None:
             return None
         trees = trees_of(found, marked)
     except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
