@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.interval import Interval
 from dpsql.policy.sql_type import TYPE_NAMES as TYPE_NAMES  # noqa: PLC0414  (who knows columns knows their types)
 from dpsql.policy.sql_type import SqlType as SqlType  # noqa: PLC0414
@@ -42,8 +43,9 @@ class Reference:
     """Whether the table is public, so that its keys are the possible values."""
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(HashedOnce):
     """One declared column; `bounds` and `values` exclude each other."""
 
     name: str

@@ -10,9 +10,10 @@ the best is taken, never by looking at data.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache, partial
 
 from dpsql.frozen import quickly_made
-from dpsql.policy.model import MechanismName
+from dpsql.policy.model import Column, MechanismName
 from dpsql.privacy.features.blocks import cells, limit_passed, readable_features
 from dpsql.privacy.features.case_to_filter import case_to_filter
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
@@ -20,8 +21,10 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.placement import readout, unshifted
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.features.variance import predicted
+from dpsql.rewrite.analysis.bounds import facts as facts_of
 from dpsql.rewrite.analysis.exclusion import Known, exclusion
-from dpsql.rewrite.ir.expr import TRUE, Expr, both
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
+from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.translate.aggregates import Moment, condition_of
 
 _OF_CELLS = frozenset({Shape.ONE, Shape.VALUE, Shape.SQUARE})
@@ -69,6 +72,29 @@ def design(moments: Sequence[Moment], known: Known, prediction: Prediction, *, t
     Raises:
         MissingBounds: a sum of something unbounded.
     """
+    if all(m.where == TRUE and all(isinstance(arg, Ref) for arg in m.args) for m in moments):
+        columns = tuple((ref.column, ref.public, known(ref)) for ref in _columns(moments))
+        return _of_columns(tuple(moments), columns, prediction, thresholded)
+    return _designed(moments, known, prediction, thresholded=thresholded)
+
+
+def _columns(moments: Sequence[Moment]) -> tuple[Ref, ...]:
+    return refs(*(arg for moment in moments for arg in moment.args))
+
+
+@lru_cache(maxsize=512)  # most statements ask of a table's columns what others asked of them, about other rows
+def _of_columns(
+    moments: tuple[Moment, ...],
+    columns: tuple[tuple[Column, bool, Facts], ...],
+    prediction: Prediction,
+    thresholded: bool,
+) -> Design:
+    """Return the design for statistics of columns and all rows; `columns` are what is known of those, in their order."""
+    env: Env = dict(zip(_columns(moments), (facts for _, _, facts in columns), strict=True))
+    return _designed(moments, partial(facts_of, env=env), prediction, thresholded=thresholded)
+
+
+def _designed(moments: Sequence[Moment], known: Known, prediction: Prediction, *, thresholded: bool) -> Design:
     asked = [case_to_filter(moment, known) for moment in moments]
     present = [Moment(m.name, m.args, both(m.where, _present(m, known))) for m in asked]
     if thresholded:

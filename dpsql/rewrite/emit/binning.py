@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
@@ -39,15 +40,23 @@ def stepped(
     it is rounded to the nearest of them first. `read` gives what is computed of columns a name, by which it is then read.
     """
     if isinstance(expr, Ref):
-        return emitter.as_kept(expr, lambda one: _stepped(emitter, one, interval, steps, own, read))
+        write = partial(_stepped, emitter, interval=interval, steps=steps, own=own, read=read)
+        # What is computed of a column in its own steps may be kept itself, and is not the same for good.
+        what = () if _is_in_own_steps(expr, own, steps) else ("stepped", interval, steps)
+        return emitter.as_kept(expr, write, *what)
     return _stepped(emitter, expr, interval, steps, own, read)
+
+
+def _is_in_own_steps(expr: Expr, own: int | None, steps: int) -> bool:
+    """Return whether a value is rounded to steps of its own first."""
+    return own is not None and own < steps and not (expr.type.is_integer or expr.type.is_temporal)
 
 
 def _stepped(
     emitter: Emitter, expr: Expr, interval: Interval, steps: int, own: int | None, read: Callable[[str], str] | None
 ) -> str:
     type_ = SqlType.INTEGER if steps < 2**31 else SqlType.BIGINT
-    if own is not None and own < steps and not (expr.type.is_integer or expr.type.is_temporal):
+    if own is not None and _is_in_own_steps(expr, own, steps):
         return f"({emitter.cast(stepped(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
     x = _Reading.of(emitter, expr, interval)
     if read is not None and not isinstance(expr, Ref):
@@ -70,7 +79,8 @@ def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, sin
     With `single`, x is a whole number and each part is one.
     """
     if isinstance(expr, Ref):
-        return emitter.as_kept(expr, lambda one: _bucket(emitter, one, interval, number, single=single))
+        write = partial(_bucket, emitter, interval=interval, number=number, single=single)
+        return emitter.as_kept(expr, write, "bucket", interval, number, single)
     return _bucket(emitter, expr, interval, number, single=single)
 
 

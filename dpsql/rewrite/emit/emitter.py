@@ -3,13 +3,14 @@
 fare / tip  →  (CASE WHEN s0."fare" BETWEEN 0 AND 150 THEN … END / NULLIF(CASE WHEN s0."tip" … END, 0))
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import assert_never
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import quoted, stored
@@ -21,6 +22,8 @@ from dpsql.rewrite.ir.facts import Facts
 
 _LONGEST = 100_000
 """Characters of one expression."""
+_MOST = 4096
+"""Texts about columns that are remembered: those of policies stay, and those that statements make come and go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Emitter:
     """Returns a table's name as the engine's statements have to write it."""
     kept: Callable[[str], KeptColumns] = nothing_kept
     """Returns what the engine keeps of a table beside its columns."""
+    _written: dict[Hashable, tuple[Column, str]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was written of columns, by their `id`; they are kept beside, so that no other column gets that."""
 
     def sql(self, expr: Expr, *, computed: bool = False) -> str:
         """Return the text of the expression; it never fails, whatever the rows hold.
@@ -42,7 +47,7 @@ class Emitter:
         """
         match expr:
             case Ref():
-                return self._clamped(expr, computed=computed)
+                return self._remembered(expr, partial(self._clamped, computed=computed), ("clamped", computed))
             case Const():
                 return self.literal(expr.value, expr.type)
             case Apply():
@@ -54,11 +59,26 @@ class Emitter:
         """Return a column as it is stored, decimals in double precision."""
         return stored(ref, self.dialect)
 
-    def as_kept(self, ref: Ref, write: Callable[[Ref], str]) -> str:
-        """Return what `write` makes of a column, or the column in which the engine keeps that very text's value."""
+    def as_kept(self, ref: Ref, write: Callable[[Ref], str], *what: Hashable) -> str:
+        """Return what `write` makes of a column, or the column in which the engine keeps that very text's value.
+
+        `what` is all that decides, beside the column, what it makes; then that is remembered.
+        """
         texts = {} if ref.optional else self.kept(ref.table).texts
-        name = texts.get(write(replace(ref, source=0))) if texts else None
-        return write(ref) if name is None else f"s{ref.source}.{quoted(name)}"
+        name = texts.get(self._remembered(replace(ref, source=0), write, what)) if texts else None
+        return self._remembered(ref, write, what) if name is None else f"s{ref.source}.{quoted(name)}"
+
+    def _remembered(self, ref: Ref, write: Callable[[Ref], str], what: tuple[Hashable, ...]) -> str:
+        """Return what `write` makes of a column, once for each `what`, if there is one."""
+        if not what:
+            return write(ref)
+        key = what, id(ref.column), ref.source, ref.table, ref.name, ref.optional, ref.public
+        found = self._written.get(key)
+        if found is None:
+            if len(self._written) >= _MOST:
+                self._written.clear()
+            found = self._written[key] = ref.column, write(ref)
+        return found[1]
 
     def unit_number(self, unit: Ref) -> str | None:
         """Return the column with a number for each unit, if the engine keeps one: for who only tells units apart."""
@@ -67,7 +87,7 @@ class Emitter:
 
     def present(self, ref: Ref) -> str:
         """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""
-        return self.as_kept(ref, self._present)
+        return self.as_kept(ref, self._present, "present")
 
     def _present(self, ref: Ref) -> str:
         known, raw = self.declared.one(ref), self.raw(ref)
@@ -79,7 +99,7 @@ class Emitter:
 
     def narrowed(self, ref: Ref, low: int, high: int) -> str:
         """Return a whole number between `low` and `high` in the type that grouping by it is fastest in."""
-        return self.as_kept(ref, lambda one: self.dialect.narrowed(self.sql(one), low, high))
+        return self.as_kept(ref, lambda one: self.dialect.narrowed(self.sql(one), low, high), "narrowed", low, high)
 
     def member(self, ref: Ref) -> str:
         """Return the condition that a column with a domain holds one of its values."""

@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpsql.frozen import quickly_made
+from dpsql.hashed import HashedOnce, hashed_once
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.ir.expr import Expr
 
 
+@hashed_once
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(HashedOnce):
     """Facts about one expression."""
 
     nullable: bool = True

@@ -6,14 +6,19 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.policy.model import MechanismName, Policy
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, MechanismName, Policy, SqlType
 from dpsql.privacy.features.blocks import readable_features
+from dpsql.privacy.features.design import Prediction, design
 from dpsql.privacy.features.feature import CELLS, Feature, Shape
 from dpsql.privacy.features.gradient import MeanAndVariance, variance_weights
 from dpsql.privacy.features.readout import PartialSum, Readout
 from dpsql.privacy.features.variance import coordinate_variances, spread
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.ir.expr import Expr, Ref
+from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.translate.aggregates import Moment
 from tests.support.exactness import measurements
 from tests.support.fix_policy import of_unknown_size
@@ -142,3 +147,19 @@ def test_the_order_of_aggregates_does_not_matter(policy: Policy, world: World) -
     one = _sums(f"avg(fare) {A}, count(*), sum(tip) {B}", policy, world)
     other = _sums(f"sum(tip) {B}, avg(fare) {A}, count(*)", policy, world)
     assert sorted(sorted(block) for block in _shapes(one)) == sorted(sorted(block) for block in _shapes(other))
+
+
+def test_columns_of_one_name_are_designed_as_each_is_declared() -> None:
+    """A design that is remembered is that of the same declarations: statements may make columns of one name."""
+    fare = Column("fare", SqlType.NUMERIC, "numeric(10,2)", Interval.of(0, 150), step=Fraction(1, 100))
+    ref = Ref(0, "t", "fare", fare)
+    coarse = replace(ref, column=replace(fare, step=Fraction(1, 2)))
+    assert coarse == ref
+    declared = Declared({})
+    for one, step in ((ref, fare.step), (coarse, Fraction(1, 2)), (ref, fare.step)):
+        facts: dict[Expr, Facts] = {one: declared.one(one)}
+        found = design([Moment("sum", (one,))], facts.__getitem__, Prediction(MechanismName.CUBE), thresholded=False)
+        (feature,) = found.features
+        assert feature.x is not None
+        assert feature.x.step == step
+        assert feature.x.expr.column is one.column  # type: ignore[union-attr]  # it is a column
