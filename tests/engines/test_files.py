@@ -45,6 +45,16 @@ def test_a_pattern_is_one_table(folder: Path, charge: Charge) -> None:
     engine.close()
 
 
+@pytest.mark.parametrize(("memory", "bits"), [("20MB", 20), ("1GB", 20), ("5GB", 21), ("900GB", 22)])
+def test_units_are_counted_in_arrays_where_there_is_memory(
+    folder: Path, charge: Charge, memory: str, bits: int
+) -> None:
+    """Of 64 bytes for a unit, a sixteenth of the memory with two threads."""
+    engine = DuckDb({"t": TableFile(folder / "t*.parquet", TYPES)}, Resources(memory, 2))
+    assert _ask(engine, "SELECT current_setting('perfect_ht_threshold')", charge) == [(bits,)]
+    engine.close()
+
+
 def test_a_directory_is_one_table(folder: Path, charge: Charge) -> None:
     """Every Parquet file below it belongs to it."""
     (folder / "deep").mkdir()

@@ -3,6 +3,7 @@
 What a file brings along besides its tables, such as macros that bear the names of functions, is in no statement's path.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
 
 Setting = str | bool | int | float | list[str]
+_LEAST_BITS, _MOST_BITS = 20, 22
+_ENTRY = 64
+"""Bytes that a unit's entry takes in an array at most, for some aggregates; each thread has an array of its own."""
+_SIZES = {unit: 2.0 ** (10 * power) for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"))}
+_PART = 16
+"""What part of the memory an array may take: DuckDB does not count it to its limit, and several statements run at once."""
 DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -23,8 +30,8 @@ DUCKDB_SETTINGS: Mapping[str, Setting] = {
     "python_enable_replacements": False,
     # A product that overflows is infinite; as an error it would tell that there is such a row.
     "ieee_floating_point_ops": True,
-    # Up to 2^20 units are counted in an array: 3 times faster than by hashing.
-    "perfect_ht_threshold": 20,
+    # Up to 2^20 units are counted in an array, 3 times faster than by hashing; see `_array_bits` for where there is memory.
+    "perfect_ht_threshold": _LEAST_BITS,
     # It takes parts of a statement for the same that are not: where a table is joined with itself, 2.0.0 reads a column of
     # the one from the other. Rows then have keys that are not theirs, and removing a unit moves other units' rows.
     # projection_placement puts columns where 2.0.0's hash joins do not expect them (of a LEFT JOIN that another join reads):
@@ -111,9 +118,21 @@ def _empty(spill: Path, resources: Resources, settings: Mapping[str, Setting]) -
     limits: dict[str, Setting | None] = {"memory_limit": resources.memory, "threads": resources.threads}
     given = {name: value for name, value in limits.items() if value is not None}
     try:
-        return duckdb.connect(":memory:", config={**settings, **given, "temp_directory": str(spill)})
+        connection = duckdb.connect(":memory:", config={**settings, **given, "temp_directory": str(spill)})
+        connection.execute(f"SET GLOBAL perfect_ht_threshold = {_array_bits(connection)}")
     except duckdb.Error as error:
         raise ConfigError(f"DuckDB does not start: {error}") from error
+    return connection
+
+
+def _array_bits(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return for how many units, as a power of two, there is memory to count them in arrays: up to 4 million."""
+    found = connection.execute("SELECT current_setting('memory_limit'), current_setting('threads')").fetchone()
+    assert found is not None
+    memory, threads = found
+    number, unit = memory.split()  # 2.7 GiB
+    entries = float(number) * _SIZES[unit] / (_PART * _ENTRY * threads)
+    return max(_LEAST_BITS, min(_MOST_BITS, int(math.log2(entries)))) if entries >= 1 else _LEAST_BITS
 
 
 def _closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
