@@ -41,6 +41,13 @@ _BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
 """What few columns have."""
 
 
+_CONSTANTS = frozenset({TokenType.NUMBER, TokenType.STRING})
+_ENDS = frozenset(
+    {None, TokenType.COMMA, TokenType.R_PAREN, TokenType.ALIAS, TokenType.FROM, TokenType.ORDER_BY, TokenType.LIMIT}
+)
+"""What ends an expression that it stands behind."""
+
+
 class TooComplexError(Exception):
     """The parser repeats itself without end."""
 
@@ -87,6 +94,24 @@ class Client(Postgres):
             if self._taken > _STEPS * (self._tokens_size + _STEPS):
                 raise TooComplexError
             super()._advance(times)
+
+        def _parse_disjunction(self) -> exp.Expr | None:
+            """Return an expression: a name or a constant at once where it ends, not through eleven levels of operators."""
+            ahead = 1
+            if self._curr.token_type in self.IDENTIFIER_TOKENS:
+                while (
+                    self._type_ahead(ahead) is TokenType.DOT and self._type_ahead(ahead + 1) in self.IDENTIFIER_TOKENS
+                ):
+                    ahead += 2
+            elif self._curr.token_type not in _CONSTANTS:
+                return super()._parse_disjunction()
+            found = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
+            return super()._parse_disjunction() if found is None else found
+
+        def _type_ahead(self, places: int) -> TokenType | None:
+            """Return what the token is that stands so many places behind this one; None behind the last."""
+            at = self._index + places
+            return self._tokens[at].token_type if at < self._tokens_size else None
 
     class Generator(PostgresGenerator):
         """A generator that writes operators as they were."""

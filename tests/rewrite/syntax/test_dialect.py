@@ -7,11 +7,14 @@ from pathlib import Path
 import _duckdb
 import pytest
 import sqlglot.parser
+from sqlglot.parsers.postgres import PostgresParser
 
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
-from dpsql.rewrite.syntax.dialect import check_parser
+from dpsql.rewrite.syntax.dialect import Client, check_parser
+from dpsql.rewrite.syntax.parse import parse
 from dpsql.server import Server
+from tests.support import golden
 
 CONFIG = Path(__file__).parents[3] / "config.yaml"
 
@@ -34,3 +37,16 @@ def test_a_compiled_parser_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> N
         asyncio.run(start())
     assert caught.value.hint is not None
     assert caught.value.hint.endswith("pip uninstall sqlglotc")
+
+
+def test_short_way_to_names_and_constants_ends_in_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves out the levels of operators, and nothing else."""
+    texts = [one.sql for one in golden.load()]
+    short = [_tree(text) for text in texts]
+    monkeypatch.setattr(Client.Parser, "_parse_disjunction", PostgresParser._parse_disjunction)
+    assert short == [_tree(text) for text in texts]
+
+
+def _tree(text: str) -> str | None:
+    found = parse(text)
+    return None if found is None else "; ".join(repr(query.tree) for query in found.queries)
