@@ -1,4 +1,7 @@
-"""Frozen values whose hash is computed once: an expression's is asked for again with every expression around it."""
+"""Frozen values whose hash is computed once: an expression's is asked for again with every expression around it.
+
+And such as are shown once, too: what a measurement is told by is the text of all that is measured.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,4 +29,30 @@ def hashed_once(kind: type[_T]) -> type[_T]:
             return found
 
     kind.__hash__ = remembered  # type: ignore[method-assign, assignment]  # the very hash, remembered
+    return kind
+
+
+class ShownOnce(HashedOnce):
+    """What a value needs to remember its text, too; neither compared nor copied."""
+
+    __slots__ = ("_shown",)
+    _shown: str
+
+
+_S = TypeVar("_S", bound="ShownOnce")
+
+
+def shown_once(kind: type[_S]) -> type[_S]:
+    """Let the values of a frozen dataclass remember the text that shows them."""
+    computed: Callable[[_S], str] = kind.__repr__
+
+    def remembered(self: _S) -> str:
+        try:
+            return self._shown
+        except AttributeError:
+            found = computed(self)
+            object.__setattr__(self, "_shown", found)
+            return found
+
+    kind.__repr__ = remembered  # type: ignore[method-assign, assignment]  # the very text, remembered
     return kind

@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.frozen import quickly_made
-from dpsql.hashed import HashedOnce, hashed_once
+from dpsql.hashed import HashedOnce, ShownOnce, hashed_once, shown_once
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.ir.expr import TRUE, Expr
 
@@ -52,10 +52,11 @@ class Scaled(HashedOnce):
         return int(self.interval.width / self.step) if self.step else 0
 
 
+@shown_once
 @hashed_once
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Feature(HashedOnce):
+class Feature(ShownOnce):
     """One coordinate of a row's vector."""
 
     shape: Shape

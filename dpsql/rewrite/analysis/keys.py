@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.errors import MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import Column, SqlType
 from dpsql.rewrite.analysis.bounds import countable, facts, too_large
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate
 from dpsql.rewrite.analysis.images import decimal_image, image
@@ -20,7 +21,7 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.facts import Env, Facts
 
 _FEW = 16
-"""Up to so many texts are grouped by their numbers."""
+"""Up to so many texts are grouped by their numbers; keys of no more values are remembered."""
 
 
 @quickly_made
@@ -62,6 +63,21 @@ def key_of(expr: Expr, env: Env, limit: int) -> Key:
         MissingBounds: the values do not follow from the policy.
         Unsupported: there are more than `limit`.
     """
+    if isinstance(expr, Ref):
+        known = facts(expr, env)
+        if known.values is not None and len(known.values) <= _FEW:
+            return _of_few(expr, expr.column, expr.public, known, limit)
+    return _key_of(expr, env, limit)
+
+
+@lru_cache(maxsize=512)  # most keys are columns of a few values
+def _of_few(ref: Ref, column: Column, public: bool, known: Facts, limit: int) -> Key:
+    """Return the key that a column of a few values is; `column` and `public` tell it apart from others of its name."""
+    del column, public
+    return _key_of(ref, {ref: known}, limit)
+
+
+def _key_of(expr: Expr, env: Env, limit: int) -> Key:
     grouped, pairs = _peeled(expr, env, limit)
     shown = dict(pairs)
     if len(set(shown.values())) < len(shown):

@@ -74,6 +74,8 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
+    if len(relation.sources) == 1:  # its rows are the joined rows
+        return Owners(relation, unit, rows, groups, single, once=True)
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
     once = (one for one in _alike(relation, unit, kind) if _following([one.source], found_by) == relation.joined.keys())
     named = next(once, None)

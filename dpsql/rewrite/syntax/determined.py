@@ -27,7 +27,6 @@ def determined(
     """Return the columns beside the aggregates of a SELECT that its keys determine, each once."""
     if not grouping.keys or not grouping.plain or select.args.get("group") is None:
         return ()
-    beside = [column for place in _places(select) for column in _outside_aggregates(place)]
     offered = {_alias(item): (item, frozenset(item_names(item, ctes, policy))) for item in from_items(select)}
     columns = {name: names for name, (_, names) in offered.items()}
     keys = {_named(key, columns) for key in grouping.keys if isinstance(key, exp.Column)}
@@ -36,6 +35,9 @@ def determined(
         for alias, (item, _) in offered.items()
         if isinstance(item, exp.Table) and (alias, _key(item, ctes, policy)) in keys
     }
+    if not whole:
+        return ()
+    beside = [column for place in _places(select) for column in _outside_aggregates(place)]
     found = {name: column for column in reversed(beside) if (name := _named(column, columns)) is not None}
     return [column for name, column in found.items() if name[0] in whole and name not in keys]
 

@@ -32,6 +32,8 @@ class Scope:
     aggregates: tuple[exp.Expr, ...]
     ctes: Mapping[str, exp.CTE]
     """The CTEs that it can see."""
+    alone: bool = False
+    """Whether it is known that no other query stands in it."""
 
     @property
     def keys(self) -> tuple[exp.Expr, ...]:
@@ -47,7 +49,9 @@ class Scope:
         keys, calls = ([copies[id(node)] for node in part] for part in (self.keys, self.aggregates))
         select = copies[id(self.select)]
         assert isinstance(select, exp.Select)
-        return Scope(select, Grouping(tuple(keys), self.grouping.sets), tuple(calls), _among(self.ctes, copies))
+        return Scope(
+            select, Grouping(tuple(keys), self.grouping.sets), tuple(calls), _among(self.ctes, copies), self.alone
+        )
 
 
 @quickly_made

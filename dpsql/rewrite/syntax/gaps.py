@@ -41,7 +41,7 @@ class Gap:
 
 def is_misread(found: Sequence[Token]) -> bool:
     """Return whether the parser would read something as something else."""
-    suspect = [i for i, token in enumerate(found) if token.word in _MISREAD_WORDS]
+    suspect = [i for i, token in enumerate(found) if token.text.lower() in _MISREAD_WORDS]
     return any(gap.begins(found, i) for i in suspect for gap in _MISREAD)
 
 

@@ -165,7 +165,7 @@ class _Finder:
         refuse_clauses(node, SCOPE_CLAUSES)
         found = self.alone or every(node, exp.Expr)
         _refuse_outer_columns(node, found, inputs, names_around(node, visible, self.policy))
-        self.scopes.append(Scope(node, grouping, aggregates, visible))
+        self.scopes.append(Scope(node, grouping, aggregates, visible, bool(self.alone)))
         return Kind.ANSWER
 
     def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]], tested: frozenset[int]) -> Kind:

@@ -72,6 +72,8 @@ def drop_private_ctes(nodes: Iterable[exp.Expr], policy: Policy) -> None:
 
 def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
     """Let subqueries beside the aggregates refer to the answer's keys where they referred to those of private rows."""
+    if scope.alone:
+        return
     clauses = (*scope.select.expressions, scope.select.args.get("having"), scope.select.args.get("order"))
     if not any(clause is not None and holds(clause, exp.Select) for clause in clauses):
         return
