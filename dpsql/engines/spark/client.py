@@ -11,12 +11,13 @@ from functools import cache
 from typing import Any
 
 from dpsql.engines.base import NoEngine
+from dpsql.engines.spark.deadline import within
 from dpsql.engines.spark.settings import SPARK_SETTINGS, not_ours
 from dpsql.errors import ConfigError
 
 _LEAST = 4
-_CHANNEL = (("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000))
-"""A server that vanishes is noticed in less than six minutes: it allows no ping within five."""
+_FAREWELL = 10.0
+"""Seconds for a server to hear that a session ends."""
 _GONE = frozenset({"UNAVAILABLE", "CANCELLED", "ABORTED", "UNAUTHENTICATED", "DEADLINE_EXCEEDED"})
 """What gRPC calls a connection that is lost, or can't be had."""
 _NAME = re.compile(r'"((?:[^"]|"")*)"')
@@ -27,9 +28,11 @@ class ClientParts:
     """What of the client we use."""
 
     session: Any
-    channel: Any
+    channel_to: Any
     error: type[Exception]
     proto: Any
+    frame: Any
+    relation: Any
 
 
 class SparkUnsettledError(Exception):
@@ -47,8 +50,9 @@ def client() -> ClientParts:
         with warnings.catch_warnings(), _with_a_file():
             warnings.simplefilter("ignore")  # about versions of pandas, which we do not use
             from pyspark.errors import PySparkException  # noqa: PLC0415
-            from pyspark.sql.connect import proto, session  # noqa: PLC0415
-            from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
+            from pyspark.sql.connect import dataframe, plan, proto, session  # noqa: PLC0415
+
+            from dpsql.engines.spark.channel import channel_to  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
             f"engine: kind spark needs Spark's client, which can't be imported: {error.name or error}",
@@ -56,7 +60,7 @@ def client() -> ClientParts:
         ) from None
     # It would log statements, and what it retries.
     logging.getLogger("pyspark").propagate = False
-    return ClientParts(session.SparkSession, DefaultChannelBuilder, PySparkException, proto)
+    return ClientParts(session.SparkSession, channel_to, PySparkException, proto, dataframe.DataFrame, plan.SQL)
 
 
 @contextmanager
@@ -91,7 +95,7 @@ class SparkConnection:
         found = client()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = found.session.Builder().channelBuilder(found.channel(remote, list(_CHANNEL))).create()
+            made = found.session.Builder().channelBuilder(found.channel_to(remote)).create()
         # A statement that is sent again is not the one that was paid for.
         made.client.set_retry_policies([])
         own = cls(made)
@@ -126,13 +130,16 @@ class SparkConnection:
     def asked(self, sql: str) -> Any:
         """Return a statement that the server has parsed and bound; no row is read."""
         # Between brackets the grammar has room for nothing but a query.
-        frame = self.session.sql(f"SELECT * FROM ({backquoted(sql)}) AS answer")  # noqa: S608
+        query = f"SELECT * FROM ({backquoted(sql)}) AS answer"  # noqa: S608
+        # It is handed over as a relation, not as a statement, which the server would parse and bind once more.
+        frame = client().frame(client().relation(query), self.session)
         _ = frame.schema
         return frame
 
     def close(self) -> None:
         """Let go of the session; the client says nothing where the server is gone."""
-        self.session.stop()
+        with within(_FAREWELL):
+            self.session.stop()
 
     def drop(self) -> None:
         """Close a connection that is lost, without asking the server."""
@@ -141,8 +148,12 @@ class SparkConnection:
 
 def is_gone(error: Exception) -> bool:
     """Return whether an error is the end of a connection or a session, or of the hope for one."""
-    code = getattr(error, "getGrpcStatusCode", lambda: None)()
-    return getattr(code, "name", "") in _GONE or error_class(error).startswith("INVALID_HANDLE")
+    return _code(error) in _GONE or error_class(error).startswith("INVALID_HANDLE")
+
+
+def is_late(error: Exception) -> bool:
+    """Return whether an error is the end of somebody's patience, and says nothing of the connection."""
+    return _code(error) == "DEADLINE_EXCEEDED"
 
 
 def is_missing(error: Exception) -> bool:
@@ -151,6 +162,12 @@ def is_missing(error: Exception) -> bool:
         what in f"{error_class(error)} {error}"
         for what in ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "No such file")
     )
+
+
+def _code(error: Exception) -> str:
+    """Return what gRPC calls an error."""
+    code = getattr(error, "getGrpcStatusCode", lambda: None)()
+    return getattr(code, "name", "")
 
 
 def error_class(error: Exception) -> str:

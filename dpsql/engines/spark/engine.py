@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone
+from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late
+from dpsql.engines.spark.deadline import seconds_left, within
 from dpsql.engines.spark.prepared import SparkPrepared
 from dpsql.engines.spark.tables import Seen, is_watched, spelled
 from dpsql.engines.use import Use
@@ -37,7 +38,7 @@ class SparkEngine:
         """
         self._remote, self._places = remote, places
         self._seen: dict[str, Seen] = {}
-        self._lock = threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         with _told():
             self._connection = SparkConnection.of(remote)
         self._use = Use(self._closed)
@@ -74,7 +75,7 @@ class SparkEngine:
     ) -> Iterator[SparkPrepared]:
         """Make measurements ready: parsed and bound by a session with our settings, over the tables that were opened."""
         with self._use:
-            with _uncharged(cancellation):
+            with _uncharged(cancellation), within(timeout):
                 prepared = self._prepared(statements, timeout, cancellation)
                 changed = prepared.changed()
             if changed is not None:
@@ -93,12 +94,23 @@ class SparkEngine:
         kept = self._connection
         try:
             kept.check()
-        except (client().error, ValueError, SparkUnsettledError):
-            with self._lock:
-                if self._connection is kept:
-                    self._connection = SparkConnection.of(self._remote)
-                    kept.drop()
+        except (client().error, ValueError, SparkUnsettledError) as error:
+            if is_late(error):
+                # What others run on it may still be answered; if nobody answers, a ping tells.
+                raise
+            self._reconnect(kept)
         return self._connection
+
+    def _reconnect(self, lost: SparkConnection) -> None:
+        """Open a session, unless somebody else does so."""
+        if not self._opening.acquire(timeout=seconds_left()):
+            raise EngineAway
+        try:
+            if self._connection is lost:
+                self._connection = SparkConnection.of(self._remote)
+                lost.drop()
+        finally:
+            self._opening.release()
 
     def is_current(self) -> bool:
         """Return whether the tables have the columns and the files that they had at first."""

@@ -8,12 +8,15 @@ from typing import Any
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.spark.client import SparkConnection, client, error_class, is_gone
+from dpsql.engines.spark.deadline import within
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.engine")
+_GRACE = 10.0
+"""Seconds that a server may take to stop what it runs, before it is not waited for any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,9 @@ class SparkPrepared:
         """Return the rows of a statement, whoever pays."""
         with stopping_when_cancelled(self.stop, self.timeout, self.cancellation) as stopped:
             try:
-                rows = self._fetched(sql)
-                changed = self.changed()
+                with within(self.timeout + _GRACE):
+                    rows = self._fetched(sql)
+                    changed = self.changed()
             except Exception as error:  # noqa: BLE001  (whatever it is, its text is not for the client)
                 if stopped.is_set():
                     raise QueryCanceled from None
@@ -56,7 +60,8 @@ class SparkPrepared:
     def stop(self) -> None:
         """Ask the server to stop what we run."""
         try:
-            self.connection.session.interruptTag(self.tag)
+            with within(_GRACE):
+                self.connection.session.interruptTag(self.tag)
         except client().error as error:
             _LOG.warning("a cancel did not reach the engine: %s", type(error).__name__)
 
