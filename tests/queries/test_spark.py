@@ -13,7 +13,11 @@ from tests.support.sailing import Sailing
 from tests.support.samples import some
 
 GOLDEN = {golden.name: (golden,) for golden in load() if golden.verdict == "answered" and golden.cost}
-REFUSED = {"keys: common divisors and multiples", "times: months, days and hours since"}
+REFUSED = {
+    "keys: common divisors and multiples",
+    "times: months, days and hours since",
+    "times: years since",
+}
 """What Spark has no function for."""
 LONG = {"arithmetic: labels of rounded numbers"}
 """What Sail reads for seconds: a list of ten thousand labels."""

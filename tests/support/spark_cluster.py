@@ -14,10 +14,22 @@ from tests.clients.site import free_port
 _HOST = "127.0.0.1"
 _WORKERS = 2
 _PATIENCE = 240.0
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+"""Six programs of a few minutes: to compile them thoroughly takes longer than it saves."""
 _SETTINGS = {
     "spark.connect.grpc.binding.address": _HOST,
     "spark.driver.host": _HOST,
+    # What is kept of hundreds of statements, for pages that there are not, fills a gigabyte.
+    "spark.driver.memory": "2g",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
     "spark.executor.memory": "900m",
+    "spark.locality.wait": "0s",
+    "spark.log.level": "WARN",
+    # A job a statement, and not one a shuffle: of a few thousand rows nothing is learnt between them.
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -63,7 +75,7 @@ def _running(directory: Path, name: str, command: Sequence[str]) -> Iterator[sub
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=directory,
-            env={"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": _HOST},
+            env={"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": _HOST, "JAVA_TOOL_OPTIONS": _JAVA},
         ) as process,
     ):
         try:
