@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from dpsql.engines.spark.client import SparkConnection
 from tests.clients.site import free_port
 
 _HOST = "127.0.0.1"
@@ -62,6 +63,7 @@ def spark_cluster(home: Path) -> Iterator[str]:
             *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
         )
         _wait_for(server, port, directory / "server.log")
+        _ask_once(f"sc://{_HOST}:{port}")
         yield f"sc://{_HOST}:{port}"
 
 
@@ -82,6 +84,15 @@ def _running(directory: Path, name: str, command: Sequence[str]) -> Iterator[sub
             yield process
         finally:
             process.terminate()
+
+
+def _ask_once(address: str) -> None:
+    """Have the workers' programs started and a shuffle done: on a busy machine longer than tests give a statement."""
+    connection = SparkConnection.of(address)
+    connection.asked(
+        "SELECT id % 7 AS i, CAST(count(*) AS STRING) AS n FROM range(0, 100, 1, 2) GROUP BY id % 7"
+    ).toArrow()
+    connection.close()
 
 
 def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
