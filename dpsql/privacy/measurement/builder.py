@@ -222,9 +222,9 @@ class Builder:
 
     def _unit_bound(self) -> Bound:
         """Return in how many groups a unit can be: in one if there is one, else in as many as it may, as it may have rows."""
-        alone = not self._groups.keys or self._bound.form is Form.UNIQUE
-        if alone:
-            return replace(self._bound, rows=1, form=Form.UNIQUE)
+        single = self._bound.form is Form.UNIQUE
+        if single or not self._groups.keys:
+            return replace(self._bound, rows=1, form=Form.UNIQUE, single=single)
         most = min(self._bound.rows, self._bound.groups)
         known = len(self._groups.grouped) or most  # none are listed where they are found out
         return replace(self._bound, rows=max(min(most, known), 1), form=Form.REWEIGHT)

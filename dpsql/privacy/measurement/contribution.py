@@ -56,6 +56,8 @@ class Bound:
     """In how many groups a unit may be, where the policy says so."""
     once: bool = False
     """Whether a unit has no more rows than the table has that names it, where it is read."""
+    single: bool = False
+    """Whether what is kept to one row a unit has no more anyway, which the engine enforces."""
 
     @property
     def groups(self) -> int:

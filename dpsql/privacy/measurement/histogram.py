@@ -118,7 +118,7 @@ class Histogram:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [self.x.expr], self.bound, emitter)
         part = bucket(emitter, self.x.expr, self.x.interval, self.number, single=self.whole)
-        if self.extremes:
+        if self.extremes and not self.bound.single:
             scan = scan.told_apart()
             return scan.one_a_unit(scan.rows([f"{part} AS b"]), "max(b)" if self.points[0] else "min(b)")
         rows = scan.rows([f"{part} AS b"])

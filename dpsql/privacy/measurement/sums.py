@@ -165,7 +165,7 @@ class Sums:
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter).told_apart()
-        pairs = scan.rows((), distinct=True)
+        pairs = scan.rows((), distinct=not self.bound.single)
         if self.bound.form is not Form.REWEIGHT:  # selection keeps C pairs of unit and group
             return scan.grouped(pairs, ["count(*)"], ())
         weights = self.bound.weights("u", "FROM r", emitter.dialect)
