@@ -36,6 +36,66 @@ SELECT count(*) FROM (SELECT * FROM rides UNION ALL SELECT * FROM rides WHERE la
 --> refused 42501: grouping by the privacy unit "unit"
 SELECT p, count(*) FROM (SELECT passenger_id AS p FROM trips UNION ALL SELECT rider FROM rides) AS t GROUP BY p;
 
+-- units that are in one of two tables, or in both
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT passenger_id FROM trips WHERE fare > 10 UNION SELECT rider FROM rides) AS either;
+
+-- and of a third
+--> answered, 1 measurement
+SELECT count(*) FROM (
+  SELECT rider FROM rides WHERE late UNION (SELECT passenger_id FROM trips UNION SELECT rider FROM rides WHERE seats > 2)) AS any_of (p);
+
+-- what each unit has in either table, once
+--> answered, 1 measurement
+--> within 0.001
+WITH paid AS (SELECT passenger_id AS p, passenger_count AS how_many FROM trips UNION SELECT rider, seats FROM rides)
+SELECT how_many, count(*) FROM paid GROUP BY how_many;
+
+-- units that are in both
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT passenger_id FROM trips WHERE fare > 10 INTERSECT SELECT rider FROM rides) AS both_of;
+
+-- units that are in one and not in the other
+--> answered, 1 measurement
+WITH gone AS (SELECT passenger_id AS p FROM trips EXCEPT SELECT rider FROM rides WHERE late) SELECT count(*) FROM gone;
+
+-- rows of those that are in either
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), avg(fare) FROM trips WHERE passenger_id IN (SELECT rider FROM rides WHERE late UNION SELECT passenger_id FROM trips WHERE payment_type = 'cash');
+
+-- rows of those that are in neither
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE passenger_id NOT IN (SELECT rider FROM rides WHERE late UNION SELECT passenger_id FROM trips WHERE payment_type = 'cash');
+
+-- rows of those that are in both
+--> answered, 1 measurement
+SELECT count(*) FROM trips WHERE passenger_id IN (SELECT rider FROM rides WHERE late INTERSECT SELECT passenger_id FROM trips WHERE payment_type = 'cash');
+
+-- units once, repeated
+--> refused 0A000: EXCEPT of private rows
+SELECT count(*) FROM (SELECT passenger_id FROM trips EXCEPT ALL SELECT rider FROM rides) AS t;
+
+-- units and more that are in both
+--> refused 0A000: INTERSECT of private rows
+SELECT count(*) FROM (SELECT passenger_id, passenger_count FROM trips INTERSECT SELECT rider, seats FROM rides) AS t;
+
+-- some units of two tables
+--> refused 0A000: UNION of private rows
+SELECT count(*) FROM (SELECT passenger_id FROM trips UNION SELECT rider FROM rides LIMIT 3) AS t;
+
+-- the units of two tables, as rows
+--> refused 0A000: UNION of private rows
+SELECT passenger_id FROM trips UNION SELECT rider FROM rides;
+
+-- a unit beside what is none
+--> refused 0A000: UNION of private rows
+SELECT count(*) FROM (SELECT passenger_id FROM trips UNION SELECT seats FROM rides) AS t;
+
+-- units of another kind
+--> refused 42501: which your role protects
+SELECT count(*) FROM (SELECT driver_id FROM trips UNION SELECT driver_id FROM trips WHERE tip > 1) AS t;
+
 -- rows without repetition
 --> refused 0A000: UNION of private rows
 SELECT count(*) FROM (SELECT fare FROM trips UNION SELECT fare FROM rides) AS t;

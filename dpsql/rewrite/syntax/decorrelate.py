@@ -28,6 +28,7 @@ from dpsql.rewrite.syntax.inner import with_all_public
 from dpsql.rewrite.syntax.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.set_operations import put_lists_below
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
 
@@ -42,6 +43,7 @@ def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: boo
 
     One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
     """
+    put_lists_below(select, ctes, policy)
     if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
         return []  # `*` would show what has come in
     work = _Select(select, ctes, policy, of_rows)

@@ -22,6 +22,7 @@ from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.set_operations import rows_of_units
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
 
@@ -105,6 +106,11 @@ class _Finder:
         all_rows = isinstance(node, exp.Union) and not node.args.get("distinct") and node is not self.root
         if kinds == {Kind.ROWS} and all_rows and not modified:
             return Kind.ROWS
+        if kinds == {Kind.ROWS} and not modified and node is not self.root:
+            visible = {name: cte for name, (_, cte) in ctes.items()}
+            if (made := rows_of_units(node, visible, self.policy)) is not None:
+                node.replace(made)
+                return Kind.ROWS
         if Kind.ROWS in kinds:
             raise Unsupported(
                 f"{type(node).__name__.upper()} of private rows is not supported",
