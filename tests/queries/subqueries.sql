@@ -93,3 +93,17 @@ WITH RECURSIVE r AS (SELECT fare FROM trips UNION ALL SELECT fare FROM r) SELECT
 --> answered, 1 measurement
 WITH w AS (WITH a AS (SELECT payment_type AS p, fare AS f FROM trips), b AS (SELECT * FROM a WHERE f > 10) SELECT count(p) AS n FROM b)
 SELECT n FROM w;
+
+-- rows of a CTE that names its columns
+--> answered, 1 measurement
+--> within 0.001
+WITH paid (how, money) AS (SELECT payment_type, total FROM trips WHERE fare > 5) SELECT how, avg(money), count(*) FROM paid GROUP BY how;
+
+-- rows of single units in a CTE that names its columns
+--> answered, 1 measurement
+--> within 0.001
+WITH r (who, n) AS (SELECT passenger_id, count(*) FROM trips GROUP BY 1) SELECT avg(n), count(*) FROM r;
+
+-- a CTE that names some of its columns
+--> answered, 1 measurement
+WITH a (x) AS (SELECT passenger_count, payment_type FROM trips) SELECT x, payment_type, count(*) FROM a GROUP BY 1, 2;

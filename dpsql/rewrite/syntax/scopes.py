@@ -91,7 +91,10 @@ class _Finder:
                     hint="Aggregate first; what comes after may be recursive.",
                     position=position(cte),
                 )
-            known[name] = (self.query(cte.this, known), cte)
+            kind = self.query(cte.this, known)
+            if kind is Kind.ROWS:
+                _name_columns_below(cte)
+            known[name] = (kind, cte)
         return known
 
     def _subquery(self, node: exp.Subquery, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
@@ -206,6 +209,15 @@ class _Finder:
             return Kind.PUBLIC
         refuse_clauses(item, TABLE_CLAUSES)
         return Kind.ROWS
+
+
+def _name_columns_below(cte: exp.CTE) -> None:
+    """Write `WITH t (a, b) AS (…)` as `WITH t AS (SELECT * FROM (…) AS t (a, b))`: of rows, names are followed in FROM."""
+    if cte.args["alias"].args.get("columns"):
+        alias = cte.args["alias"].copy()
+        cte.args["alias"].set("columns", None)
+        source = exp.Subquery(this=cte.this, alias=alias)
+        cte.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=source)))
 
 
 def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> None:
