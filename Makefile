@@ -8,7 +8,7 @@ UV = $(VENV)/bin/uv pip install --quiet --python $(PY)
 
 # What the product needs; then what its developers need as well.
 $(VENV)/run: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=…")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "Python 3.11.5 or later is needed: make PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
 	touch $@

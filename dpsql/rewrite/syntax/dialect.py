@@ -5,6 +5,7 @@ one). Here a function call stays what was written, so that what is post-processi
 what is private is looked up by name in `functions.py`.
 """
 
+import platform
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -162,6 +163,7 @@ _CLIENT = Client()
 _VOCABULARY = Vocabulary(
     Client.Tokenizer.KEYWORDS, Client.Tokenizer.SINGLE_TOKENS, Client.Tokenizer.COMMANDS, parameter=_PARAMETER
 )
+_REPEATED = re.compile(r"(?:ab?c)*+")
 _COMMENTED = re.compile(r"--|/\*")
 """What the parser may read to another end than PostgreSQL."""
 
@@ -180,11 +182,19 @@ _OWN = _OfThread()
 
 
 def check_parser() -> None:
-    """See that sqlglot is its own Python: no class of ours can extend one that is compiled, and no statement would be read.
+    """See that statements are read as they are written.
+
+    No class of ours can extend one of sqlglot's that is compiled. Before Python 3.11.5 (its gh-106052) what is repeated
+    once and for all, as everything is by which the lexer knows a token, takes in more than it matches.
 
     Raises:
-        ConfigError: `sqlglotc` is installed beside it.
+        ConfigError: `sqlglotc` is installed beside sqlglot, or Python is too old.
     """
+    if _REPEATED.fullmatch("a"):
+        raise ConfigError(
+            f"statements would be misread: regular expressions of Python {platform.python_version()} are faulty",
+            hint="Use Python 3.11.5 or later.",
+        )
     if not isinstance(sqlglot.parser.__spec__.loader, SourceLoader):
         raise ConfigError(
             "sqlglot's parser is compiled here, and can't be extended by dpsql's",

@@ -1,6 +1,7 @@
 """Which sqlglot dpsql can work with."""
 
 import asyncio
+import re
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sqlglot.parsers.postgres import PostgresParser
 
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
+from dpsql.rewrite.syntax import dialect
 from dpsql.rewrite.syntax.dialect import Client, check_parser
 from dpsql.rewrite.syntax.parse import parse
 from dpsql.server import Server
@@ -37,6 +39,14 @@ def test_a_compiled_parser_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> N
         asyncio.run(start())
     assert caught.value.hint is not None
     assert caught.value.hint.endswith("pip uninstall sqlglotc")
+
+
+def test_a_python_that_misreads_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the first releases of 3.11 do, which take a literal and the blank behind it for one."""
+    monkeypatch.setattr(dialect, "_REPEATED", re.compile("(?:ab?c?)*+"))
+    with pytest.raises(ConfigError, match="misread") as caught:
+        check_parser()
+    assert caught.value.hint == "Use Python 3.11.5 or later."
 
 
 def test_short_way_to_names_and_constants_ends_in_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
