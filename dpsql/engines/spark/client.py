@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.spark.deadline import within
+from dpsql.engines.spark.deadline import answered_within
 from dpsql.engines.spark.settings import SPARK_SETTINGS, not_ours
 from dpsql.errors import ConfigError
 
@@ -138,7 +138,7 @@ class SparkConnection:
 
     def close(self) -> None:
         """Let go of the session; the client says nothing where the server is gone."""
-        with within(_FAREWELL):
+        with answered_within(_FAREWELL):
             self.session.stop()
 
     def drop(self) -> None:

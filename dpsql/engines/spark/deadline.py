@@ -12,7 +12,7 @@ _UNTIL: ContextVar[float] = ContextVar("_UNTIL", default=math.inf)
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def answered_within(seconds: float) -> Iterator[None]:
     """Let what this thread asks of a server fail when it has not been answered after so many seconds in all."""
     token = _UNTIL.set(min(_UNTIL.get(), time.monotonic() + seconds))
     try:

@@ -8,7 +8,7 @@ from functools import partial
 
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late
-from dpsql.engines.spark.deadline import seconds_left, within
+from dpsql.engines.spark.deadline import answered_within, seconds_left
 from dpsql.engines.spark.prepared import SparkPrepared
 from dpsql.engines.spark.tables import Seen, is_watched, spelled
 from dpsql.engines.use import Use
@@ -75,7 +75,7 @@ class SparkEngine:
     ) -> Iterator[SparkPrepared]:
         """Make measurements ready: parsed and bound by a session with our settings, over the tables that were opened."""
         with self._use:
-            with _uncharged(cancellation), within(timeout):
+            with _uncharged(cancellation), answered_within(timeout):
                 prepared = self._prepared(statements, timeout, cancellation)
                 changed = prepared.changed()
             if changed is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.spark.client import SparkConnection, client, error_class, is_gone
-from dpsql.engines.spark.deadline import within
+from dpsql.engines.spark.deadline import answered_within
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
@@ -41,7 +41,7 @@ class SparkPrepared:
         """Return the rows of a statement, whoever pays."""
         with stopping_when_cancelled(self.stop, self.timeout, self.cancellation) as stopped:
             try:
-                with within(self.timeout + _GRACE):
+                with answered_within(self.timeout + _GRACE):
                     rows = self._fetched(sql)
                     changed = self.changed()
             except Exception as error:  # noqa: BLE001  (whatever it is, its text is not for the client)
@@ -60,7 +60,7 @@ class SparkPrepared:
     def stop(self) -> None:
         """Ask the server to stop what we run."""
         try:
-            with within(_GRACE):
+            with answered_within(_GRACE):
                 self.connection.session.interruptTag(self.tag)
         except client().error as error:
             _LOG.warning("a cancel did not reach the engine: %s", type(error).__name__)
