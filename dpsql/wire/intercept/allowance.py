@@ -40,7 +40,8 @@ class Kept:
         """Stop counting so many bytes of a user."""
         self.size -= size
         self._of_users[user] -= size
-        self._of_users += Counter()  # drops users who keep nothing
+        if self._of_users[user] <= 0:
+            del self._of_users[user]
 
 
 class Allowance:

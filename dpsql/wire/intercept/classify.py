@@ -129,7 +129,7 @@ def tag(text: str) -> bytes | None:
     Raises:
         DpsqlError: PostgreSQL would not read it.
     """
-    return b"EXPLAIN" if kind(_begun(text)) == "EXPLAIN" else None
+    return b"EXPLAIN" if "explain" in text.lower() and kind(_begun(text)) == "EXPLAIN" else None
 
 
 def is_restoring(text: str) -> bool:

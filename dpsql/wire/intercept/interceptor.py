@@ -5,7 +5,7 @@ In a failed transaction it ends with the first message: the shadow answers that 
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
@@ -15,7 +15,7 @@ from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedEr
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
 from dpsql.wire.intercept.deadline import kept, seconds
-from dpsql.wire.intercept.own_messages import described, forget_probe, ran
+from dpsql.wire.intercept.own_messages import Asked, described, forget_probe, ran
 from dpsql.wire.intercept.prepared import Execution, Prepared
 from dpsql.wire.intercept.trial import Trial, require_writable
 from dpsql.wire.intercept.workers import Workers
@@ -45,6 +45,7 @@ _FACTS = (
     "pg_catalog.current_setting('statement_timeout')",
     "pg_catalog.current_setting('client_min_messages')",
 )
+_ASK_FACTS = ran(f"SELECT {', '.join(_FACTS)}".encode())
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
 _SILENT = (b"warning", b"error")
 """The values of client_min_messages with which no notice is wanted."""
@@ -87,10 +88,10 @@ class Interceptor:
         if asked.takes_parameters and asked.prepared.oids is None:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         replies = await self._describe(backend, asked, codec)
-        descriptions = [row_description(b, codec) if k == b"T" else () for k, b in replies if k in (b"T", b"n")]
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         settings, arguments = _settings(facts, codec), facts[len(_FACTS) :]
-        spelled = [await self._spell(backend, fields) for fields in descriptions]
+        bodies = [body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n")]
+        spelled = [await self._types.columns(backend, body, codec) if body else () for body in bodies]
         probed = tuple(spelled[-len(asked.question.probes) :]) if asked.question.probes else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = tuple(None if value is None else value.decode(codec) for value in arguments)
@@ -101,9 +102,8 @@ class Interceptor:
             request = Request(asked.question, probed, bound, settings, self._asker, cancellation)
             reply = await self._on_worker(request, Trial(backend, asked, texts, codec))
         require_writable(reply.text, codec)
-        kind, body = next((k, b) for k, b in replies if k in (b"T", b"n"))
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
-        return Answer(reply.text, spelled[0], body if kind == b"T" else b"", notices)
+        return Answer(reply.text, spelled[0], bodies[0], notices)
 
     async def install(self, backend: Backend, answer: Answer, asked: Execution, codec: str) -> None:
         """Parse the answer in the shadow, compare its columns with the original's, and bind it to its portal.
@@ -167,9 +167,7 @@ class Interceptor:
         for probe in asked.question.probes:
             wanted += described(probe.encode(codec), asked.oids)
         wanted += forget_probe()
-        parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
-        select = f"SELECT {', '.join((*_FACTS, *parameters))}"
-        wanted += ran(select.encode(), asked.oids, asked.values + b"\0\0")
+        wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
         if asked.question.rehearsal is not None:
             for trial in asked.question.rehearsal.trials:
                 wanted += ran(trial.encode(codec), asked.oids, asked.values + b"\0\0")
@@ -187,10 +185,6 @@ class Interceptor:
             return True
         await backend.ask(*ran(rehearsal.undone.encode(codec)))
         return False
-
-    async def _spell(self, backend: Backend, fields: tuple[ColumnDescription, ...]) -> tuple[ColumnDescription, ...]:
-        names = await self._types.spell(backend, tuple((field.oid, field.typmod) for field in fields))
-        return tuple(replace(field, type=name) for field, name in zip(fields, names, strict=True))
 
     async def _on_worker(self, request: Request, trial: Trial) -> Reply:
         """Let the gateway answer on a thread, and try what will be paid for before it is.
@@ -211,6 +205,13 @@ class Interceptor:
         except Exception as failed:
             _LOG.exception("the gateway failed")
             raise InternalError from failed
+
+
+def _facts_and(asked: Execution) -> Asked:
+    """Return what asks for the settings and for the parameters of a statement."""
+    parameters = (f"dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
+    select = f"SELECT {', '.join((*_FACTS, *parameters))}"
+    return ran(select.encode(), asked.oids, asked.values + b"\0\0")
 
 
 def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:

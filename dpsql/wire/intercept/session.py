@@ -50,8 +50,9 @@ class Session:
             with contextlib.suppress(SkippedError):
                 await self._take(frame)
             await self._backend.drain()
-            self._context.allowance.give(self._message)
-            self._message = 0
+            if self._message:
+                self._context.allowance.give(self._message)
+                self._message = 0
 
     def ready(self, in_transaction: bool) -> None:
         """Note a ReadyForQuery."""

@@ -25,14 +25,10 @@ class Workers:
         Raises:
             QueryCanceled: a cancel came before.
         """
-        turn = self._turns.setdefault(user, asyncio.Semaphore(self._share))
-        waiting = asyncio.get_running_loop().create_task(turn.acquire())
-        try:
-            await _unless_cancelled(waiting, cancellation)
-        except BaseException:
-            if waiting.done() and not waiting.cancelled():
-                turn.release()
-            raise
+        turn = self._turns.get(user)
+        if turn is None:
+            turn = self._turns[user] = asyncio.Semaphore(self._share)
+        await _taken(turn, cancellation)
         try:
             return await self._ran(work, cancellation)
         finally:
@@ -47,6 +43,22 @@ class Workers:
 
         cancellation.on_cancel(drop)
         return await _outcome(running, cancellation)
+
+
+async def _taken(turn: asyncio.Semaphore, cancellation: Cancellation) -> None:
+    """Return when it is the turn of whoever waits; most need not wait."""
+    if not turn.locked():
+        if cancellation.requested:
+            raise QueryCanceled
+        await turn.acquire()
+        return
+    waiting = asyncio.get_running_loop().create_task(turn.acquire())
+    try:
+        await _unless_cancelled(waiting, cancellation)
+    except BaseException:
+        if waiting.done() and not waiting.cancelled():
+            turn.release()
+        raise
 
 
 async def _unless_cancelled(waiting: asyncio.Task[_T], cancellation: Cancellation) -> _T:

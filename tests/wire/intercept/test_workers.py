@@ -61,3 +61,18 @@ def test_a_statement_that_waits_can_be_cancelled(threads: ThreadPoolExecutor) ->
         assert not ran.is_set()
 
     asyncio.run(run())
+
+
+def test_a_statement_that_was_cancelled_takes_no_turn(threads: ThreadPoolExecutor) -> None:
+    """It never begins, though nobody is before it, and the turn is there for the next."""
+    ran = threading.Event()
+
+    async def run() -> None:
+        workers, cancellation = Workers(threads, 1), Cancellation()
+        cancellation.cancel()
+        with pytest.raises(QueryCanceled):
+            await workers.run("ana", ran.set, cancellation)
+        assert await asyncio.wait_for(workers.run("ana", lambda: "next", Cancellation()), _PATIENCE) == "next"
+
+    asyncio.run(run())
+    assert not ran.is_set()
