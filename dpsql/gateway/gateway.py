@@ -20,7 +20,7 @@ from dpsql.gateway.aiming import Drawn, following
 from dpsql.gateway.explain import explain
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.known_plans import KnownPlans
-from dpsql.gateway.measuring import Measuring, Releases, account
+from dpsql.gateway.measuring import Measuring, Releases, account, read_draws
 from dpsql.gateway.nesting import nesting_refused
 from dpsql.gateway.notices import notices
 from dpsql.gateway.planning import Planner
@@ -125,11 +125,17 @@ class Gateway:
         if not priced.measurements:
             return self._reply(priced, {}, request)
         epoch = self._measuring.epoch(request)
-        drawn = self._measuring.drawn(priced, request, epoch)
-        if following(priced, drawn) is None:
-            return self._reply(priced, drawn, request)
+        found = self._measuring.found(priced, request, epoch)
+        known = self._known.reply(request, found)
+        if known is not None:
+            return known
+        releases = read_draws(found)
+        if following(priced, releases) is None:
+            reply = self._reply(priced, releases, request)
+            self._known.keep_reply(request, priced, found, reply)
+            return reply
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
-        return Unpaid(partial(self._measured, priced, drawn, request, epoch), made_up)
+        return Unpaid(partial(self._measured, priced, releases, request, epoch), made_up)
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:

@@ -1,10 +1,12 @@
 """What the gateway remembers of statements: their questions, their plans, and the prices of these."""
 
+import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
+from dpsql.gateway.measuring import PaidReleases
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.request import Question, Request
+from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.gateway.weight import weight
 from dpsql.remembered import Remembered
@@ -17,6 +19,8 @@ _MOST = 16 * 2**20
 """Bytes for the plans with their prices, and a third of that for questions."""
 _MOST_PRICES = 16
 """Prices of one plan."""
+_MOST_REPLIES = 4 * 2**20
+"""Bytes for replies."""
 _PER_CHARACTER = 200
 """Bytes that a question takes for each character of its statement."""
 _PER_WRITTEN_CHARACTER = 12
@@ -48,6 +52,8 @@ class KnownPlans:
         self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 3, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
+        self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
+        """Replies by their plans and prices, and by the releases that they show."""
 
     def get(self, request: Request) -> KnownPlan | None:
         """Return the plan of an equal request."""
@@ -58,6 +64,38 @@ class KnownPlans:
         key, before = _key(request), () if known is None else known.prices.items()
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
+
+    def reply(self, request: Request, found: PaidReleases) -> Reply | None:
+        """Return the reply to an equal request that shows these releases, and no others."""
+        return self.replies.get((_key(request), _price(request), _shown(found)))
+
+    def keep_reply(self, request: Request, priced: PricedPlan, found: PaidReleases, reply: Reply) -> None:
+        """Remember what a plan that is the same whenever it is made replies with these releases.
+
+        Nothing else makes a difference to it, unless there are inner answers, which the shadow has computed.
+        """
+        known = self.get(request)
+        if priced.inner or known is None or known.priced(request) is not priced:
+            return
+        self.replies.keep((_key(request), _price(request), _shown(found)), reply)
+
+
+def _shown(found: PaidReleases) -> Hashable:
+    """Return the releases with what they are stored under."""
+    return tuple((key, release) for key, (_, release) in found.items())
+
+
+def _written(value: object) -> int:
+    """Return the bytes of a reply, or of its key."""
+    match value:
+        case Reply(text, told):
+            return sum(map(sys.getsizeof, (text, *told)))
+        case ((str() as text, tuple() as described, tuple() as arguments, *_), _, tuple() as shown):
+            entries = len(shown) + len(arguments) + sum(map(len, described))
+            texts = (text, *(one.text or "" for one in arguments))
+            return _PER_ENTRY * entries + sum(map(sys.getsizeof, texts)) + sum(len(release) for _, release in shown)
+        case _:
+            return 0
 
 
 def _key(request: Request) -> Hashable:

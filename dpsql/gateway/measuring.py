@@ -39,6 +39,9 @@ _OURS = Path(__file__).parent.parent
 Releases = Mapping[str, Release]
 """A release for each measurement, by its identity."""
 
+PaidReleases = Mapping[str, tuple[PricedMeasurement, bytes]]
+"""Releases by what they are stored under, as they are stored."""
+
 
 @dataclass(slots=True)
 class ReadyPlan:
@@ -169,19 +172,7 @@ class Measuring:
         """Return the epoch whose releases a statement reads and makes: one for all, which belong together."""
         return self.ledger.epoch(self.refresh, request.cancellation)
 
-    def stored(self, priced: PricedPlan, request: Request, epoch: int) -> Releases | None:
-        """Return the releases if all are paid for and stored; else None.
-
-        Raises:
-            DpsqlError: as one of them failed, before.
-        """
-        keys, items = self._items(priced, request, epoch)
-        known = self.ledger.known(account(self.policy, request.asker), items, request.cancellation)
-        if isinstance(known, Failing):
-            raise known.error()
-        return None if known is None else {identity: Release.from_bytes(known[key]) for identity, key in keys.items()}
-
-    def drawn(self, priced: PricedPlan, request: Request, epoch: int) -> Drawn:
+    def found(self, priced: PricedPlan, request: Request, epoch: int) -> PaidReleases:
         """Return what is paid for and stored: of a statement that aims at an error every release of each measurement.
 
         Of another statement all its releases or none.
@@ -189,22 +180,21 @@ class Measuring:
         Raises:
             DpsqlError: as one of them failed, before.
         """
+        payer, cancellation = account(self.policy, request.asker), request.cancellation
         if priced.aim is None:
-            releases = self.stored(priced, request, epoch) or {}
-            return {
-                p.identity: Draws(((p.measurement, releases[p.identity]),)) for p in priced.measurements if releases
+            keys, items = self._items(priced, request, epoch)
+            known = self.ledger.known(payer, items, cancellation)
+            if isinstance(known, Failing):
+                raise known.error()
+            parts = {keys[part.identity]: part for part in priced.measurements}
+        else:
+            parts = {
+                self._key(paid, request.asker, epoch): paid
+                for part in priced.measurements
+                for paid in (part, *(part.paying(amount) for amount in priced.aim.amounts if is_declared(part)))
             }
-        made = {
-            self._key(paid, request.asker, epoch): paid
-            for part in priced.measurements
-            for paid in (part, *(part.paying(amount) for amount in priced.aim.amounts if is_declared(part)))
-        }
-        found = self.ledger.paid(account(self.policy, request.asker), made, request.cancellation)
-        drawn: dict[str, tuple[Draw, ...]] = {}
-        for key, release in found.items():
-            one = made[key]
-            drawn[one.identity] = (*drawn.get(one.identity, ()), (one.measurement, Release.from_bytes(release)))
-        return {identity: Draws(draws) for identity, draws in drawn.items()}
+            known = self.ledger.paid(payer, parts, cancellation)
+        return {key: (parts[key], release) for key, release in (known or {}).items()}
 
     @contextmanager
     def ready(self, priced: PricedPlan, request: Request, epoch: int) -> Iterator[ReadyPlan]:
@@ -261,6 +251,15 @@ class Measuring:
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def read_draws(found: PaidReleases) -> Drawn:
+    """Return what was released of each measurement."""
+    draws: dict[str, tuple[Draw, ...]] = {}
+    for part, release in found.values():
+        draw = (part.measurement, Release.from_bytes(release))
+        draws[part.identity] = (*draws.get(part.identity, ()), draw)
+    return {identity: Draws(made) for identity, made in draws.items()}
 
 
 def account(policy: Policy, asker: Asker) -> Account:

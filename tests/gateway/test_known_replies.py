@@ -1,0 +1,119 @@
+"""A reply that is remembered is the one that would be written again: of the same plan, price, role and releases."""
+
+import pytest
+
+from dpsql.gateway import known_plans
+from dpsql.gateway.gateway import Gateway
+from dpsql.gateway.request import Reply
+from dpsql.policy.model import Policy
+from dpsql.question import Argument, Settings
+from tests.support.fix_world import Client, NewClient
+from tests.support.memory import Memory
+
+GROUPED = "SELECT pickup_zone, count(*), avg(fare) FROM trips GROUP BY 1 ORDER BY 1"
+WRITTEN = "dpsql.gateway.gateway.splice"
+
+
+@pytest.fixture
+def client(new_client: NewClient, policy: Policy) -> Client:
+    """Give a client of a gateway of its own."""
+    return new_client(Memory(policy))
+
+
+def _remembered(client: Client) -> int:
+    return len(client.gateway._known.replies._entries)
+
+
+def _again(client: Client, sql: str, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()) -> Reply:
+    """Return what is answered where everything is paid for."""
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    reply = client.gateway.answer(client.request(question, settings, arguments))
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def test_a_repeated_reply_is_written_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes are those that would be written; afterwards nothing is."""
+    client.ask(GROUPED)
+    written = _again(client, GROUPED)
+    client.gateway._known.replies.clear()
+    assert _again(client, GROUPED) == written
+    monkeypatch.setattr(Gateway, "_reply", None)
+    assert _again(client, GROUPED) == written
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(epsilon="0.5"), Settings(empty_groups="hide"), Settings(error="90 %"), Settings(time_zone="Asia/Tokyo")],
+    ids=["epsilon", "empty groups", "error", "time zone"],
+)
+def test_other_settings_have_replies_of_their_own(client: Client, settings: Settings) -> None:
+    """None is what another setting was told."""
+    for one in (Settings(), settings):
+        client.ask(GROUPED, one)
+        _again(client, GROUPED, one)
+    assert _remembered(client) == 2
+
+
+def test_other_arguments_have_replies_of_their_own(client: Client) -> None:
+    """The text alone does not tell what was asked."""
+    sql = "SELECT count(*) FROM trips WHERE fare > $1"
+    asked = [(Argument(value, "numeric"),) for value in ("10", "20")]
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    for arguments in asked:
+        client.text(question, Settings(), arguments)
+        _again(client, sql, Settings(), arguments)
+    assert _remembered(client) == 2
+
+
+def test_a_new_epoch_has_new_replies(client: Client) -> None:
+    """What was remembered belongs to releases that answer nothing any more: it is measured, and charged, again."""
+    client.ask(GROUPED)
+    _again(client, GROUPED)
+    charges = client.charges
+    client.ledger.advance("new records")
+    client.ask(GROUPED)
+    _again(client, GROUPED)
+    assert client.charges > charges
+    assert _remembered(client) == 2
+
+
+def test_who_has_not_paid_is_not_told(new_client: NewClient, policy: Policy) -> None:
+    """Another role pays for itself, however often others were told."""
+    engine = Memory(policy)
+    eve = new_client(engine, "eve")
+    eve.ask(GROUPED)
+    _again(eve, GROUPED)
+    other = Client(eve.gateway, eve.ledger, eve.connection, eve.owner, new_client(engine, "leo").asker)
+    question = other.gateway.examine(GROUPED, other.asker)
+    assert question is not None
+    assert not isinstance(other.gateway.answer(other.request(question)), Reply)
+
+
+def test_what_changes_by_itself_is_not_remembered(client: Client) -> None:
+    """Nor is what the shadow has computed from inner answers."""
+    for sql in (
+        "SELECT count(*), now() FROM trips WHERE pickup_ts < now()",
+        "SELECT count(*) FROM trips WHERE fare > (SELECT avg(fare) FROM trips)",
+    ):
+        client.ask(sql)
+        client.ask(sql)
+    assert _remembered(client) == 0
+
+
+def test_replies_take_no_more_than_they_may(
+    new_client: NewClient, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long statement counts twice: in the reply, and in what it is found by."""
+    monkeypatch.setattr(known_plans, "_MOST_REPLIES", 8_000)
+    client = new_client(Memory(policy))
+    client.ask(GROUPED)
+    _again(client, GROUPED)
+    assert _remembered(client) == 1
+    long = f"{GROUPED} -- {'x' * 3_000}"
+    client.ask(long)
+    _again(client, long)
+    assert _remembered(client) <= 1
+    assert client.gateway._known.replies.size <= 8_000
