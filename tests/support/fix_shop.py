@@ -103,7 +103,7 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shops]:
     """DuckDB and PostgreSQL with the tables of the shop; what they hold is the last test's."""
     directory = tmp_path_factory.mktemp("shop")
     policy = read_shop(directory)
-    memory = Memory(policy, public=PUBLIC, file=directory / "shop.duckdb")
+    memory = Memory(policy, public=PUBLIC, lasting=directory / "shop.duckdb")
     with running(policy, USERS, memory) as world:
         served = Served(world, "shop_records", PUBLIC)
         engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}

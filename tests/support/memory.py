@@ -60,14 +60,17 @@ class Memory(DuckDb):
         public: Mapping[str, Sequence[Row]] = {"zones": ZONES},
         types: Mapping[str, str] = {},
         file: Path | None = None,
+        lasting: Path | None = None,
     ) -> None:
         """Make the policy's tables, empty but for the public ones.
 
         `unique` names columns with a constraint; `types` has other types than usual, by column or by table and column.
-        In a new `file` instead of memory, tables are divided among threads from a fifteenth of as many rows on.
+        In a new `file` instead of memory, tables are divided among threads from a fifteenth of as many rows on; in one that
+        is `lasting` they outlive DuckDB's mistakes.
         """
         self._watched, self._unique, self._statements = Watched(()), {}, no_statements()
-        self._catalog, self._file = MEMORY if file is None else "divided", file
+        self._catalog = "divided" if file else lasting.stem if lasting else MEMORY
+        self._file, self._lasting = file, lasting
         self._connection = self._opened(DUCKDB_SETTINGS)
         self._use = Use(self._end)
         self._policy = policy
@@ -78,7 +81,7 @@ class Memory(DuckDb):
 
     def _opened(self, settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
         # What `DuckDb` opens is closed off: this may read the test's own files, and its configuration is not locked.
-        connection = duckdb.connect(config={**settings, "threads": 1})
+        connection = duckdb.connect(self._lasting or ":memory:", config={**settings, "threads": 1})
         if self._file is not None:
             connection.execute(f"ATTACH '{self._file}' AS divided (ROW_GROUP_SIZE 8192)")
             connection.execute("USE divided")
@@ -95,12 +98,12 @@ class Memory(DuckDb):
         """Return the rows of a measurement: what `ready` and `run` ask of DuckDB, parsed once and watched by nobody.
 
         DuckDB is busy for a third as long, which counts where the same is measured on thousands of databases. What it
-        closes its database under runs again, if there is a file, as it does in a server.
+        closes its database under runs again, if that is a file that lasts, as it does in a server.
         """
         try:
             return self._connection.execute(_parsed(sql)).fetchall()
         except duckdb.InternalException as error:
-            if self._file is None:
+            if self._lasting is None:
                 raise EngineFailed from error
         except duckdb.Error as error:
             raise EngineFailed from error
