@@ -44,7 +44,7 @@ def grouping_in(select: exp.Select, aggregates: Sequence[exp.Expr], inputs: froz
     if select.args.get("group") is not None:
         return grouping_of(select, inputs)
     distinct = select.args.get("distinct") is not None and not aggregates
-    return ordinary([e.unalias() for e in select.expressions] if distinct else [])
+    return ordinary([_named(e).unalias() for e in select.expressions] if distinct else [])
 
 
 def grouping_of(select: exp.Select, inputs: frozenset[str]) -> Grouping:
@@ -121,7 +121,7 @@ def _resolved(select: exp.Select, key: exp.Expr, inputs: frozenset[str]) -> exp.
     """Return the expression that a key means: an ordinal, an output's name, or itself."""
     outputs = select.expressions
     if isinstance(key, exp.Literal) and not key.is_string and 0 < int(key.name) <= len(outputs):
-        output: exp.Expr = outputs[int(key.name) - 1].unalias()
+        output: exp.Expr = [_named(one) for one in outputs[: int(key.name)]][-1].unalias()
         return output
     if isinstance(key, exp.Column) and not key.args.get("table"):
         name = fold(key.this)
@@ -129,3 +129,26 @@ def _resolved(select: exp.Select, key: exp.Expr, inputs: frozenset[str]) -> exp.
         if name in named and name not in inputs:  # PostgreSQL: an input column goes before an output of the same name
             return named[name]
     return key
+
+
+def _named(output: exp.Expr) -> exp.Expr:
+    """Return an output of which a key is made.
+
+    Raises:
+        Unsupported: it is `*`, several columns in one, or made of several rows.
+    """
+    if output.find(exp.Window):
+        raise Unsupported(
+            "DISTINCT over private rows takes no window functions",
+            because="window-as-key",
+            hint="SELECT DISTINCT zone, count(*) OVER (PARTITION BY zone) is SELECT zone, count(*) with GROUP BY zone.",
+            position=position(output),
+        )
+    if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
+        raise Unsupported(
+            "the columns of * are not grouped by their places, or by DISTINCT",
+            because="star-as-key",
+            hint="Name the columns instead.",
+            position=position(output),
+        )
+    return output
