@@ -32,6 +32,15 @@ BY_PLACE = (
     "AS t GROUP BY n, seats"
 )
 
+RUNNING = (
+    "SELECT n, f, count(*) FROM (SELECT sum(seats) OVER (PARTITION BY rider ORDER BY shared ROWS 1 PRECEDING) AS n, "
+    "first_value(seats) OVER (PARTITION BY rider ORDER BY shared) AS f FROM rides) AS t GROUP BY n, f"
+)
+FIRST = (
+    "SELECT seats, count(*) FROM (SELECT DISTINCT ON (rider) rider, seats FROM rides ORDER BY rider, shared) AS t "
+    "GROUP BY seats"
+)
+
 ATTACKS: Sequence[tuple[Break, str]] = (
     (unit_mutants.owner_lost, BY_NUMBER),
     (unit_mutants.first_units_only, BY_COUNT),
@@ -41,6 +50,9 @@ ATTACKS: Sequence[tuple[Break, str]] = (
     (unit_mutants.any_value_of_many, BY_COUNT),
     (unit_mutants.order_by_others, BY_PLACE),
     (unit_mutants.window_of_all, BY_PLACE),
+    (unit_mutants.order_by_others, RUNNING),
+    (unit_mutants.window_of_all, RUNNING),
+    (unit_mutants.order_by_others, FIRST),
 )
 
 
@@ -105,8 +117,20 @@ def test_attack_succeeds_on_a_mistake(
         "SELECT lag(seats) OVER (ORDER BY rider) AS n FROM rides",
         "SELECT ntile(4) OVER (PARTITION BY paid ORDER BY seats) AS n FROM rides",
         "SELECT row_number() OVER (PARTITION BY rider + 1 ORDER BY seats) AS n FROM rides",
-        "SELECT first_value(seats) OVER (PARTITION BY rider ORDER BY day) AS n FROM rides",
-        "SELECT row_number() OVER w AS n FROM rides WINDOW w AS (PARTITION BY rider)",
+        "SELECT first_value(seats) OVER (PARTITION BY paid ORDER BY day) AS n FROM rides",
+        "SELECT first_value(seats) OVER (PARTITION BY rider ORDER BY note) AS n FROM rides",
+        "SELECT last_value(seats) OVER (PARTITION BY rider / 2 ORDER BY day) AS n FROM rides",
+        "SELECT row_number() OVER w AS n FROM rides WINDOW w AS (PARTITION BY paid)",
+        "SELECT row_number() OVER (w ORDER BY rider) AS n FROM rides WINDOW w AS ()",
+        "SELECT sum(seats) OVER (ORDER BY rider) AS n FROM rides",
+        "SELECT sum(seats) OVER () AS n FROM rides",
+        "SELECT sum(seats) OVER (PARTITION BY rider RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM rides",
+        "SELECT sum(seats) OVER (PARTITION BY rider ORDER BY day ROWS seats PRECEDING) AS n FROM rides",
+        "SELECT array_agg(seats) OVER (PARTITION BY rider) AS n FROM rides",
+        "SELECT DISTINCT ON (paid) seats AS n FROM rides ORDER BY paid, rider",
+        "SELECT DISTINCT ON (rider + 1) seats AS n FROM rides ORDER BY rider + 1",
+        "SELECT DISTINCT ON (rider) seats AS n FROM rides ORDER BY rider LIMIT 5",
+        "SELECT DISTINCT ON (rider) seats AS n FROM rides ORDER BY rider, note",
         "SELECT seats AS n FROM rides UNION ALL SELECT zone_id FROM zones",
         "(SELECT seats AS n FROM rides UNION ALL SELECT seats FROM rides) LIMIT 3",
         "SELECT rider, rank() OVER (ORDER BY count(*)) AS n FROM rides GROUP BY rider",
@@ -126,7 +150,7 @@ def test_rows_that_others_decide_are_refused(inner: str, policy: Policy, world: 
         measurements(f"SELECT count(n), sum(n) FROM ({inner}) AS t", policy, world, tiny["duckdb"])
 
 
-@pytest.mark.parametrize("function", ["lag(rider)", "lead(rider, 2)"])
+@pytest.mark.parametrize("function", ["lag(rider)", "lead(rider, 2)", "first_value(rider)", "last_value(rider)"])
 def test_what_names_a_unit_names_it_behind_a_window_too(
     function: str, policy: Policy, world: World, tiny: Engines
 ) -> None:

@@ -82,6 +82,7 @@ WRONG: Sequence[tuple[Break, str]] = (
     (shop_mutants.one_part_of_two, "UNION ALL"),
     (shop_mutants.units_twice, "UNION ALL"),
     (shop_mutants.places_among_all, "window"),
+    (shop_mutants.places_among_all, "aggregate of a window"),
     (shop_mutants.ties_as_they_come, "ties"),
     (shop_mutants.neighbours_are_one, "rows of single units"),
     (shop_mutants.no_answer, "above an answer"),

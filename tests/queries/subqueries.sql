@@ -70,8 +70,12 @@ SELECT rank() OVER (ORDER BY fare) FROM trips;
 SELECT avg(fare) FROM (SELECT fare FROM trips LIMIT 10) AS t;
 
 -- distinct private rows
---> refused 42501: DISTINCT ON shows rows
+--> answered, 1 measurement
 SELECT count(*) FROM (SELECT DISTINCT ON (passenger_id) passenger_id, fare FROM trips ORDER BY 1, 2) AS t;
+
+-- distinct private rows of a zone
+--> refused 42501: DISTINCT ON shows rows
+SELECT count(*) FROM (SELECT DISTINCT ON (pickup_zone) passenger_id, fare FROM trips ORDER BY pickup_zone, 2) AS t;
 
 -- a number of private rows beside each public one
 --> answered, 1 measurement

@@ -56,5 +56,102 @@ SELECT avg(n) FROM (SELECT row_number() OVER (PARTITION BY pickup_zone ORDER BY 
 SELECT avg(n) FROM (SELECT row_number() OVER (PARTITION BY rider ORDER BY note) AS n FROM rides) AS t;
 
 -- running sums of units
---> refused 0A000: is not supported over private rows
-SELECT avg(s) FROM (SELECT sum(fare) OVER (PARTITION BY passenger_id ORDER BY pickup_ts) AS s FROM trips) AS t;
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(s), count(s) FROM (SELECT sum(fare) OVER (PARTITION BY rider ORDER BY picked) AS s FROM rides) AS t;
+
+-- shares of what a unit has
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(share) FROM (SELECT fare / sum(fare) OVER (PARTITION BY rider) AS share FROM rides WHERE fare >= 1) AS t;
+
+-- time since a unit's first row
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(a), avg(b) FROM (SELECT day - min(day) OVER (PARTITION BY rider) AS a,
+  day - first_value(day) OVER (PARTITION BY rider ORDER BY day) AS b FROM rides) AS t;
+
+-- first and last rows of units
+--> answered, 1 measurement
+--> within 0.01
+SELECT first, count(*), avg(last), sum(same) FROM (SELECT first_value(seats) OVER (PARTITION BY rider ORDER BY picked, seats) AS first,
+  last_value(price) OVER (PARTITION BY rider ORDER BY picked, price ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last,
+  last_value(seats) OVER (PARTITION BY rider ORDER BY seats DESC) AS same FROM rides) AS t GROUP BY first;
+
+-- texts of a unit's first row
+--> answered, 1 measurement
+SELECT first, count(*) FROM (SELECT first_value(paid) OVER (PARTITION BY rider ORDER BY picked) AS first FROM rides) AS t GROUP BY 1;
+
+-- moving means and extremes of units
+--> answered, 1 measurement
+--> within 0.01
+SELECT avg(a), sum(b), sum(c) FROM (SELECT avg(price) OVER (PARTITION BY rider ORDER BY picked, price ROWS 2 PRECEDING) AS a,
+  max(seats) OVER (PARTITION BY rider ORDER BY picked, seats ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS b,
+  sum(stars) OVER (PARTITION BY rider, paid ORDER BY picked RANGE UNBOUNDED PRECEDING) AS c FROM rides) AS t;
+
+-- filtered windows of units
+--> answered, 1 measurement
+--> within 0.01
+SELECT sum(n), sum(s), count(s), sum(k) FROM (SELECT count(*) FILTER (WHERE late) OVER (PARTITION BY rider ORDER BY picked) AS n,
+  sum(seats) FILTER (WHERE late) OVER (PARTITION BY rider) AS s, count(age) OVER (PARTITION BY rider ORDER BY day DESC) AS k
+  FROM rides) AS t;
+
+-- spreads and votes of units
+--> answered, 1 measurement
+--> within 0.01
+SELECT late, count(*), avg(s) FROM (SELECT bool_or(late) OVER (PARTITION BY rider ORDER BY picked) AS late,
+  stddev(weight) OVER (PARTITION BY rider) AS s FROM rides) AS t GROUP BY late;
+
+-- windows with names
+--> answered, 1 measurement
+--> within 0.01
+SELECT is_first, count(*), avg(s) FROM (SELECT picked = min(picked) OVER w AS is_first, sum(seats) OVER (v ROWS 1 PRECEDING) AS s
+  FROM rides WINDOW w AS (PARTITION BY rider), v AS (w ORDER BY picked, seats)) AS t GROUP BY is_first;
+
+-- first rows by DISTINCT ON
+--> answered, 1 measurement
+--> within 0.01
+SELECT paid, count(*), avg(price) FROM (SELECT DISTINCT ON (rider) rider, paid, price FROM rides ORDER BY rider, picked, price) AS t
+GROUP BY paid;
+
+-- first rows of units and keys by DISTINCT ON
+--> answered, 1 measurement
+--> within 0.01
+WITH first AS (SELECT DISTINCT ON (r, 2) rider AS r, seats > 2, fare FROM rides WHERE late ORDER BY r, 2, day DESC, picked, price)
+SELECT count(*), sum(fare) FROM first;
+
+-- frames by the distance of values
+--> refused 0A000: the frame RANGE BETWEEN 2 PRECEDING AND CURRENT ROW is not supported
+SELECT avg(s) FROM (SELECT sum(fare) OVER (PARTITION BY rider ORDER BY seats RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS s
+FROM rides) AS t;
+
+-- sums of everybody's rows
+--> refused 42501: must be PARTITION BY the privacy unit
+SELECT avg(s) FROM (SELECT sum(fare) OVER (PARTITION BY paid) AS s FROM rides) AS t;
+
+-- texts of units in an order
+--> refused 0A000: of single units is not supported
+SELECT count(s) FROM (SELECT max(paid) OVER (PARTITION BY rider) AS s FROM rides) AS t;
+
+-- first rows of what many share
+--> refused 42501: DISTINCT ON shows rows of a protected table
+SELECT count(*) FROM (SELECT DISTINCT ON (paid) paid, fare FROM rides ORDER BY paid, fare) AS t;
+
+-- groups written as DISTINCT beside windows
+--> answered, 1 measurement
+--> within 0.01
+SELECT DISTINCT paid, late, count(*) OVER (PARTITION BY late, paid) AS n, round(avg(fare) OVER w) AS f FROM rides
+WINDOW w AS (PARTITION BY paid, late) ORDER BY n DESC, paid, late;
+
+-- groups of units written as DISTINCT beside windows
+--> answered, 1 measurement
+--> empty 16 groups
+SELECT n, count(*) FROM (SELECT DISTINCT rider, count(*) OVER (PARTITION BY rider) AS n FROM rides) AS t GROUP BY n;
+
+-- coarser windows beside DISTINCT
+--> refused 0A000: DISTINCT over private rows takes no window functions
+SELECT DISTINCT paid, late, count(*) OVER (PARTITION BY paid) FROM rides;
+
+-- ordered windows beside DISTINCT
+--> refused 0A000: DISTINCT over private rows takes no window functions
+SELECT DISTINCT paid, count(*) OVER (PARTITION BY paid ORDER BY fare) FROM rides;

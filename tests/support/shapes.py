@@ -81,6 +81,18 @@ UNITS = (
         "SELECT n, count(*), sum(seats) FROM (SELECT seats, row_number() OVER (PARTITION BY rider ORDER BY picked DESC) AS n "
         "FROM rides WHERE late) AS t GROUP BY n"
     ),
+    (
+        "SELECT sum(s), sum(m), count(*) FROM (SELECT sum(fare) OVER (PARTITION BY rider ORDER BY day) AS s, avg(tip) OVER "
+        "(PARTITION BY rider ORDER BY picked ROWS 1 PRECEDING) AS m FROM rides) AS t"
+    ),
+    (
+        "SELECT f, sum(l - seats) FROM (SELECT seats, first_value(late) OVER (PARTITION BY rider ORDER BY day) AS f, "
+        "last_value(seats) OVER (PARTITION BY rider ORDER BY late) AS l FROM rides) AS t GROUP BY f"
+    ),
+    (
+        "SELECT paid, count(*), sum(fare) FROM (SELECT DISTINCT ON (rider, late) paid, fare FROM rides "
+        "ORDER BY rider, late, day) AS t GROUP BY paid"
+    ),
     "SELECT k, sum(tip) FROM (SELECT tip, ntile(2) OVER (PARTITION BY rider, paid ORDER BY age) k FROM rides) t GROUP BY k",
     "SELECT count(DISTINCT f) FROM (SELECT rider, max(fare) AS f FROM rides GROUP BY 1) AS t",
     (

@@ -28,6 +28,7 @@ FEATURES = (
     "join of protected tables", "LEFT JOIN of protected tables", "RIGHT JOIN", "public table", "several public tables",
     "public subquery", "VALUES", "unnest", "generate_series", "CTE of constants", "CTE", "rows that pass through",
     "rows of single units", "per unit and key", "DISTINCT units", "HAVING of units", "histogram of units", "window", "ties",
+    "aggregate of a window",
     "UNION ALL", "EXISTS", "NOT EXISTS", "IN units", "NOT IN units", "public rows exist", "IN public rows", "DISTINCT",
     "sum of DISTINCT", "FILTER", "interval", "order statistic", "text without values", "key by arithmetic",
     "key by a function", "arithmetic in a condition", "above an answer", "top groups", "joined with an answer", "others",

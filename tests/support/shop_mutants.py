@@ -13,7 +13,8 @@ from dpsql.rewrite.analysis import owners
 from dpsql.rewrite.emit import source, windows
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.relation import UnionRows, Window, with_answers
+from dpsql.rewrite.ir.relation import UnionRows, with_answers
+from dpsql.rewrite.ir.unit_value import Window
 
 
 def different_units(patch: pytest.MonkeyPatch) -> None:
@@ -75,7 +76,7 @@ def places_among_all(patch: pytest.MonkeyPatch) -> None:
 def ties_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """Leave the order of rows that tie to the engine."""
     right = windows.window_text
-    patch.setattr(source, "window_text", lambda window, unit, _: right(window, unit, ()))
+    patch.setattr(source, "window_text", lambda window, unit, _, emitter: right(window, unit, (), emitter))
 
 
 def neighbours_are_one(patch: pytest.MonkeyPatch) -> None:

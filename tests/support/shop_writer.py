@@ -1,5 +1,6 @@
 """Made-up FROM clauses over the shop: joins, constants, subqueries that pass rows through or make rows of single units."""
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -240,7 +241,9 @@ def windowed(w: Writer, depth: int) -> Rows:
     call = w.draw.choice((*calls, f"lag({x.text})", f"lead({x.text}, 2)"))
     by = kept[0] if w.chance(_WRONG) else units[0]
     over = f"PARTITION BY {by.text}" + ("" if call == "count(*)" else f" ORDER BY {order}")
-    kind = x.kind if x.text in call else Kind.WHOLE
+    if not w.has["ties"]:
+        call, over = _aggregated(w, call, over, x)
+    kind = x.kind if x.text in call and not call.startswith("count") else Kind.WHOLE
     columns = [
         Col(f"{s}.u", Kind.NAME, means="unit"),
         *columns,
@@ -250,6 +253,20 @@ def windowed(w: Writer, depth: int) -> Rows:
         [f"{units[0].text} AS u", *(f"{text} AS {n}" for n, text in outputs.items()), f"{call} OVER ({over}) AS w"]
     )
     return _derived(w, s, lambda _: f"SELECT {select} {inner.text_where}", columns, plain=False)
+
+
+_FRAMES = ("", "", " ROWS 1 PRECEDING", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
+
+
+def _aggregated(w: Writer, call: str, over: str, x: Col) -> tuple[str, str]:
+    """Return half of the windows as what the unit's rows around a row come to; what else is drawn stays as it was."""
+    draw = random.Random(f"{call} {over}")  # noqa: S311  (statements)
+    if x.kind is Kind.KEY or draw.random() < 0.5:
+        return call, over
+    w.note("aggregate of a window")
+    calls = ["first_value", "last_value", "min", "max", "count", *(["sum"] if x.kind is Kind.WHOLE else [])]
+    frame = draw.choice(_FRAMES) if " ORDER BY " in over else ""
+    return f"{draw.choice(calls)}({x.text})", over + frame
 
 
 def united(w: Writer, depth: int) -> Rows:

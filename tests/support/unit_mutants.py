@@ -86,5 +86,7 @@ def window_of_all(patch: pytest.MonkeyPatch) -> None:
     """Number everybody's rows together."""
     right = source.window_rows
     patch.setattr(
-        source, "window_rows", lambda made, emitter: right(made, emitter).replace('PARTITION BY "rider" ', "")
+        source,
+        "window_rows",
+        lambda made, emitter: right(made, emitter).replace('PARTITION BY "rider" ', ""),
     )

@@ -105,7 +105,11 @@ def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
 
 
 def window_rows(made: WindowRows, emitter: Emitter) -> str:
-    """Return the SELECT of a relation's rows with the numbers that they have among their unit's."""
+    """Return the SELECT of a relation's rows with the values that they have among their unit's.
+
+    These are the same whatever is read of them: a row that one part of a measurement left out would change the others'
+    places there, and so which of them are weighed, and which are summed.
+    """
     texts = [f"{identity(made.unit, emitter.dialect)} AS {quoted(made.unit.name)}"]
     for name, expr in made.columns:
         text = emitter.sql(_computed(expr, made.relation, emitter))
@@ -113,8 +117,8 @@ def window_rows(made: WindowRows, emitter: Emitter) -> str:
         texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quoted(name)}")
     rows = from_where(made.relation, TRUE, [expr for _, expr in made.columns], made.unit, emitter)
     every = [name for name, _ in made.columns]
-    windows = [f"{window_text(w, made.unit.name, every)} AS {quoted(w.column.name)}" for w in made.windows]
-    return f"SELECT r.*, {', '.join(windows)} FROM (SELECT {', '.join(texts)} {rows}) AS r"
+    windows = [f"{window_text(w, made.unit.name, every, emitter)} AS {quoted(w.column.name)}" for w in made.windows]
+    return f"SELECT s0.*, {', '.join(windows)} FROM (SELECT {', '.join(texts)} {rows}) AS s0"
 
 
 def union_rows(made: UnionRows, read: frozenset[str], emitter: Emitter) -> str:

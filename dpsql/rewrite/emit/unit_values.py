@@ -11,12 +11,14 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import TRUE, Expr
-from dpsql.rewrite.ir.relation import UnitValue
+from dpsql.rewrite.ir.unit_value import UnitValue
 
 
-def unit_text(value: UnitValue, emitter: Emitter) -> str:
-    """Return the aggregate."""
-    where = "" if value.where == TRUE else f" FILTER (WHERE {emitter.sql(value.where)})"
+def unit_text(value: UnitValue, emitter: Emitter, over: str = "") -> str:
+    """Return the aggregate, of all rows of a group or of those that ` OVER (…)` says."""
+    where = over if value.where == TRUE else f" FILTER (WHERE {emitter.sql(value.where)}){over}"
+    if value.arg is None and over and value.where != TRUE:  # Spark filters no windows
+        return f"count(CASE WHEN {emitter.sql(value.where)} THEN 1 END){over}"
     if value.arg is None:
         return f"count(*){where}"
     match value.function:

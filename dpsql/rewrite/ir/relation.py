@@ -7,15 +7,13 @@ conditions join the others. So a question has one form, however deep a tool has 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from fractions import Fraction
-from typing import Literal
 
-from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Table
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs, with_refs
 from dpsql.rewrite.ir.expr import conjuncts as parts_of
+from dpsql.rewrite.ir.unit_value import UnitValue, Window
 
 
 class Join(Enum):
@@ -49,30 +47,6 @@ class Source:
     def only_tested(self) -> bool:
         """Return whether the table only decides which rows stay, and is nothing of the rows themselves."""
         return self.join is Join.EXISTS or self.join is Join.NOT_EXISTS or self.join is Join.INSIDE
-
-
-UnitFunction = Literal[
-    "count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or", "percentile_cont", "percentile_disc",
-    "var_pop", "var_samp", "stddev_pop", "stddev_samp",
-]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class UnitValue:
-    """One number of a unit: an aggregate of its rows that is the same in whatever order they are read."""
-
-    function: UnitFunction
-    arg: Expr | None
-    """None for COUNT(*)."""
-    where: Expr
-    column: Column
-    """What comes out; it is clamped to that column's bounds wherever it is read."""
-    interval: Interval | None = None
-    """Of the argument of `sum` and `avg`: what is added up are whole steps from its lower end."""
-    steps: int = 0
-    """How many of them there are in the interval; 0 where the argument is a whole number and is added up itself."""
-    point: Fraction = Fraction(0)
-    """Of which share of the rows a percentile is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,33 +88,15 @@ class UnionRows:
     columns: Mapping[str, Column]
 
 
-WindowFunction = Literal["row_number", "rank", "dense_rank", "ntile", "lag", "lead", "count"]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A number of each row among those of its unit that are alike in `partition`."""
-
-    function: WindowFunction
-    column: Column
-    """What comes out; it is clamped to that column's bounds wherever it is read."""
-    arg: str | None = None
-    """The column of which `lag` and `lead` take a value."""
-    number: int | None = None
-    """How far `lag` and `lead` look, or how many parts `ntile` makes."""
-    partition: tuple[str, ...] = ()
-    """What rows are told apart by beside the unit."""
-    order: tuple[tuple[str, str], ...] = ()
-    """Columns, and how each is ordered."""
-
-
 @dataclass(frozen=True, slots=True)
 class WindowRows:
     """The rows of a relation, each with its place among those of the same unit.
 
-    Promise: each row keeps its owner, and its numbers depend on that unit's rows only, as a multiset. Where rows tie by
-    `order` they are ordered by all columns that are read of them, so that which comes first is told by what they are; rows
-    that are alike in all of these may change places without anybody's seeing it.
+    Promise: each row keeps its owner, and its values depend on that unit's rows only, as a multiset. Where rows tie by
+    `order`, and that matters, they are ordered by all columns that are read of them, so that which comes first is told by
+    what they are; rows that are alike in all of these may change places without anybody's seeing it. An aggregate is the
+    same in whatever order the rows of its frame are read. So taking a unit away takes its own rows away and changes no
+    value of another's: rows are bounded as those of `relation` are.
     """
 
     relation: "Relation"

@@ -15,11 +15,14 @@ from dpsql.rewrite.syntax.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUS
 from dpsql.rewrite.syntax.columns import from_items, input_names, names_around
 from dpsql.rewrite.syntax.decorrelate import decorrelated
 from dpsql.rewrite.syntax.determined import determined
+from dpsql.rewrite.syntax.distinct_on import put_places_below
+from dpsql.rewrite.syntax.distinct_windows import put_groups_in_place
 from dpsql.rewrite.syntax.existence import queried
 from dpsql.rewrite.syntax.found import FoundScopes, Kind, Scope
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
+from dpsql.rewrite.syntax.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.set_operations import rows_of_units
@@ -137,8 +140,11 @@ class _Finder:
         return Kind.PUBLIC
 
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        visible = {name: cte for name, (_, cte) in ctes.items()}
+        if node is not self.root:
+            put_places_below(node, visible, self.policy)
         items = [(item, self._item(item, ctes)) for item in from_items(node)]
-        of_rows, visible = any(kind is Kind.ROWS for _, kind in items), {name: cte for name, (_, cte) in ctes.items()}
+        of_rows = any(kind is Kind.ROWS for _, kind in items)
         answers = set[int]()
         if not self.alone and next(queries_inside(node), None) is not None:
             come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
@@ -149,6 +155,7 @@ class _Finder:
         kinds = [kind for _, kind in items]
         if Kind.ROWS not in kinds:
             return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
+        put_groups_in_place(node)
         aggregates = aggregates_of(node)
         below = queries_among_rows(node, aggregates) if answers else ()
         among = [with_all_public(query) for query in below if id(query) in answers]
@@ -156,8 +163,15 @@ class _Finder:
         self.inner.extend(InnerAnswer(query, visible) for query in among)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
             if node is not self.root:  # rows are refused there, whatever else it says
+                put_windows_in_place(node)
                 refuse_clauses(node, ROW_CLAUSES)
             return Kind.ROWS
+        return self._grouped(node, aggregates, answers, visible)
+
+    def _grouped(
+        self, node: exp.Select, aggregates: tuple[exp.Expr, ...], answers: set[int], visible: Mapping[str, exp.CTE]
+    ) -> Kind:
+        """Return what a SELECT is that aggregates private rows, groups them, or tells which are distinct."""
         _refuse_distinct_on(node, aggregates)
         inputs = input_names(node, visible, self.policy)
         grouping = grouping_in(node, aggregates, inputs)
@@ -226,7 +240,7 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
         raise AccessDenied(
             "DISTINCT ON shows rows of a protected table",
             because="distinct-on-rows",
-            hint="Aggregate with GROUP BY: max(x), min(x), avg(x) … of each group.",
+            hint="Aggregate with GROUP BY: max(x), min(x), avg(x) … of each group; below an aggregate, add the unit.",
             position=position(node),
         )
 

@@ -23,7 +23,8 @@ from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Relation, Source, UnitRows, UnitValue, filtered, ref
+from dpsql.rewrite.ir.relation import Relation, Source, UnitRows, filtered, ref
+from dpsql.rewrite.ir.unit_value import UnitValue
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import position

@@ -20,7 +20,7 @@ from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Expr
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import UnitFunction, UnitValue
+from dpsql.rewrite.ir.unit_value import UnitFunction, UnitValue
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.aggregates import Aggregate, Distinct, Extreme, Moment, Quantile, Vote, condition_of

@@ -14,21 +14,28 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
-from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Relation, Source, Window, WindowFunction, WindowRows, ref
-from dpsql.rewrite.syntax.aggregate_names import function_name
+from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, ref
+from dpsql.rewrite.ir.unit_value import UnitValue, Window, WindowFunction
+from dpsql.rewrite.syntax.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.translate.aggregates import aggregate
 from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.frames import frame_of
 from dpsql.rewrite.translate.per_unit import Around, fresh_names, made_column
 from dpsql.rewrite.translate.scope_names import Names
+from dpsql.rewrite.translate.unit_values import Aggregated, as_asked, unit_value
 
 _COUNTED: Mapping[str, WindowFunction] = {"row_number": "row_number", "rank": "rank", "dense_rank": "dense_rank"}
 _OTHERS: Mapping[str, WindowFunction] = {"lag": "lag", "lead": "lead"}
+_ENDS: Mapping[str, WindowFunction] = {"first_value": "first_value", "last_value": "last_value"}
+_AGGREGATES = (STATISTICS.keys() - OF_TWO) | LOGICAL | {"min", "max"}
 _FARTHEST = 10_000
 _WINDOWS = " "
 """What the windows are the columns of: no table has such a name."""
@@ -93,23 +100,51 @@ class _Rows:
                 hint=f"Write PARTITION BY \"{self.found.unit.name}\": a place among everybody's rows is not anybody's own.",
                 position=position(node),
             )
-        if node.args.get("spec") or node.args.get("first") or node.args.get("alias"):
+        if node.args.get("first") or node.args.get("alias"):
             raise _refused(node)
         order = node.args.get("order")
         by = tuple(self._ordered(t, key) for key in (order.expressions if order else ()))
-        call = self._call(t, node)
+        value = self._aggregate(t, node)
+        call = self._call(t, node) if value is None else self._windowed(value, node)
         further = tuple(self._named(key) for key in partition if not self._is_unit(key))
         column = replace(call.column, name=self.fresh(call.function))
         self.windows.append(replace(call, column=column, partition=further, order=by))
-        return Ref(-1, "", column.name, column)
+        found = Ref(-1, "", column.name, column)
+        return found if value is None else as_asked(value, found)
+
+    def _aggregate(self, t: Translator, node: exp.Window) -> UnitValue | None:
+        """Return the aggregate that a call is of the rows in its frame, None if it is none."""
+        call = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        if function_name(call) not in _AGGREGATES:
+            return None
+        return unit_value(aggregate(t, node.this), node, self._aggregated)
+
+    def _aggregated(self, expr: Expr) -> Aggregated:
+        return Aggregated(expr, facts(expr, self._env(expr)), self.found.rows)
+
+    def _windowed(self, value: UnitValue, node: exp.Window) -> Window:
+        """Return an aggregate of columns of the rows; a row's own is in its frame, so that what each row has is there."""
+        if value.arg is None:
+            value = replace(value, where=self.seen(value.where))
+        else:
+            arg = value.arg
+            if value.where != TRUE:  # not every engine filters windows
+                arg = Apply("case", (value.where, arg, Const(None, arg.type)), arg.type)
+            name = self._named(arg)
+            value = replace(value, arg=Ref(-1, "", name, self.columns.get(arg, self.unit)), where=TRUE)
+        return Window("aggregate", value.column, frame=frame_of(node), value=value)
 
     def _call(self, t: Translator, node: exp.Window) -> Window:
         name, args = function_name(node.this), getattr(node.this, "expressions", [])
+        if name in _ENDS and len(args) == 1:
+            value = t.expression(args[0])
+            arg = self._named(value)
+            return Window(_ENDS[name], self.columns.get(value, self.unit), arg, frame=frame_of(node))
+        if node.args.get("spec"):
+            raise _refused(node)
         whole = Column("", SqlType.BIGINT, "bigint", bounds=Interval.of(1, self.found.rows))
         if name in _COUNTED and not args:
             return Window(_COUNTED[name], whole)
-        if name == "count" and not node.args.get("order") and len(args) == 1 and isinstance(args[0], exp.Star):
-            return Window("count", whole)
         if name == "ntile" and len(args) == 1:
             parts = _number(t.expression(args[0]), node)
             return Window("ntile", replace(whole, type=SqlType.INTEGER, bounds=Interval.of(1, parts)), number=parts)
@@ -168,7 +203,7 @@ class _Rows:
         single = {(i, bound.column) for i, source in below.private.items() for bound in source.table.units.values()}
         naming = [c.name for e, c in self.columns.items() if single & {(one.source, one.name) for one in refs(e)}]
         # What another row of the unit has names it as well.
-        naming += [one.column.name for one in self.windows if one.arg in {self.unit.name, *naming}]
+        naming += [one.column.name for one in self.windows if _taken_of(one) in {self.unit.name, *naming}]
         units = {f"{name} {i}": UnitBound(column, 1) for i, column in enumerate(naming)}
         every = (self.unit, *self.columns.values(), *(window.column for window in self.windows))
         bound = UnitBound(self.unit.name, self.found.rows, self.found.groups)
@@ -176,9 +211,30 @@ class _Rows:
             name, {c.name: c for c in every}, {**units, kind: bound}, expected_rows=below.expected_rows, file=""
         )
         pairs = tuple((column.name, expr) for expr, column in self.columns.items())
-        made = WindowRows(below, self.found.unit, pairs, tuple(self.windows))
-        columns = {key: with_refs(e, lambda one: ref(0, table, one.name)) for key, e in outputs.items()}
+
+        def change(one: Ref) -> Ref:
+            return ref(0, table, one.name)
+
+        made = WindowRows(below, self.found.unit, pairs, tuple(_of_columns(one, change) for one in self.windows))
+        columns = {key: with_refs(e, change) for key, e in outputs.items()}
         return Relation((Source(table, made=made),), TRUE, columns)
+
+
+def _of_columns(window: Window, change: Callable[[Ref], Ref]) -> Window:
+    """Return a window whose aggregate is of the columns that `change` says."""
+    if window.value is None:
+        return window
+    value = window.value
+    arg = None if value.arg is None else with_refs(value.arg, change)
+    return replace(window, value=replace(value, arg=arg, where=with_refs(value.where, change)))
+
+
+def _taken_of(window: Window) -> str | None:
+    """Return the column of which a window takes one of the values."""
+    value = window.value
+    if value is None:
+        return window.arg
+    return value.arg.name if isinstance(value.arg, Ref) and value.function in {"min", "max"} else None
 
 
 def _number(expr: Expr, node: exp.Window) -> int:
@@ -192,6 +248,6 @@ def _refused(node: exp.Window) -> Unsupported:
     return Unsupported(
         f"{render(node)[:80]} is not supported over private rows",
         because="window-not-known",
-        hint="row_number, rank, dense_rank, ntile, lag, lead, and count(*) without an order are.",
+        hint="row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, counts, sums, averages, extremes are.",
         position=position(node),
     )
