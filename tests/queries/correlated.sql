@@ -97,3 +97,22 @@ SELECT count(*) FROM rides r WHERE coalesce((SELECT zone FROM zones z WHERE z.zo
 -- arithmetic with a count of the same key, also of none
 --> answered, 2 measurements
 SELECT count(*) FROM rides r WHERE seats + 3 > (SELECT count(*) - 1000.5 FROM rides s WHERE s.paid = r.paid AND s.late);
+
+-- the first rows of each unit, by a list of pairs
+--> answered, 1 measurement
+--> within 0.001
+SELECT paid, count(*), avg(fare) FROM rides WHERE (rider, day) IN (SELECT rider, min(day) FROM rides GROUP BY rider) GROUP BY paid;
+
+-- rows that are not the last of each unit, or late
+--> answered, 1 measurement
+SELECT count(*) FROM rides r WHERE late OR NOT ((day, r.rider) IN (SELECT max(s.day) - 0, s.rider FROM rides s WHERE s.age > 20
+  GROUP BY s.rider HAVING count(*) > 2));
+
+-- units with enough rows beside a LEFT JOIN
+--> answered, 1 measurement
+SELECT count(*), count(p.n) FROM rides r LEFT JOIN (SELECT rider, count(*) AS n FROM rides WHERE late GROUP BY rider) AS p
+  ON p.rider = r.rider WHERE r.rider IN (SELECT rider FROM rides GROUP BY rider HAVING count(*) > 3);
+
+-- a list of pairs of what many share
+--> refused 0A000: is not supported over private rows
+SELECT count(*) FROM rides WHERE (paid, day) IN (SELECT paid, min(day) FROM rides GROUP BY paid);

@@ -205,3 +205,16 @@ SELECT to_timestamp(floor(extract(epoch FROM picked) / 86400) * 86400) AT TIME Z
 -- a time with a zone is a key
 --> answered, 1 measurement
 SELECT to_timestamp(floor(extract(epoch FROM picked) / 86400) * 86400) AS d, count(*) FROM rides GROUP BY 1;
+
+-- the beginnings of times' texts
+--> answered, 1 measurement
+SELECT left(picked::text, 10) AS d, count(*) FROM rides GROUP BY 1;
+
+-- parts of times' texts
+--> answered, 1 measurement
+SELECT substr(CAST(picked AS varchar), 12, 2) AS hour, substring(day::text from 6 for 2) AS month, count(*) FROM rides
+WHERE left(dropped::text, 4) <= '2019' GROUP BY 1, 2;
+
+-- a text of a time to its fractions
+--> refused 0A000: needs a column whose possible values are declared
+SELECT left(picked::text, 23), count(*) FROM rides GROUP BY 1;

@@ -86,6 +86,11 @@ PUBLIC_EXISTENCE = (
 )
 """By rows of public tables."""
 CORRELATED = (
+    "SELECT count(*), sum(total) FROM orders WHERE (buyer, total) IN (SELECT buyer, max(total) FROM orders GROUP BY buyer)",
+    (
+        "SELECT segment, count(*), count(minutes) FROM customers LEFT JOIN calls ON caller = customer "
+        "WHERE customer IN (SELECT buyer FROM orders GROUP BY buyer HAVING count(*) > 1) GROUP BY 1"
+    ),
     "SELECT count(*) FROM customers WHERE balance > 2 OR EXISTS (SELECT 1 FROM calls WHERE caller = customer)",
     "SELECT segment, count(*) FROM customers WHERE NOT (balance > 1 AND customer IN (SELECT buyer FROM orders)) GROUP BY 1",
     "SELECT count(*) FROM orders WHERE buyer IN (SELECT caller FROM calls GROUP BY caller HAVING count(*) > 1)",

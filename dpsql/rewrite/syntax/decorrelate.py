@@ -11,7 +11,7 @@ A group is there once at most, so no row is multiplied or lost. Claim: what is m
 all is said where joins are followed: a joined row is one individual's, or what is joined is public or released.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -21,7 +21,15 @@ from dpsql.rewrite.syntax.aggregate_names import is_count, top_aggregates
 from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, taken_apart
 from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.existence import as_list, existences
+from dpsql.rewrite.syntax.existence import as_list, conjuncts_of, existences
+from dpsql.rewrite.syntax.group_values import (
+    STRICT,
+    has_columns_outside,
+    is_null_of_nothing,
+    present,
+    value_of,
+    with_values,
+)
 from dpsql.rewrite.syntax.grouping import grouping_in
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.inner import with_all_public
@@ -34,8 +42,6 @@ from dpsql.rewrite.syntax.units import groups_by_unit
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
 """What a subquery may consist of."""
-_STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
-"""What is NULL if a part of it is."""
 
 
 def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
@@ -106,7 +112,8 @@ class _Select:
             inner = inner.this
         if not isinstance(inner, exp.Select) or any(v for k, v in inner.args.items() if k not in _CLAUSES):
             return None
-        if inner.args.get("from_") is None or (len(inner.expressions) != 1 and not isinstance(holder, exp.Exists)):
+        width = len(holder.this.expressions) if isinstance(holder, exp.In) and isinstance(holder.this, exp.Tuple) else 1
+        if inner.args.get("from_") is None or (len(inner.expressions) != width and not isinstance(holder, exp.Exists)):
             return None
         parts = taken_apart(inner, self.select, self.ctes, self.policy)
         if parts is None or not (self.of_rows or (parts.private and holder is query)):
@@ -130,22 +137,39 @@ class _Select:
         keys = [inside for inside, _ in parts.pairs]
         if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
             return None
-        return _present(self._join(inner, parts, ()).key)
+        return present(self._join(inner, parts, ()).key)
 
     def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
-        """Return what stands for `x IN (…)` of individuals: of them none is NULL."""
-        out, plain = inner.expressions[0].unalias(), not inner.args.get("group")
-        if parts.pairs or not parts.private or (self._is_test(holder) and plain) or not isinstance(out, exp.Column):
+        """Return what stands for `x IN (…)` of individuals: of them none is NULL.
+
+        In `(x, y) IN (SELECT unit, max(y) …)` the group that has the unit has the value, too.
+        """
+        outs, plain = [one.unalias() for one in inner.expressions], not inner.args.get("group")
+        lefts = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
+        place = next(
+            (i for i, out in enumerate(outs) if isinstance(out, exp.Column) and self._by_unit(inner, [out])), None
+        )
+        if parts.pairs or not parts.private or (self._is_test(holder) and plain) or place is None:
             return None
         outer = any(join.args.get("side") for join in self.select.args.get("joins") or ())  # which make units NULL
+        if (outer and not self._drops_null(holder)) or every(holder.this, exp.Query):
+            return None
+        out, left = outs.pop(place), [*lefts].pop(place)
+        others = [one for i, one in enumerate(lefts) if i != place]
+        calls = {render(call): call for value in outs for call in top_aggregates(value)}
         if (
-            outer
-            or every(holder.this, exp.Query)
-            or not self._by_unit(inner, [out])
-            or not _groups_only_by(inner, [out])
+            not _groups_only_by(inner, [out])
+            or any(has_columns_outside(value, [*calls.values()]) for value in outs)
+            or (outs and plain)
         ):
             return None
-        return _present(self._join(inner, Correlated(((out, holder.this),), parts.own, private=True), ()).key)
+        made = self._join(inner, Correlated(((out, left),), parts.own, private=True), [*calls.values()])
+        values = dict(zip(calls, made.values, strict=True))
+        equal = [
+            exp.EQ(this=exp.Paren(this=with_values(v.copy(), values)), expression=o.copy())
+            for v, o in zip(outs, others, strict=True)
+        ]
+        return exp.Paren(this=exp.and_(present(made.key), *equal, copy=False)) if equal else present(made.key)
 
     def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
@@ -154,15 +178,15 @@ class _Select:
         calls = aggregates_of(inner)
         if not calls:
             return self._looked_up(inner, parts, output)
-        if _outside(output, calls):
+        if has_columns_outside(output, calls):
             return None
         if not self._by_unit(inner, [inside for inside, _ in parts.pairs]):
             # It is computed where it is released: here, what is released has no bounds.
             made = self._join(inner, parts, (output,))
-            return made.values[0] if _is_null_of_nothing(output, calls) else _or_of_nothing(made, output, calls)
+            return made.values[0] if is_null_of_nothing(output, calls) else _or_of_nothing(made, output, calls)
         columns = self._join(inner, parts, calls).values
-        values = {render(call): _value_of(column, call) for column, call in zip(columns, calls, strict=True)}
-        return exp.Paren(this=_with(output.copy(), values))
+        values = {render(call): value_of(column, call) for column, call in zip(columns, calls, strict=True)}
+        return exp.Paren(this=with_values(output.copy(), values))
 
     def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
         items = list(from_items(inner))
@@ -197,6 +221,11 @@ class _Select:
         self.joined.append(item)
         return _Joined(columns[0], columns[len(parts.pairs) :])
 
+    def _drops_null(self, holder: exp.Expr) -> bool:
+        """Return whether a condition is one that rows must satisfy, to which NULL is as good as FALSE."""
+        where = self.select.args.get("where")
+        return where is not None and any(part is holder for part in conjuncts_of(where.this))
+
     def _is_test(self, holder: exp.Expr) -> bool:
         where = self.select.args.get("where")
         tests = existences(where.this)[1] if where is not None else ()
@@ -218,31 +247,17 @@ def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
     return group is None or all(render(one) in known for one in group.expressions)
 
 
-def _is_null_of_nothing(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
-    """Return whether an output is NULL where its aggregates are of no rows, of which none is a count."""
-    texts = {render(call) for call in calls if not is_count(call)}
-    pending = [output]
-    while pending:
-        node = pending.pop()
-        if render(node) in texts or isinstance(node, exp.Literal):
-            continue
-        if not isinstance(node, _STRICT):
-            return False
-        pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
-    return True
-
-
 def _or_of_nothing(made: _Joined, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
     """Return the value of a group, and where there is none what its counts of 0 come to."""
     of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
-    there = exp.If(this=_present(made.key.copy()), true=made.values[0])
-    return exp.Case(ifs=[there], default=_with(exp.Paren(this=output.copy()), of_none))
+    there = exp.If(this=present(made.key.copy()), true=made.values[0])
+    return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none))
 
 
 def _with_public(query: exp.Expr) -> exp.Expr:
     """Return a query with the arithmetic around it that depends on no row, unless another query is in that."""
     node, whole = query, with_all_public(query)
-    while node is not whole and isinstance(node.parent, _STRICT):
+    while node is not whole and isinstance(node.parent, STRICT):
         node = node.parent
     return node if len(every(node, exp.Query, below=False)) == 1 else query
 
@@ -252,34 +267,6 @@ def _around(holder: exp.Expr, output: exp.Expr) -> exp.Expr:
     made = holder.copy()
     every(made, exp.Query, below=False)[0].replace(exp.Paren(this=output.copy()))
     return made
-
-
-def _outside(output: exp.Expr, calls: Sequence[exp.Expr]) -> bool:
-    """Return whether an output has columns beside its aggregates."""
-    inside = {id(column) for call in calls for column in every(call, exp.Column)}
-    texts = {render(call) for call in calls}
-    left = [column for column in every(output, exp.Column) if id(column) not in inside]
-    return any(not any(render(above) in texts for above in _above(column, output)) for column in left)
-
-
-def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
-    here: exp.Expr | None = node
-    while here is not None:
-        yield here
-        here = None if here is root else here.parent
-
-
-def _value_of(column: exp.Expr, call: exp.Expr) -> exp.Expr:
-    """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
-    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if is_count(call) else column
-
-
-def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    if (found := values.get(render(node))) is not None:
-        return found.copy()
-    for child in list(node.iter_expressions()):
-        child.replace(_with(child, values))
-    return node
 
 
 def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
@@ -292,7 +279,3 @@ def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
     query.set("where", exp.Where(this=exp.and_(*(one.copy() for one in parts.own), copy=False)) if parts.own else None)
     among = exp.In(this=outside.copy(), query=exp.Subquery(this=query))
     return exp.Anonymous(this="coalesce", expressions=[among, exp.false()])
-
-
-def _present(column: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))

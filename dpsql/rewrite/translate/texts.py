@@ -16,6 +16,7 @@ from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, refs
 from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.context import Handler, Translator
+from dpsql.rewrite.translate.time_texts import beginning
 from dpsql.rewrite.translate.value_map import through_shadow
 
 _LETTERS: Mapping[str, str] = {"lower": "lowered", "upper": "uppered"}
@@ -169,7 +170,10 @@ def length(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def left(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate LEFT of any text."""
     if len(args) == 2:
-        arg, number = (t.expression(part) for part in args)
+        number = t.expression(args[1])
+        if (found := _of_time(t, args[0], 0, number, node)) is not None:
+            return found
+        arg = t.expression(args[0])
         if is_open(t, arg) and isinstance(number, Const) and isinstance(number.value, int) and number.value >= 0:
             return Apply("cut", (as_text(arg),), SqlType.TEXT, Digits(number.value))
     return through_shadow(t, node)
@@ -178,9 +182,20 @@ def left(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def substring(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate SUBSTRING and SUBSTR: of any text from its first character on."""
     start = t.expression(args[1]) if len(args) == 3 else None
+    if isinstance(start, Const) and isinstance(start.value, int) and not isinstance(start.value, bool):
+        found = _of_time(t, args[0], start.value - 1, t.expression(args[2]), node)
+        if found is not None:
+            return found
     if isinstance(start, Const) and start.value == 1 and start.type.is_number:
         return left(t, [args[0], args[2]], node)
     return through_shadow(t, node)
+
+
+def _of_time(t: Translator, text: exp.Expr, before: int, number: Expr, node: exp.Expr) -> Expr | None:
+    """Return some of the first characters of a time's text, `before` and a number of them; None of any other text."""
+    if not isinstance(number, Const) or not isinstance(number.value, int) or isinstance(number.value, bool):
+        return None
+    return beginning(t, text, before + number.value, node) if number.value >= 0 else None
 
 
 def _substring(t: Translator, node: exp.Expr) -> Expr:

@@ -7,12 +7,12 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Unit, refs
+from dpsql.rewrite.ir.expr import Const, Expr
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.context import Translator, refused
-from dpsql.rewrite.translate.value_map import MAX_VALUES, mapped, through_shadow
+from dpsql.rewrite.translate.time_texts import by_unit
+from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import on_session_clock
 
 _PATTERNS = (
@@ -37,9 +37,8 @@ def to_char(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise Unsupported(
             "to_char takes a literal format over private rows", because="to-char-format", position=position(node)
         )
-    truncated = Apply("date_trunc", (arg,), SqlType.TIMESTAMP, Unit(_unit(pattern.value, node)))
-    values = tuple(v for v in domain(truncated, {r: t.known(r) for r in refs(arg)}, MAX_VALUES) if v is not None)
-    return mapped(t, truncated, values, exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()]))
+    written = exp.Anonymous(this="to_char", expressions=[exp.column("x"), args[1].copy()])
+    return by_unit(t, arg, _unit(pattern.value, node), written)
 
 
 def _unit(pattern: str, node: exp.Expr) -> str:

@@ -56,7 +56,7 @@ def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
         yield from _shortest(t, node, whole, found)
         return
     if isinstance(node, exp.Column):
-        raise _needs_domain(whole)
+        raise _needs_domain(whole, columns[node])
     yield from _parts(t, node, whole)
 
 
@@ -160,11 +160,15 @@ def _count(number: int) -> exp.Expr:
     return exp.Literal.number(number)
 
 
-def _needs_domain(node: exp.Expr) -> Unsupported:
+def _needs_domain(node: exp.Expr, expr: Expr) -> Unsupported:
+    declare = "The owner of the data can declare `values: […]` (or, for whole numbers, `bounds`) for the column."
+    of_time = (
+        "Write to_char(t, 'YYYY-MM-DD HH24'), or date_trunc('hour', t): the text of a time has as many values as times."
+    )
     return Unsupported(
         f"{node.sql('postgres')[:80]} needs a column whose possible values are declared",
         because="function-needs-domain",
-        hint="The owner of the data can declare `values: […]` (or, for whole numbers, `bounds`) for the column.",
+        hint=of_time if expr.type.is_moment else declare,
         position=position(node),
     )
 
