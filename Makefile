@@ -37,7 +37,7 @@ check: $(VENV)/ok
 # A file's tests stay together: many share a server that the first of them starts; tests/conftest.py says which come first.
 # What is imported is kept compiled, because dpsql is started a hundred times.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
-PARALLEL = -n auto --dist loadfile --no-loadscope-reorder
+PARALLEL = --workers auto
 test: $(VENV)/ok $(DRIVERS)/ok
 	@echo 'This takes about seven minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)

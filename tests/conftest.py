@@ -8,11 +8,10 @@ import gc
 import os
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from dpsql.scratch import Scratch
-from tests.support import clusters, temporary
+from tests.support import clusters, parallel, temporary
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("thorough", deadline=None)
@@ -45,32 +44,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let several processes run tests."""
+    parallel.add_option(parser)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop() -> None:
-    """Look for garbage only among what the tests make."""
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Look for garbage only among what the tests make; run them in several processes where that is asked for."""
     gc.freeze()
     gc.enable()
-
-
-SOON = 0.01
-"""Seconds; what takes longer is among the slowest that `--durations` names."""
-
-
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Tell the process that hands out tests only once of each that passes: six messages take longer than most tests."""
-    if not hasattr(item.config, "workerinput"):
-        return None
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed or report.duration > SOON:
-            item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return three processes for two cores: a sixth of the time is spent waiting, for servers and for time limits."""
-    return (os.cpu_count() or 1) * 3 // 2
+    if session.testsfailed or session.config.option.collectonly or parallel.workers(session.config) == 1:
+        return None  # as usual
+    return parallel.run(session)
 
 
 FIXTURES = [
@@ -83,17 +69,14 @@ _TEMPORARY = pytest.StashKey[Scratch | None]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Share temporary files' place and clusters among the processes that run tests, which alone import fixtures."""
-    tests = hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"
-    for name in FIXTURES if tests else ():
+    """Share temporary files' place and clusters among the processes that run tests."""
+    for name in FIXTURES:
         config.pluginmanager.import_plugin(name)
-    if not hasattr(config, "workerinput"):
-        config.stash[_TEMPORARY] = temporary.begin()
-        clusters.begin()
+    config.stash[_TEMPORARY] = temporary.begin()
+    clusters.begin()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove them."""
-    if not hasattr(config, "workerinput"):
-        clusters.end()
-        temporary.end(config.stash[_TEMPORARY])
+    clusters.end()
+    temporary.end(config.stash[_TEMPORARY])
