@@ -135,7 +135,7 @@ def _work(session: pytest.Session, files: Sequence[_File], queue: int, channel: 
 
 
 def _with_next(files: Sequence[_File], queue: int) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
-    """Give each test with the one after it; a file is taken before the last test of another, so that what both share stays."""
+    """Give each test with the one after it; a file is taken before the last test of another, which keeps what both share."""
     file = _taken(files, queue)
     while file:
         yield from pairwise(file)
