@@ -1,7 +1,7 @@
 """What a scope may not be, whatever its measurement: too large, about single units, or hopeless."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dpsql.errors import AccessDenied, MissingBounds, Unsupported
@@ -11,7 +11,8 @@ from dpsql.privacy.measurement.contribution import Bound
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
-from dpsql.rewrite.ir.expr import Expr, Ref, refs, walk
+from dpsql.rewrite.functions.table import function_of
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, refs, walk
 from dpsql.rewrite.ir.relation import Relation
 
 _MOST_NODES = 25_000
@@ -87,17 +88,24 @@ def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
         )
 
 
-def check_not_of_units(relation: Relation, exprs: Sequence[Expr]) -> None:
-    """Check that nothing is computed with what says whose a row is.
+def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequence[Expr]) -> None:
+    """Check that nothing is computed with what says whose a row is: in `exprs` themselves, nor `inside` expressions.
 
     Raises:
         MissingBounds: it is.
     """
     units = {(i, unit.column) for i, source in relation.private.items() for unit in source.table.units.values()}
-    for expr in exprs:
+    for expr in (*exprs, *(arg for one in inside for arg in _computed_with(one))):
         if isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None:
             raise MissingBounds(
                 f'"{expr.name}" says whose a row is, and is no number to compute with',
                 because="computed-of-unit",
                 hint=f"count(DISTINCT {expr.name}) says how many there are.",
             )
+
+
+def _computed_with(expr: Expr) -> Iterator[Expr]:
+    """Yield the arguments of arithmetic in an expression."""
+    for part in walk(expr):
+        if isinstance(part, Apply) and function_of(part).needs_bounds:
+            yield from part.args

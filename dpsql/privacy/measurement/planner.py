@@ -63,7 +63,7 @@ def measure(
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
-    check_not_of_units(relation, [e for a in aggregates if _computes(a) for e in inputs(a)[1:]])
+    check_not_of_units(relation, [e for a in aggregates if _computes(a) for e in inputs(a)[1:]], exprs)
     env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
         return _impossible(relation, keys, sets, aggregates, bound, context)

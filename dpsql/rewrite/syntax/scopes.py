@@ -15,6 +15,7 @@ from dpsql.rewrite.syntax.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUS
 from dpsql.rewrite.syntax.columns import from_items, input_names, names_around
 from dpsql.rewrite.syntax.decorrelate import decorrelated
 from dpsql.rewrite.syntax.determined import determined
+from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.distinct_on import put_places_below
 from dpsql.rewrite.syntax.distinct_windows import put_groups_in_place
 from dpsql.rewrite.syntax.existence import queried
@@ -132,9 +133,9 @@ class _Finder:
             refuse_clauses(exp.Select(laterals=[node.copy()]), ("laterals",))
         if read:
             raise Unsupported(
-                f'this construct over the protected table "{min(read)}" is not supported',
+                f'"{render(node)[:60]}" over the protected table "{min(read)}" is not supported',
                 because="construct-over-rows",
-                hint="docs/sql.md says which SQL is answered.",
+                hint="Write it without brackets, or as a subquery: FROM (SELECT … FROM … JOIN … ON …) AS t.",
                 position=position(node),
             )
         return Kind.PUBLIC

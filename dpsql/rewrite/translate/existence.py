@@ -4,7 +4,7 @@ customer NOT IN (SELECT buyer FROM orders WHERE total > 5)
 →  not exists: source orders with orders.total > 5 AND customers.customer = orders.buyer
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -22,6 +22,9 @@ from dpsql.rewrite.translate.scope_names import Names
 Inside = Callable[[exp.Select], tuple[Relation, Names]]
 """Returns what stands in a query's FROM."""
 _CLAUSES = ("group", "having", "limit", "offset", "with_", "windows", "qualify", "laterals", "sample")
+_NAMES: Mapping[str, str] = {"group": "GROUP BY", "with_": "WITH"}
+_JOINED = "Write unit IN (SELECT unit … GROUP BY unit HAVING …), or JOIN (SELECT unit, … GROUP BY unit) AS g ON …"
+_INSTEAD: Mapping[str, str] = {"group": _JOINED, "having": _JOINED}
 
 
 def nothing_in_from() -> Unsupported:
@@ -90,7 +93,8 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
     select = test.query
     for clause in _CLAUSES:
         if select.args.get(clause):
-            raise _refused(test, f"{clause.rstrip('_').upper()} in a condition that there are rows is not supported")
+            name = _NAMES.get(clause, clause.rstrip("_").upper())
+            raise _refused(test, f"{name} in a condition that there are rows is not supported", _INSTEAD.get(clause))
     relation, names = inside(select)
     relation, names = renumbered(relation, behind), names.behind(behind, t.names)
     within = replace(t, names=names)
@@ -120,10 +124,10 @@ def _equal(t: Translator, left: Expr, right: Expr, test: Existence) -> Expr:
     return condition
 
 
-def _refused(test: Existence, message: str) -> Unsupported:
+def _refused(test: Existence, message: str, hint: str | None = None) -> Unsupported:
     return Unsupported(
         message,
         because="existence-form",
-        hint="Write EXISTS or NOT EXISTS (SELECT … FROM … WHERE …), for each table by itself.",
+        hint=hint or "Write EXISTS or NOT EXISTS (SELECT … FROM … WHERE …), for each table by itself.",
         position=position(test.node),
     )
