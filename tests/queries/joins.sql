@@ -65,9 +65,30 @@ SELECT avg(fare) FILTER (WHERE z.borough = 'Queens'), count(*) FROM trips JOIN z
 --> answered, 1 measurement
 SELECT count(*) FROM trips JOIN zones ON zones.borough = trips.payment_type;
 
--- without a condition
---> refused 0A000: must be on its key
-SELECT count(*) FROM trips CROSS JOIN zones;
+-- without a condition: what a unit has is weighed after the join
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*) / 1000 >= 0 AS some, avg(fare) FROM trips CROSS JOIN zones;
+
+-- by a comparison with a public table, which stands first
+--> answered, 1 measurement
+SELECT count(*) >= 0 AS some FROM zones, trips WHERE zone_id > pickup_zone AND zone_id <= pickup_zone + 1;
+
+-- by the columns of one name
+--> answered, 1 measurement
+SELECT count(*), count(k) FROM trips NATURAL JOIN (SELECT 'cash' AS payment_type, 1 AS k) AS kinds;
+
+-- by columns of no name in common
+--> refused 0A000: NATURAL JOIN of private rows is not supported
+SELECT count(*) FROM trips NATURAL JOIN zones;
+
+-- of one unit, in brackets, with a name
+--> answered, 1 measurement
+SELECT count(*) >= 0 AS some FROM (rides JOIN (SELECT passenger_id FROM trips) AS t ON rider = passenger_id) AS q;
+
+-- in brackets, with a name
+--> answered, 1 measurement
+SELECT q.borough, count(*) FROM (trips JOIN zones ON pickup_zone = zone_id) AS q GROUP BY 1;
 
 -- the private side may not be missing
 --> refused 0A000: RIGHT JOIN of private rows is not supported

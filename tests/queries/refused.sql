@@ -123,10 +123,6 @@ SELECT count(rider + 5) FROM rides;
 --> refused 55000: says whose a row is, and is no number to compute with
 SELECT count(DISTINCT least(rider, 5)) FROM rides;
 
--- a join in brackets
---> refused 0A000: over the protected table "rides" is not supported
-SELECT count(*) FROM (rides JOIN (SELECT passenger_id FROM trips) AS t ON rider = passenger_id) AS q;
-
 -- groups in a condition that there are rows
 --> refused 0A000: GROUP BY in a condition that there are rows is not supported
 SELECT count(*) FROM rides WHERE rider IN (SELECT rider FROM rides GROUP BY rider, late HAVING count(*) > 3);

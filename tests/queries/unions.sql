@@ -97,8 +97,16 @@ SELECT count(*) FROM (SELECT passenger_id FROM trips UNION SELECT seats FROM rid
 SELECT count(*) FROM (SELECT driver_id FROM trips UNION SELECT driver_id FROM trips WHERE tip > 1) AS t;
 
 -- rows without repetition
---> refused 0A000: UNION of private rows
+--> refused 55000
 SELECT count(*) FROM (SELECT fare FROM trips UNION SELECT fare FROM rides) AS t;
+
+-- values of either
+--> answered, free
+SELECT payment_type FROM trips UNION SELECT paid FROM rides;
+
+-- values of one, and not of the other
+--> answered, free
+SELECT zone_id FROM zones EXCEPT (SELECT from_zone FROM rides WHERE from_zone < 3) ORDER BY 1;
 
 -- rows that are in both
 --> refused 0A000: INTERSECT of private rows

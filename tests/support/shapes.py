@@ -125,6 +125,14 @@ NARROWED = (
 """Shapes whose largest move needs a rarer row."""
 
 OTHERS = (
+    "SELECT count(*), sum(fare) FROM rides CROSS JOIN zones",
+    "SELECT z.borough, count(*), avg(fare) FROM zones z, rides WHERE zone_id > from_zone AND zone_id <= to_zone GROUP BY 1",
+    "SELECT z.zone, count(r.fare), sum(r.tip) FROM zones z LEFT JOIN rides r ON r.to_zone = z.zone_id GROUP BY 1",
+    "SELECT n, count(*) FROM rides r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l GROUP BY 1",
+    (
+        "SELECT count(*), sum(l.tip) FROM rides r JOIN LATERAL (SELECT s.tip FROM rides s WHERE s.rider = r.rider "
+        "ORDER BY s.tip LIMIT 1) AS l ON TRUE"
+    ),
     "SELECT sum(dropped - picked), count(*) FILTER (WHERE picked::time < '12:00' AND lower(note) LIKE '%a%') FROM rides",
     "SELECT refund * 2, count(*) FILTER (WHERE (seats, stars) < (3, 2)) FROM rides GROUP BY 1",
     "SELECT count(DISTINCT rider) FROM rides",

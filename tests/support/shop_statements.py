@@ -130,7 +130,23 @@ ALONG_REFERENCES = (
     "SELECT count(*) FROM notes WHERE (SELECT max(quantity) FROM items WHERE item = about) > 1",
 )
 """By what a subquery says of the row that a key names, whose owner is the row's own."""
-ANSWERED = (*THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED, *ALONG_REFERENCES)
+WORDED = (
+    (
+        "SELECT count(*), count(*) FILTER (WHERE x.n > 1) FROM customers c, "
+        "LATERAL (SELECT count(*) AS n FROM calls WHERE caller = c.customer) AS x"
+    ),
+    (
+        "SELECT segment, count(*), sum(x.total) FROM customers c CROSS JOIN LATERAL (SELECT o.total FROM orders o "
+        "WHERE o.buyer = c.customer AND o.total > 1 ORDER BY o.total LIMIT 1) AS x GROUP BY 1"
+    ),
+    (
+        "SELECT count(*), count(later) FROM orders o JOIN (SELECT order_id, lead(total) OVER (PARTITION BY buyer "
+        "ORDER BY total) AS later FROM orders) AS s ON s.order_id = o.order_id"
+    ),
+    "SELECT count(*), sum(q.total) FROM (customers JOIN orders ON buyer = customer) AS q",
+)
+"""In words that mean other joins: LATERAL, brackets; and by a key of rows that have a place among their unit's."""
+ANSWERED = (*WORDED, *THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED, *ALONG_REFERENCES)
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
     ("SELECT count(*) FROM customers CROSS JOIN calls", "join-on-unit"),

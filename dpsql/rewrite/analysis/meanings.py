@@ -5,13 +5,13 @@ same, equal values are the same one's. So it is of rows that are made of single 
 is made of rows of that order alone, and its owner is the order's.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from dpsql.errors import AccessDenied
 from dpsql.policy.model import Reference, Table, UnitBound
-from dpsql.rewrite.ir.expr import Ref
+from dpsql.rewrite.ir.expr import Expr, Ref
 from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, WindowRows
 
 Unique = Callable[[str], frozenset[str]]
@@ -42,6 +42,8 @@ def meanings(source: Source, kind: str, tables: Mapping[str, Table], unique: Uni
     found = {name: Reference(table.name, name) for name in unique(table.name) if as_stored(table, name)}
     if isinstance(source.made, UnitRows):
         found |= _of_keys(source.made, table, kind, tables, unique)
+    elif isinstance(source.made, WindowRows):
+        found |= _as_below(source.made.relation, source.made.columns, table, kind, tables, unique)
     unit = unit_bound(table, kind)
     return found | {unit.column: UNIT if unit.through is None else target_of(unit.through, kind, tables)}
 
@@ -50,9 +52,21 @@ def _of_keys(
     made: UnitRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique
 ) -> Mapping[str, Reference]:
     """Return what the further keys of single units' rows mean: what they mean in the rows that are grouped by them."""
-    inner, found = made.relation, dict[str, Reference]()
+    return _as_below(made.relation, made.keys, table, kind, tables, unique)
+
+
+def _as_below(
+    inner: Relation,
+    columns: Iterable[tuple[str, Expr]],
+    table: Table,
+    kind: str,
+    tables: Mapping[str, Table],
+    unique: Unique,
+) -> Mapping[str, Reference]:
+    """Return what columns mean that are columns of the rows below, as they are stored; each row keeps its owner."""
+    found = dict[str, Reference]()
     below = with_made(inner, kind, tables, unique)
-    for name, key in made.keys:
+    for name, key in columns:
         source = inner.private.get(key.source) if isinstance(key, Ref) else None
         if isinstance(key, Ref) and source is not None and source.holds and as_stored(table, name):
             meaning = meanings(source, kind, tables, below).get(key.name)
@@ -80,6 +94,8 @@ def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique
 
     def of_source(source: Source) -> frozenset[str]:
         rows = source.made
+        if isinstance(rows, WindowRows) and len(rows.relation.sources) == 1:  # as many rows as below, and the same
+            return _unique_below(rows, source.table, kind, tables, unique)
         if not isinstance(rows, UnitRows) or len(rows.keys) > 1:
             return frozenset()
         if not rows.keys:
@@ -92,6 +108,21 @@ def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique
             found, name = of_source(source), source.table.name
             made[name] = made.get(name, found) & found
     return lambda name: made[name] if name in made else unique(name)
+
+
+def _unique_below(
+    made: WindowRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique
+) -> frozenset[str]:
+    (source,) = made.relation.sources
+    known = with_made(made.relation, kind, tables, unique)(source.table.name)
+    return frozenset(
+        name
+        for name, key in made.columns
+        if isinstance(key, Ref)
+        and key.name in known
+        and as_stored(table, name)
+        and (source.made is not None or as_stored(source.table, key.name))
+    )
 
 
 def scanned(source: Source) -> Iterator[Table]:

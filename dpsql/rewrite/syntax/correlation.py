@@ -79,10 +79,10 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
     ours = Offered.of(select, ctes, policy)
     if any(ours.outer(outside) for _, outside in pairs):
         return None
-    return Correlated(tuple(pairs), tuple(own), _reads_rows(inner, ctes, policy))
+    return Correlated(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
 
 
-def _reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:
+def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:
     """Return whether there is anything protected in a subquery, by whatever name."""
     found: list[exp.Expr] = [inner]
     seen: set[str] = set()

@@ -63,7 +63,8 @@ def _parts(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
     """Return where a subquery is about rows, and not about what is made of groups."""
     where, aggregates = select.args.get("where"), aggregates_of(select)
     if not (aggregates or select.args.get("group") or select.args.get("distinct")):
-        return [*([where] if where else []), *select.expressions]
+        order = select.args.get("order")
+        return [part for part in (where, *select.expressions, order) if part is not None]
     keys = grouping_in(select, aggregates, input_names(select, ctes, policy)).keys
     texts, group = {render(key) for key in keys}, select.args.get("group")
     shown = [one for one in select.expressions if render(one.unalias()) in texts]

@@ -26,6 +26,7 @@ from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.reworded import reword
 from dpsql.rewrite.syntax.set_operations import rows_of_units
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
@@ -74,6 +75,7 @@ class _Finder:
         with_ = node.args.get("with_")
         if with_ is not None:
             ctes = self._with(with_, ctes)
+        reword(node, {name: cte for name, (_, cte) in ctes.items()}, self.policy)
         match node:
             case exp.Select():
                 return self._select(node, ctes)

@@ -6,6 +6,8 @@ SELECT rider FROM a INTERSECT SELECT rider FROM b
 →  SELECT a.rider FROM (SELECT DISTINCT rider FROM a) AS a JOIN (SELECT DISTINCT rider FROM b) AS b ON a.rider = b.rider
 SELECT rider FROM a EXCEPT SELECT rider FROM b
 →  the same with LEFT JOIN, WHERE b.rider IS NULL
+SELECT paid FROM a UNION SELECT zone FROM zones
+→  SELECT DISTINCT paid FROM a UNION SELECT zone FROM zones: each part is an answer
 
 A row that is in both parts would be nobody's own if it did not name its unit: so one column has to be the unit. Nothing is
 decided here: `translate` follows whose the rows are as in any statement that is written like that.
@@ -16,9 +18,12 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.correlation import reads_rows
+from dpsql.rewrite.syntax.nested import aggregates_of
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import output_columns
 
+_PLAIN = frozenset({"with_", "expressions", "from_", "joins", "where"})
 _FIRST, _SECOND = "first part", "second part"
 
 
@@ -34,6 +39,21 @@ def put_lists_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Pol
             if len(columns) == 1 and columns[0][1]:
                 below = _select([exp.column(columns[0][0], "list", quoted=True)], _subquery(query.copy(), "list"))
                 among.set("query", exp.Subquery(this=below))
+
+
+def make_distinct(node: exp.SetOperation, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
+    """Let parts be SELECT DISTINCT that are lists of private values: what they say is the same, as often as they say it."""
+    if not node.args.get("distinct"):
+        return
+    for part in (node.this, node.expression):
+        inner = part
+        while isinstance(inner, exp.Subquery):
+            inner = inner.this
+        plain = isinstance(inner, exp.Select) and {key for key, value in inner.args.items() if value} <= _PLAIN
+        if not plain or aggregates_of(inner) or any(unit for _, unit in output_columns(inner, ctes, policy)):
+            continue
+        if reads_rows(inner, ctes, policy):
+            inner.set("distinct", exp.Distinct())
 
 
 def rows_of_units(node: exp.SetOperation, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.Select | None:

@@ -28,7 +28,7 @@ def _is_unit(node: exp.Expr, select: exp.Select, ctes: Mapping[str, exp.CTE], po
         unit and name == found
         for item in from_items(select)
         if table in {"", _alias(item)}
-        for found, unit in _columns(item, ctes, policy)
+        for found, unit in columns_of_item(item, ctes, policy)
     )
 
 
@@ -38,7 +38,7 @@ def _alias(item: exp.Expr) -> str:
     return named or (fold(item.this) if isinstance(item, exp.Table) else "")
 
 
-def _columns(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Sequence[tuple[str, bool]]:
+def columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Sequence[tuple[str, bool]]:
     """Return the columns of an element of FROM in order, each with whether it is a unit."""
     found = list(_own(item, ctes, policy))
     alias = item.args.get("alias")
@@ -72,6 +72,6 @@ def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy)
             table = fold(output.args.get("table"))
             for item in from_items(query):
                 if table in {"", _alias(item)}:
-                    yield from _columns(item, visible, policy)
+                    yield from columns_of_item(item, visible, policy)
         else:
             yield output_name(output), _is_unit(output.unalias(), query, visible, policy)

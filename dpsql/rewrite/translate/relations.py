@@ -61,7 +61,7 @@ class Tracker:
         where = select.args.get("where")
         if where is not None:
             relation = where_of(relation, t, where.this, partial(self._from, ctes=ctes))
-        require_equations(relation)
+        require_equations(relation, self.declared)
         return relation, t
 
     def known(self, expr: Expr) -> Facts:
@@ -265,7 +265,8 @@ def _protected_left(join: exp.Join) -> Unsupported:
     return Unsupported(
         "write the protected table on the left of the join",
         because="protected-table-left",
-        hint="FROM protected LEFT JOIN public …, or JOIN: groups of a public key are shown even where they are empty.",
+        hint="GROUP BY columns of the public table and aggregate columns of the protected one, as in count(t.fare); "
+        "or write JOIN: groups of a public key are shown even where they are empty.",
         position=position(join),
     )
 

@@ -1,0 +1,68 @@
+-- public rows with what is counted of private ones, where there is none, too
+--> answered, 1 measurement
+--> within 0.001
+SELECT z.borough, count(t.fare) AS n, avg(t.tip), sum(t.fare + t.tip) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id GROUP BY 1 ORDER BY 1;
+
+-- some of them, with a condition on the private rows, a key that determines another column, and HAVING
+--> answered, 1 measurement
+SELECT z.zone, count(t.payment_type) AS n FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id AND t.payment_type = 'cash' WHERE z.borough <> 'Bronx' GROUP BY z.zone_id HAVING count(t.payment_type) >= 0 ORDER BY n DESC, 1;
+
+-- generated rows
+--> answered, 1 measurement
+SELECT g.d, count(r.seats) FROM generate_series(-2, 8) AS g (d) LEFT JOIN rides r ON r.seats = g.d GROUP BY g.d ORDER BY 1;
+
+-- rows that find none count as well
+--> refused 0A000: write the protected table on the left
+SELECT z.borough, count(*) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id GROUP BY 1;
+
+-- a condition on what was joined
+--> refused 0A000: write the protected table on the left
+SELECT z.borough, count(t.fare) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id WHERE t.tip IS NULL GROUP BY 1;
+
+-- a value that is not NULL where there is no row
+--> refused 0A000: write the protected table on the left
+SELECT z.borough, sum(coalesce(t.fare, 1)) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id GROUP BY 1;
+
+-- beside groups, what a subquery says of their key
+--> answered, 2 measurements
+--> within 0.001
+SELECT payment_type, count(*), (SELECT avg(r.seats) FROM rides r WHERE r.paid = t.payment_type) AS rides FROM trips t GROUP BY payment_type HAVING count(*) > 0 ORDER BY 1;
+
+-- beside groups, of something that is no key
+--> postgres 42803
+SELECT payment_type, (SELECT avg(r.fare) FROM rides r WHERE r.seats = t.passenger_count) FROM trips t GROUP BY payment_type;
+
+-- beside public rows, by comparisons
+--> answered, 1 measurement
+SELECT d.x, (SELECT count(*) >= 0 FROM rides r WHERE r.fare >= d.x AND r.tip <= d.x) AS some FROM (VALUES (1), (5), (NULL), (5)) AS d (x);
+
+-- LATERAL: one value of the unit's rows
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), avg(l.n), sum(m) FROM rides r, LATERAL (SELECT count(*) AS n, sum(s.age) AS m FROM rides s WHERE s.rider = r.rider AND s.age > 50) AS l;
+
+-- LATERAL: as a key
+--> answered, 1 measurement
+--> empty 1 group
+SELECT l.n > 2 AS many, count(*) FROM rides r LEFT JOIN LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l ON TRUE GROUP BY 1;
+
+-- LATERAL: the first row of the unit
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), sum(l.age) FROM rides r CROSS JOIN LATERAL (SELECT s.age FROM rides s WHERE s.rider = r.rider AND s.age >= 0 ORDER BY s.age LIMIT 1) AS l WHERE r.age < 90;
+
+-- LATERAL: beside public rows
+--> answered, 1 measurement
+SELECT z.zone, l.n FROM zones z, LATERAL (SELECT count(*) AS n FROM trips t WHERE t.pickup_zone = z.zone_id) AS l ORDER BY l.n DESC, 1;
+
+-- LATERAL: rows of others
+--> refused 0A000: must be on the privacy unit
+SELECT count(*) FROM rides r CROSS JOIN LATERAL (SELECT s.age FROM rides s WHERE s.from_zone = r.from_zone) AS l;
+
+-- LATERAL: the first rows of everybody's
+--> refused 42501: PARTITION BY the privacy unit
+SELECT count(*) FROM rides r CROSS JOIN LATERAL (SELECT s.age FROM rides s WHERE s.from_zone = r.from_zone ORDER BY s.age LIMIT 1) AS l;
+
+-- LATERAL: some row, in no order
+--> refused 0A000: LATERAL on private rows
+SELECT count(*) FROM rides r CROSS JOIN LATERAL (SELECT s.fare FROM rides s WHERE s.rider = r.rider LIMIT 1) AS l;
