@@ -30,8 +30,8 @@ WRONG = (
         '"cards" can\'t be asked about: the join with "trips" must be on the privacy unit',
     ),
     (
-        "SELECT fare FROM trips UNION SELECT fare FROM trips",
-        '"cards" can\'t be asked about: UNION of private rows is not supported',
+        "SELECT fare FROM trips INTERSECT ALL SELECT fare FROM trips",
+        '"cards" can\'t be asked about: INTERSECT of private rows is not supported',
     ),
     (
         "SELECT fare FROM trips WHERE fare > (SELECT x FROM (SELECT fare AS x FROM trips) t)",

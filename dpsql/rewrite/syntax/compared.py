@@ -8,20 +8,17 @@ Claim: of a row whose d is NULL no comparison holds, so that it has no rows in b
 measured is what a join with constants measures, of which a unit's rows are weighed after the join.
 """
 
-from collections.abc import Mapping
-
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items
-from dpsql.rewrite.syntax.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.correlation import Ctes, Offered, reads_rows
 from dpsql.rewrite.syntax.existence import conjuncts_of
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.made_names import fresh
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
 from dpsql.rewrite.syntax.trees import every
 
-Ctes = Mapping[str, exp.CTE]
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
 _COMPARING = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
 

@@ -17,14 +17,13 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.correlation import Correlated, Offered, reads_rows, taken_apart
+from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, reads_rows, taken_apart
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.nested import aggregates_of
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every
 
-Ctes = Mapping[str, exp.CTE]
 _VALUE = frozenset({"expressions", "from_", "joins", "where"})
 _ROWS = _VALUE | {"group", "order", "limit"}
 _PLACES = ("where", "group", "having", "order")

@@ -19,7 +19,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.aggregate_names import is_count
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.correlation import Ctes, Offered, reads_rows
 from dpsql.rewrite.syntax.determined import determined
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.grouping import grouping_of
@@ -29,7 +29,6 @@ from dpsql.rewrite.syntax.nested import aggregates_of, queries_below, queries_in
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.trees import every
 
-Ctes = Mapping[str, exp.CTE]
 _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
 _STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Distinct)
 """What is NULL if a column in it is."""
