@@ -56,7 +56,10 @@ class Verifier:
         match = _VERIFIER.fullmatch(written)
         if match is None:
             raise ValueError("not a SCRAM-SHA-256 verifier")
-        salt, stored, server = (base64.b64decode(part, validate=True) for part in match.groups()[1:])
+        try:
+            salt, stored, server = (base64.b64decode(part, validate=True) for part in match.groups()[1:])
+        except binascii.Error:  # what Python takes for one differs by its version
+            raise ValueError("not a SCRAM-SHA-256 verifier") from None
         if len(stored) != _KEY or len(server) != _KEY:
             raise ValueError("not a SCRAM-SHA-256 verifier")
         return cls(int(match[1]), salt, stored, server)
