@@ -39,7 +39,7 @@ check: $(VENV)/ok
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest
 PARALLEL = --workers auto
 test: $(VENV)/ok $(DRIVERS)/ok
-	@echo 'This takes about seven minutes on two quiet cores.'
+	@echo 'This takes about six minutes on two quiet cores.'
 	DRIVERS=$(DRIVERS) $(PYTEST) $(PARALLEL)
 
 # What an attacker would try, a line each.

@@ -21,19 +21,20 @@ gc.disable()  # until the tests are collected: nothing of what is made till then
 atexit.register(gc.unfreeze)  # DuckDB misses what is left
 
 LONG = """
-faults/test_chaos properties/test_sensitivity properties/test_shop_generated audit/test_transcripts
-queries/test_golden attack/test_statements faults/test_life properties/test_order flights/test_flights
-clients/test_matrix lists/test_benchmarks faults/test_strangers audit/test_canaries gateway/test_aiming
-faults/test_statement_timeout queries/test_spark attack/test_hidden_statements web/test_visits docs/test_examples
-queries/test_types engines/test_total_forms faults/test_stalls audit/test_keys engines/test_snapshot
-privacy/mechanisms/test_discrete_laplace properties/test_shop test_local engines/test_spill
-privacy/accuracy/test_margin faults/test_cancel queries/test_keys_that_occur wire/test_hostile queries/test_shop
-properties/test_mutants wire/test_limits faults/test_outages queries/test_shells clients/test_sqlalchemy
-wire/test_timeouts properties/test_types privacy/mechanisms/test_threshold faults/test_reload
-engines/test_same_integers test_snapshot_keeper shadow/test_place privacy/mechanisms/test_gaussian_profile
-privacy/mechanisms/test_quantile_width faults/test_memory faults/test_process_numbers privacy/accuracy/test_coverage
-properties/test_lemma_mutants privacy/mechanisms/test_known_mechanisms faults/test_layout gateway/test_remembered
-queries/test_zones engines/test_any_expression properties/test_transcripts
+faults/test_chaos properties/test_shop_generated queries/test_golden properties/test_sensitivity
+attack/test_hidden_statements audit/test_transcripts queries/test_spark queries/test_types clients/test_matrix
+audit/test_canaries faults/test_life engines/test_total_forms properties/test_prepared
+faults/test_statement_timeout lists/test_benchmarks docs/test_examples flights/test_flights faults/test_stalls
+properties/test_shop engines/test_snapshot attack/test_statements properties/test_order web/test_visits
+faults/test_strangers audit/test_keys gateway/test_aiming properties/test_shop_transcripts
+faults/test_processes privacy/mechanisms/test_discrete_laplace test_layers test_local
+queries/test_keys_that_occur engines/test_same_integers privacy/accuracy/test_margin engines/test_spill
+policy/test_load_mistakes clients/test_not_for_nothing gateway/test_kill properties/test_mutants
+queries/test_shop test_parallel privacy/mechanisms/test_gaussian_selection wire/server/test_login_throttle
+faults/test_cancel wire/test_hostile queries/test_shells properties/test_weighed shadow/test_place
+test_snapshot_keeper properties/test_lemma_mutants rewrite/translate/test_every_class wire/test_limits
+shadow/test_nothing_fails privacy/mechanisms/test_extreme queries/test_any_statement_means web/test_login
+faults/test_process_numbers plots/test_gallery wire/test_timeouts faults/test_outages
 """.split()
 """The files whose tests take longest, which are begun first, so that none is left alone at the end."""
 

@@ -28,13 +28,13 @@ _Told = tuple[str, Any]
 
 def add_option(parser: pytest.Parser) -> None:
     """Let a run say in how many processes its tests run."""
-    parser.addoption("--workers", default="1", help="processes that run tests; auto: three for two cores")
+    parser.addoption("--workers", default="1", help="processes that run tests; auto: two for each core")
 
 
 def workers(config: pytest.Config) -> int:
-    """Return how many processes run tests: three for two cores, as a sixth of the time is spent waiting."""
+    """Return how many processes run tests: two for each core, as tests wait for servers, clocks and each other."""
     asked = str(config.getoption("--workers"))
-    return (os.cpu_count() or 1) * 3 // 2 if asked == "auto" else int(asked)
+    return (os.cpu_count() or 1) * 2 if asked == "auto" else int(asked)
 
 
 def run(session: pytest.Session) -> bool:
