@@ -6,14 +6,16 @@ What was measured before stays on the page, so that it can be put together from 
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchmarks.added import added
 from benchmarks.peers.measured import DUCKDB
 from benchmarks.speed import growth
 from benchmarks.speed.asked import WAYS, Asked, asked
@@ -22,7 +24,7 @@ from benchmarks.speed.engines import ENGINES, opened
 from benchmarks.speed.kept import read, written
 from benchmarks.speed.measured import Part, measured
 from benchmarks.speed.page import WAYS_OF_GROWTH, Found, page, quoting
-from benchmarks.speed.records import Records
+from benchmarks.speed.records import KINDS, Records
 
 _Records = tuple[str, Records, Sequence[Asked]]
 
@@ -33,6 +35,7 @@ class What(StrEnum):
     QUESTIONS = "questions"
     UNITS = "units"
     GROUPS = "groups"
+    ADDED = "added"
     SESSIONS = "sessions"
 
 
@@ -68,6 +71,7 @@ def run(
     engines: Annotated[list[str], typer.Option("--engine", help="duckdb, postgres")] = list(ENGINES),  # noqa: B006 # typer's own way
     only: Annotated[list[str], typer.Option(help="questions and forms: q01, f3")] = [],  # noqa: B006 # typer's own way
     ways: Annotated[list[str], typer.Option("--way", help=", ".join(WAYS))] = list(WAYS),  # noqa: B006 # typer's own way
+    kinds: Annotated[list[str], typer.Option("--kind", help="of identifiers, as units grow")] = list(KINDS),  # noqa: B006 # typer's own way
     rounds: Annotated[int, typer.Option(help="how often each question is asked, once more to warm up")] = 5,
     seconds: Annotated[float, typer.Option(help="how long sessions ask")] = 10.0,
     to: Annotated[Path | None, typer.Option(help="the page; not given: it is printed")] = None,
@@ -82,12 +86,15 @@ def run(
         Path(name).chmod(0o711)
         this = _Run(Path(name), [ENGINES[engine] for engine in engines], ways, rounds)
         for part in _questions(this, rows, named) if What.QUESTIONS in parts else ():
-            found = _shown(Found({**found.parts, part.title: part}, found.growth, found.rates), to, quoted, kept)
-        for part in _growth(this, rows[0], parts):
-            found = _shown(Found(found.parts, {**found.growth, part.title: part}, found.rates), to, quoted, kept)
+            found = _shown(replace(found, parts={**found.parts, part.title: part}), to, quoted, kept)
+        for part in _growth(this, rows[0], parts, kinds):
+            found = _shown(replace(found, growth={**found.growth, part.title: part}), to, quoted, kept)
+    if What.ADDED in parts:
+        told("what one question takes")
+        found = _shown(replace(found, added=list(added())), to, quoted, kept)
     if What.SESSIONS in parts:
         told("sessions")
-        found = _shown(Found(found.parts, found.growth, rates(seconds)), to, quoted, kept)
+        found = _shown(replace(found, rates=rates(seconds)), to, quoted, kept)
     if to is None:
         typer.echo(page(found))
 
@@ -98,13 +105,16 @@ def _questions(run: _Run, rows: Sequence[int], questions: Sequence[Asked]) -> It
             yield from run.parts([(f"{number:,} trips, {engine}", Records(number), questions)], engine, WAYS)
 
 
-def _growth(run: _Run, rows: int, parts: Sequence[What]) -> Iterable[Part]:
+def _growth(run: _Run, rows: int, parts: Sequence[What], kinds: Sequence[str]) -> Iterable[Part]:
     if DUCKDB in run.engines:
-        grown = {What.UNITS: growth.of_units, What.GROUPS: growth.of_groups}
+        grown: dict[What, Callable[[int], Iterator[_Records]]] = {
+            What.UNITS: partial(growth.of_units, kinds=kinds),
+            What.GROUPS: growth.of_groups,
+        }
         for what, records in grown.items():
             if what in parts:
-                some = [(f"{rows:,} trips, {title}", *rest) for title, *rest in records(rows)]
-                yield from run.parts(some, DUCKDB, WAYS_OF_GROWTH)  # type: ignore[arg-type] # three of a tuple
+                some = [(f"{rows:,} trips, {title}", one, questions) for title, one, questions in records(rows)]
+                yield from run.parts(some, DUCKDB, WAYS_OF_GROWTH)
 
 
 def _shown(found: Found, to: Path | None, quoted: Path | None, kept: Path | None) -> Found:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks.added import Added
 from benchmarks.speed.clients import Rate
 from benchmarks.speed.measured import Cell, Part
 from benchmarks.speed.page import Found
@@ -19,10 +20,11 @@ def written(found: Found) -> str:
 def read(file: Path | None) -> Found:
     """Return what a file holds; nothing if there is none."""
     if file is None or not file.exists():
-        return Found({}, {}, [])
+        return Found({}, {}, [], [])
     document = json.loads(file.read_text(encoding="utf-8"))
     rates = [Rate(**{**rate, "load": tuple(rate["load"])}) for rate in document["rates"]]
-    return Found(_parts(document["parts"]), _parts(document["growth"]), rates)
+    added = [Added(**one) for one in document["added"]]
+    return Found(_parts(document["parts"]), _parts(document["growth"]), added, rates)
 
 
 def _parts(found: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Part]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.peers.declared import Declared, declared
 from benchmarks.peers.records import KEYS, write_duckdb
 
-DENSE, SPARSE, TEXT = "dense", "sparse", "text"
+KINDS = DENSE, SPARSE, TEXT = "dense", "sparse", "text"
 _IDENTIFIERS: Mapping[str, tuple[str, str]] = {
     DENSE: ("integer", "CAST({} AS INTEGER)"),
     SPARSE: ("bigint", "CAST(hash({}) >> 1 AS BIGINT)"),

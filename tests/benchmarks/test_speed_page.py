@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 
+from benchmarks.added import Added
 from benchmarks.peers.measured import DUCKDB, POSTGRES
 from benchmarks.speed.asked import ALONE, BOUNDED, SNAPSHOT, asked
 from benchmarks.speed.clients import Rate
@@ -27,6 +28,7 @@ def _part(engine: str) -> Part:
 _FOUND = Found(
     {part.title: part for part in map(_part, (DUCKDB, POSTGRES))},
     {"5 units": replace(_part(DUCKDB), title="5 units")},
+    [Added("a count", 12.3, 10.2, 2.14, 4.0)],
     [Rate(64, 24.4, 3100.0, (0.1, 2.5))],
 )
 _PAGE = page(_FOUND)
@@ -45,8 +47,9 @@ def test_the_summary_has_the_median_of_the_questions_and_the_load() -> None:
     assert "| COUNT, SUM, AVG by zone |  | 3.00 |  | |" in _PAGE
 
 
-def test_growth_and_sessions_are_told() -> None:
-    """Each with the machine's load."""
+def test_growth_questions_and_sessions_are_told() -> None:
+    """Ratios with the machine's load; what is added in milliseconds."""
+    assert "| a count | 12.3 | 10.2 | 2.1 | 4.0 |" in _PAGE
     assert "| 5 units | COUNT, SUM, AVG by zone | 123 | 3.00 |  | 1.5 |" in _PAGE
     assert "| 64 | 24 | 3,100 | 0.1 to 2.5 |" in _PAGE
 
@@ -60,7 +63,7 @@ def test_the_quote_of_the_ratios_is_replaced() -> None:
 def test_what_was_measured_before_is_kept(tmp_path: Path) -> None:
     """To the last figure; nothing was where no file is."""
     file = tmp_path / "kept.json"
-    assert read(file) == read(None) == Found({}, {}, [])
+    assert read(file) == read(None) == Found({}, {}, [], [])
     file.write_text(written(_FOUND))
     assert read(file) == _FOUND
 
