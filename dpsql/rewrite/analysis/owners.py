@@ -15,8 +15,8 @@ with its target leaves it out.
 
 Claim: a unit has at most `Owners.rows` rows' worth. That is what the measurement's weights enforce, after the join and by
 the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over
-the tables from whose rows all other rows follow by unique keys. Only where all those tables have one row a unit by an
-enforced constraint (`Owners.single`) is nothing weighed.
+the tables from whose rows all other rows follow by unique keys; where only each unit's first rows stay it is their number.
+Only where all those tables have one row a unit by an enforced constraint (`Owners.single`) is nothing weighed.
 """
 
 import itertools
@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Reference, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.first_rows import most_rows
 from dpsql.rewrite.analysis.meanings import UNIT, Unique, as_stored, meanings, scanned, target_of, unit_bound, with_made
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
@@ -74,6 +75,7 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
+    groups = None if groups is None else min(groups, rows)
     if len(relation.sources) == 1:  # its rows are the joined rows
         return Owners(relation, unit, rows, groups, single, once=True)
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
@@ -219,11 +221,11 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
     if len(relation.sources) == 1:
         bound = unit_bound(relation.protected, kind)
         single = bound.through is None and bound.column in unique(relation.protected.name)
-        return 1 if single else bound.max_rows, bound.max_groups, single
+        return 1 if single else _rows(relation, 0, bound), bound.max_groups, single
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
     each = {i: unit_bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
     once = {i for i, b in each.items() if b.through is None and b.column in unique(relation.sources[i].table.name)}
-    rows = {i: 1 if i in once else b.max_rows for i, b in each.items()}
+    rows = {i: 1 if i in once else _rows(relation, i, b) for i, b in each.items()}
     every = relation.joined.keys()
     choices = [
         (math.prod(rows[i] for i in some), size, some)
@@ -234,6 +236,13 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
     most, _, some = min(choices)
     single = any(once.issuperset(one) and _following(one, found_by) == every for _, _, one in choices)
     return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single
+
+
+def _rows(relation: Relation, index: int, bound: UnitBound) -> int:
+    """Return how many rows of a source one unit may have."""
+    source = relation.sources[index]
+    first = most_rows(source, index, relation.condition) if source.holds else None
+    return bound.max_rows if first is None else min(first, bound.max_rows)
 
 
 def _following(some: Sequence[int], found_by: Mapping[int, frozenset[int]]) -> frozenset[int]:
