@@ -8,42 +8,34 @@ condition tells rows apart only below that. What a unit moves does not rest on t
 said, and a smaller one has less noise.
 """
 
-from fractions import Fraction
+import math
 
-from dpsql.rewrite.functions.comparisons import number_of
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, conjuncts
-from dpsql.rewrite.ir.relation import Source, WindowRows
+from dpsql.policy.model import Column
+from dpsql.rewrite.analysis.predicates import assumed
+from dpsql.rewrite.ir.expr import Expr, both, conjuncts, refs
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.relation import Source, WindowRows, ref
 
-_MIRRORED = {"eq": "eq", "le": "ge", "lt": "gt", "ge": "le", "gt": "lt"}
 
-
-def most_rows(source: Source, place: int, condition: Expr) -> int | None:
-    """Return how many rows of the source at that place one unit may have where the condition holds; None: any number."""
+def most_rows(source: Source, index: int, condition: Expr) -> int | None:
+    """Return how many rows of the source with that number one unit may have where a condition holds; None: any number."""
     if not isinstance(source.made, WindowRows):
         return None
-    places = [w.column.name for w in source.made.windows if w.function == "row_number" and not w.partition]
-    found = [most for part in conjuncts(condition) for name in places if (most := _told(part, place, name)) is not None]
+    places = (w.column for w in source.made.windows if w.function == "row_number" and not w.partition)
+    found = [most for place in places if (most := _places(source, index, place, condition)) is not None]
     return min(found, default=None)
 
 
-def _told(part: Expr, place: int, name: str) -> int | None:
-    """Return how many places a condition allows; None unless it is one that tells places apart."""
-    if not isinstance(part, Apply) or part.op not in _MIRRORED or len(part.args) != 2:
+def _places(source: Source, index: int, place: Column, condition: Expr) -> int | None:
+    """Return how many places the condition leaves, None where the last of them is among these."""
+    column = ref(index, source.table, place.name)
+    about = [one for one in conjuncts(condition) if set(refs(one)) == {column}]
+    known, possible = assumed(
+        both(*about), {column: Facts(nullable=False, interval=place.bounds)}, holds=True, chosen=True
+    )
+    left, every = known[column].interval, place.bounds
+    if not possible:
+        return 1
+    if left is None or every is None or math.floor(left.high) >= every.high:
         return None
-    one, other = part.args
-    op = part.op if isinstance(one, Ref) else _MIRRORED[part.op]
-    column, number = (one, number_of(other)) if isinstance(one, Ref) else (other, number_of(one))
-    if not isinstance(column, Ref) or (column.source, column.name) != (place, name) or number is None:
-        return None
-    last = _last(op, number)
-    greatest = column.column.bounds
-    if last is None or greatest is None or last >= greatest.high:
-        return None
-    return 1 if op == "eq" else max(last, 1)
-
-
-def _last(op: str, number: Fraction) -> int | None:
-    """Return the last place that may stay; None where there is none."""
-    if op == "lt":
-        return -(-number.numerator // number.denominator) - 1
-    return None if op in {"ge", "gt"} else number.numerator // number.denominator
+    return max(math.floor(left.high) - math.ceil(left.low) + 1, 1)

@@ -32,7 +32,9 @@ def _places(condition: str) -> str:
         (_places("3 >= n"), 3),
         (_places("n < 2.5"), 2),
         (_places("n <= 2.5 AND n <= 4"), 2),
-        (_places("n BETWEEN 2 AND 3"), 3),
+        (_places("n BETWEEN 2 AND 3"), 2),
+        (_places("n IN (1, 2)"), 2),
+        (_places("n > 1 AND n <= 3"), 2),
         (_places("n <= 0 OR n <= 2"), C),
         (_places("n = 5"), C),  # which those that are further behind are read as, too
         (_places("n < 6"), C),
