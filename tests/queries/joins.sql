@@ -65,10 +65,15 @@ SELECT avg(fare) FILTER (WHERE z.borough = 'Queens'), count(*) FROM trips JOIN z
 --> answered, 1 measurement
 SELECT count(*) FROM trips JOIN zones ON zones.borough = trips.payment_type;
 
--- without a condition: what a unit has is weighed after the join
+-- without a condition: a unit may have as many rows more
 --> answered, 1 measurement
 --> within 0.001
-SELECT count(*) / 1000 >= 0 AS some, avg(fare) FROM trips CROSS JOIN zones;
+SELECT count(*), avg(fare) FROM trips CROSS JOIN zones;
+
+-- and of some groups
+--> answered, 1 measurement
+--> within 0.001
+SELECT borough, n, count(*) FROM trips, zones, (VALUES (1), (2), (2)) AS v (n) GROUP BY borough, n;
 
 -- by a comparison with a public table, which stands first
 --> answered, 1 measurement

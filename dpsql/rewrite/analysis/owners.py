@@ -15,8 +15,9 @@ with its target leaves it out.
 
 Claim: a unit has at most `Owners.rows` rows' worth. That is what the measurement's weights enforce, after the join and by
 the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over
-the tables from whose rows all other rows follow by unique keys; where only each unit's first rows stay it is their number.
-Only where all those tables have one row a unit by an enforced constraint (`Owners.single`) is nothing weighed.
+the tables from whose rows all other rows follow by unique keys; where only each unit's first rows stay it is their number;
+where each row has all of another table's it is so many times more. Only where all those tables have one row a unit by an
+enforced constraint (`Owners.single`) is nothing weighed.
 """
 
 import itertools
@@ -75,7 +76,8 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single = _bounded(relation, kind, unique)
-    groups = None if groups is None else min(groups, rows)
+    multiple = math.prod(source.every for source in relation.joined.values() if source.every)
+    rows, groups = rows * multiple, None if groups is None else min(groups, rows) * multiple
     if len(relation.sources) == 1:  # its rows are the joined rows
         return Owners(relation, unit, rows, groups, single, once=True)
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}

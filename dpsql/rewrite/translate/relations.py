@@ -28,7 +28,7 @@ from dpsql.rewrite.translate.comparisons import checked, compare
 from dpsql.rewrite.translate.constants import Constants
 from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.existence import nothing_in_from, where_of
-from dpsql.rewrite.translate.fan_out import require_equations
+from dpsql.rewrite.translate.fan_out import fanned_out
 from dpsql.rewrite.translate.granted import require_table
 from dpsql.rewrite.translate.inner_answers import with_inner_answers
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
@@ -61,8 +61,7 @@ class Tracker:
         where = select.args.get("where")
         if where is not None:
             relation = where_of(relation, t, where.this, partial(self._from, ctes=ctes))
-        require_equations(relation, self.declared)
-        return relation, t
+        return fanned_out(relation, self.declared), t
 
     def known(self, expr: Expr) -> Facts:
         """Return the facts about an expression by the declarations alone; rows without a unit are not there."""

@@ -61,6 +61,14 @@ def test_the_bound_follows_from_the_keys(relation: Relation, rows: int, groups: 
     assert (found.rows, found.groups, found.single) == (rows, groups, single)
 
 
+def test_rows_multiply_by_those_that_every_row_has() -> None:
+    """And so do the groups that a unit may be in; one row a unit is many then."""
+    for first, rows, groups in ((VISITS, 12, 8), (PEOPLE, 4, None)):
+        every = Source(PLACES, Join.INNER, Apply("and", (), SqlType.BOOLEAN), every=4)
+        found = _owners(Relation((Source(first), every), Apply("and", (), SqlType.BOOLEAN), {}))
+        assert (found.rows, found.groups, found.single, found.once) == (rows, groups, False, False)
+
+
 def test_the_unit_is_read_where_its_rows_are_not_doubled() -> None:
     """In whichever table; but in no other than the first where the columns are not compared, or rows may be missing."""
     found = _owners(_joined(PEOPLE, VISITS, on=(0, "id", 1, "who")))
