@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
+from dpsql.gateway.declared_lists import follows_from_the_policy, refuse_to_compare
 from dpsql.gateway.inner_queries import asked, awaited, released
 from dpsql.gateway.placeholders import placeholder
 from dpsql.gateway.statement_plan import ScopePlan, StatementPlan, in_pieces
@@ -201,6 +202,9 @@ class Planner:
             places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
             with _positions_in_statement(resolved.query):
                 plans = [_scope_plan(scope, self.context) for scope in scopes]
+                pairs = zip(scopes, plans, strict=True)
+                declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
+                refuse_to_compare(resolved.tree, declared)
                 for scope, place in zip(scopes, places, strict=True):
                     replace_scope(scope.scope, scope.match, _output_names(scope.scope, resolved), place, self.policy)
             in_words(resolved.nodes)

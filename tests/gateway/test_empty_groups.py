@@ -62,6 +62,18 @@ def test_groups_without_rows_are_left_out_whatever_is_asked(asked: str, rides: M
             [(42, 200), (77, 1), (None, 201)],
         ),
         ("SELECT age, count(*) FROM rides WHERE age > 200 GROUP BY age", []),
+        (
+            "SELECT n FROM generate_series(30, 33) AS g (n) EXCEPT SELECT age FROM rides ORDER BY 1",
+            [(30,), (32,), (33,)],
+        ),
+        ("SELECT age FROM rides INTERSECT SELECT n FROM generate_series(30, 33) AS g (n)", [(31,)]),
+        (
+            (
+                "SELECT count(*) FROM rides WHERE age IN (SELECT n FROM generate_series(31, 77) AS g (n) "
+                "EXCEPT SELECT age FROM rides WHERE age < 50)"
+            ),
+            [(1,)],
+        ),
         ("SELECT count(*) FROM rides WHERE fare > 1000", [(0,)]),
         ("SELECT count(*) FROM rides WHERE age > 200", [(0,)]),
     ],

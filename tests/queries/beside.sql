@@ -34,7 +34,7 @@ SELECT payment_type, (SELECT avg(r.fare) FROM rides r WHERE r.seats = t.passenge
 
 -- beside public rows, by comparisons
 --> answered, 1 measurement
-SELECT d.x, (SELECT count(*) >= 0 FROM rides r WHERE r.fare >= d.x AND r.tip <= d.x) AS some FROM (VALUES (1), (5), (NULL), (5)) AS d (x);
+SELECT d.x, (SELECT count(*) FROM rides r WHERE r.fare >= d.x AND r.tip <= d.x) AS some FROM (VALUES (1), (5), (NULL), (5)) AS d (x);
 
 -- LATERAL: one value of the unit's rows
 --> answered, 1 measurement

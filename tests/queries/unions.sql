@@ -104,9 +104,29 @@ SELECT count(*) FROM (SELECT fare FROM trips UNION SELECT fare FROM rides) AS t;
 --> answered, free
 SELECT payment_type FROM trips UNION SELECT paid FROM rides;
 
--- values of one, and not of the other
---> answered, free
+-- values of one, and not of the other, where all that are declared are listed
+--> refused 0A000: EXCEPT of a list that has every declared value
 SELECT zone_id FROM zones EXCEPT (SELECT from_zone FROM rides WHERE from_zone < 3) ORDER BY 1;
+
+-- such a list by the name of a CTE, in a condition
+--> refused 0A000: EXCEPT of a list that has every declared value
+WITH used AS (SELECT DISTINCT from_zone AS z FROM rides) SELECT count(*) FROM trips WHERE pickup_zone IN (SELECT zone_id FROM zones EXCEPT SELECT z FROM used WHERE z > 1);
+
+-- values of both
+--> refused 0A000: INTERSECT of a list that has every declared value
+SELECT payment_type FROM trips INTERSECT SELECT paid FROM rides;
+
+-- values of one that are many, and not of the other
+--> answered, 1 measurement
+SELECT zone_id FROM zones EXCEPT SELECT from_zone FROM rides GROUP BY 1 HAVING count(*) > 0 ORDER BY 1;
+
+-- such values in a condition
+--> answered, 2 measurements
+SELECT count(*) FROM trips WHERE pickup_zone IN (SELECT zone_id FROM zones EXCEPT SELECT from_zone FROM rides GROUP BY 1 HAVING count(*) > 0);
+
+-- the number of what is listed
+--> answered, free
+SELECT 4 EXCEPT SELECT count(*) FROM (SELECT DISTINCT payment_type FROM trips) AS t;
 
 -- rows that are in both
 --> refused 0A000: INTERSECT of private rows

@@ -144,8 +144,10 @@ WORDED = (
         "ORDER BY total) AS later FROM orders) AS s ON s.order_id = o.order_id"
     ),
     "SELECT count(*), sum(q.total) FROM (customers JOIN orders ON buyer = customer) AS q",
+    "SELECT n.name, count(*), sum(total) FROM orders CROSS JOIN nations n WHERE total > n.nation GROUP BY 1",
+    "SELECT count(*), sum(quantity) FROM parts p, items i WHERE p.part >= i.part",
 )
-"""In words that mean other joins: LATERAL, brackets; and by a key of rows that have a place among their unit's."""
+"""In words that mean other joins: LATERAL, brackets, no condition; and by a key of rows that have a place among a unit's."""
 ANSWERED = (*WORDED, *THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED, *ALONG_REFERENCES)
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
