@@ -1,0 +1,84 @@
+"""Mistakes in how queries in other words are followed, each as a patch: what the tests of privacy and meaning must catch."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from sqlglot import exp
+
+from dpsql.policy.model import Reference, Table
+from dpsql.rewrite.analysis import meanings, owners
+from dpsql.rewrite.analysis.meanings import Unique
+from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.ir.relation import Relation, WindowRows
+from dpsql.rewrite.syntax import laterals, public_left, reworded, set_operations
+
+
+def constants_found_once(patch: pytest.MonkeyPatch) -> None:
+    """Take what is joined without an equation for one row of each row."""
+    right = owners._finders
+
+    def finders(relation: Relation, index: int, unique: Unique) -> frozenset[int]:
+        every = frozenset(range(len(relation.sources))) - {index}
+        return every if relation.sources[index].table.public else right(relation, index, unique)
+
+    patch.setattr(owners, "_finders", finders)
+
+
+def joined_rows_once(patch: pytest.MonkeyPatch) -> None:
+    """Take a key for unique in rows with windows though a join has each of its rows several times."""
+    right = meanings.with_made
+
+    def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Unique:
+        below = right(relation, kind, tables, unique)
+        found = {
+            source.table.name: {
+                name for name, key in source.made.columns if any(one.name in unique(one.table) for one in refs(key))
+            }
+            for source in relation.sources
+            if isinstance(source.made, WindowRows)
+        }
+        return lambda name: below(name) | frozenset(found.get(name, ()))
+
+    patch.setattr(owners, "with_made", with_made)
+
+
+def computed_keys_named(patch: pytest.MonkeyPatch) -> None:
+    """Take what is computed of a row's key for that key."""
+    right = meanings._as_below
+
+    def as_below(inner: Relation, columns: Iterable[tuple[str, Expr]], *rest: Any) -> Mapping[str, Reference]:
+        pairs = [(name, refs(key)) for name, key in columns]
+        return right(inner, [(name, found[0]) for name, found in pairs if len(found) == 1], *rest)
+
+    patch.setattr(meanings, "_as_below", as_below)
+    patch.setattr(meanings, "as_stored", lambda *_: True)
+
+
+def laterals_untied(patch: pytest.MonkeyPatch) -> None:
+    """Join the first rows of LATERAL subqueries to everybody's, and check nothing."""
+    right = laterals._as_rows
+
+    def as_rows(select: exp.Select, join: exp.Join, *rest: Any) -> None:
+        right(select, join, *rest)
+        places = list(join.args["on"].find_all(exp.LTE))
+        join.set("on", exp.and_(*(one.copy() for one in places), copy=False))
+
+    patch.setattr(laterals, "_as_rows", as_rows)
+    patch.setattr(owners, "_check_one_unit", lambda *_: None)
+
+
+def rows_that_are_empty(patch: pytest.MonkeyPatch) -> None:
+    """Take any aggregate for one that leaves out public rows which find no private ones."""
+    patch.setattr(public_left, "_leaves_out_nothing", lambda *_: True)
+
+
+def lists_of_rows(patch: pytest.MonkeyPatch) -> None:
+    """Take UNION ALL of private values for UNION, which has each of them once."""
+    right = set_operations.make_distinct
+
+    def make_distinct(node: exp.SetOperation, *rest: Any) -> None:
+        node.set("distinct", True)
+        right(node, *rest)
+
+    patch.setattr(reworded, "make_distinct", make_distinct)
