@@ -69,6 +69,7 @@ class _NoShadow:
 
     volatile = False
     time_zone = "UTC"
+    dates_in_iso = True
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         raise NotImplementedError(expression)

@@ -17,6 +17,10 @@ No number is so large or small that calculating with it takes long.
 """
 
 
+USUAL_STYLE = "ISO"
+"""How dates are written in PostgreSQL unless something else is set."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of the client's session in the shadow that an answer depends on."""
@@ -31,6 +35,8 @@ class Settings:
     search_path: str = '"$user", public'
     date_order: str = "MDY"
     """How `01-02-2020` is read: MDY, DMY or YMD."""
+    date_style: str = USUAL_STYLE
+    """How dates are written: ISO, German, SQL or Postgres."""
 
 
 @dataclass(frozen=True, slots=True)

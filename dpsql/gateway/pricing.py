@@ -12,7 +12,7 @@ from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares, waiting
 from dpsql.privacy.release.target import is_aimed
-from dpsql.question import Settings
+from dpsql.question import USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
 
 _STEPS, _DECADES = 16, 3
@@ -105,7 +105,12 @@ def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
         (scope.types, one.plan.outputs, one.plan.hides_empty)
         for scope, one in zip(inner.plan.scopes, inner.scopes, strict=True)
     ]
-    return repr((inner.plan.pieces, read, role.clamp, settings.time_zone, settings.date_order))
+    return repr((inner.plan.pieces, read, role.clamp, settings.time_zone, settings.date_order, *_style(settings)))
+
+
+def _style(settings: Settings) -> tuple[str, ...]:
+    """Return in which style dates are written, if it is not the usual one."""
+    return () if settings.date_style == USUAL_STYLE else (settings.date_style,)
 
 
 def _errors(aim: Aim) -> Iterable[Fraction]:

@@ -35,6 +35,7 @@ class _NoShadow:
 
     volatile = False
     time_zone = "UTC"
+    dates_in_iso = True
 
     def constant(self, *_: object) -> NoReturn:
         """Give up."""

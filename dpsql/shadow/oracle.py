@@ -12,7 +12,7 @@ from psycopg import sql
 
 from dpsql.errors import InternalError, SyntaxFailed, Unsupported
 from dpsql.policy.model import SqlType, Value
-from dpsql.question import Settings
+from dpsql.question import USUAL_STYLE, Settings
 from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.ir.spelled import Spelled
@@ -50,19 +50,15 @@ class OracleSession:
         for session in self._all:
             self._free.put(session)
 
-    def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantRows:
-        """Return the rows of a SELECT over public values, all of them texts.
+    def described(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
+        """Return the answer to a SELECT over public values, in which dates are written in a style.
 
         Raises:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
         """
-        return self.described(settings, question).fetchall()
-
-    def described(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
-        """Return the same with what PostgreSQL says about the columns."""
         session = self._free.get()
         try:
-            return session.ask(settings, question)
+            return session.ask(settings, question, style)
         finally:
             self._free.put(session)
 
@@ -79,17 +75,17 @@ class _Session:
         self._dsn = dsn
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
 
-    def ask(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
+    def ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
         """Return the rows; see `OracleSession.described`."""
         try:
-            return self._again(settings, question)
+            return self._again(settings, question, style)
         except BaseException:
             self.close()  # in a state that nobody has to think about
             raise
 
-    def _again(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
+    def _again(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
         try:
-            return self._ask(settings, question)
+            return self._ask(settings, question, style)
         except psycopg.errors.QueryCanceled:
             raise Unsupported(
                 "a constant of this statement takes too long to evaluate",
@@ -104,16 +100,16 @@ class _Session:
                     hint="Compute it before, and write the result.",
                 ) from None
             self.close()
-            return self._ask(settings, question)
+            return self._ask(settings, question, style)
         except psycopg.Error as error:
             raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
 
-    def _ask(self, settings: Settings, question: ConstantQuestion) -> ConstantCursor:
+    def _ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
         connection = self._opened()
         local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
         with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
             connection.execute("BEGIN READ ONLY")
-            for text, value in zip(local, (settings.time_zone, f"ISO, {settings.date_order}"), strict=True):
+            for text, value in zip(local, (settings.time_zone, f"{style}, {settings.date_order}"), strict=True):
                 connection.execute(sql.SQL(text).format(value))
             answered = connection.execute(question)
             connection.execute("ROLLBACK")
@@ -149,13 +145,25 @@ class ShadowOracle:
         """Return the session's TimeZone."""
         return self._settings.time_zone
 
+    @property
+    def dates_in_iso(self) -> bool:
+        """Return whether the session writes dates as 2019-03-01."""
+        return self._settings.date_style == USUAL_STYLE
+
+    def _asked(self, question: ConstantQuestion) -> ConstantRows:
+        """Return values with their types: times in ISO 8601, and all else as in the session, where texts may be of times."""
+        rows = self._session.described(self._settings, question, self._settings.date_style).fetchall()
+        if self.dates_in_iso or not any(_is_of_times(type_ or "") for _, type_ in rows):
+            return rows
+        return self._session.described(self._settings, question, USUAL_STYLE).fetchall()
+
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
         self.volatile = self.volatile or expression.volatile
         question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
             _LONGEST + 1, _text(expression)
         )
-        ((value, type_),) = self._session.ask(self._settings, question)
+        ((value, type_),) = self._asked(question)
         if type_ is None:
             raise InternalError
         return _not_too_long(value, _LONGEST), type_
@@ -170,7 +178,7 @@ class ShadowOracle:
         question = sql.SQL(
             "SELECT DISTINCT left(v::text, {}), pg_typeof(v)::text FROM ({}) AS q (v) ORDER BY 1 LIMIT {}"
         ).format(_LONGEST_OF_MANY + 1, _text(query), _MOST_VALUES + 1)
-        rows = self._session.ask(self._settings, question)
+        rows = self._asked(question)
         if len(rows) > _MOST_VALUES:
             raise _too_many()
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
@@ -183,7 +191,15 @@ class ShadowOracle:
         """
         self.volatile = self.volatile or query.volatile
         question = sql.SQL("SELECT * FROM ({}) AS q LIMIT {}").format(_text(query), _MOST_VALUES + 1)
-        found = self._session.described(self._settings, question)
+        shown = self._described(question, self._settings.date_style)
+        if self.dates_in_iso or not any(map(_is_of_times, shown.types)):
+            return shown
+        found = self._described(question, USUAL_STYLE)
+        _require_same(found, shown)
+        return found
+
+    def _described(self, question: ConstantQuestion, style: str) -> PublicAnswer:
+        found = self._session.described(self._settings, question, style)
         columns, result = found.description or (), found.pgresult
         if result is None:
             raise InternalError
@@ -209,11 +225,32 @@ class ShadowOracle:
             "SELECT left(v::text, {}), pg_typeof(v)::text "
             "FROM (SELECT n, {} FROM unnest({}::{}[]) WITH ORDINALITY AS u (x, n)) AS c (n, v) ORDER BY n"
         ).format(_LONGEST_OF_MANY + 1, _text(expression), given, sql.SQL(type_.spelled))
-        rows = self._session.ask(self._settings, question)
+        rows = self._asked(question)
         types = {t for _, t in rows}
         if len(types) > 1:
             raise InternalError
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(types.pop()) if types else "text"
+
+
+def _is_of_times(type_: str) -> bool:
+    """Return whether values of a type are written in the style of dates."""
+    return any(word in type_ for word in ("date", "timestamp", "range"))
+
+
+def _require_same(found: PublicAnswer, shown: PublicAnswer) -> None:
+    """Refuse texts of dates beside dates, which are read in one style.
+
+    Raises:
+        Unsupported: what is no time is another in the session's style.
+    """
+    others = [place for place, type_ in enumerate(found.types) if not _is_of_times(type_)]
+    texts, written = ([[row[place] for place in others] for row in one.rows] for one in (found, shown))
+    if texts != written:
+        raise Unsupported(
+            "texts of dates beside dates are read in ISO style only",
+            because="texts-beside-dates",
+            hint="SET datestyle = 'ISO'",
+        )
 
 
 def _too_many() -> Unsupported:

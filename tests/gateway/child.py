@@ -68,6 +68,7 @@ class _NoShadow:
 
     volatile: bool = False
     time_zone: str = "UTC"
+    dates_in_iso: bool = True
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Refuse."""

@@ -215,6 +215,10 @@ SELECT left(picked::text, 10) AS d, count(*) FROM rides GROUP BY 1;
 SELECT substr(CAST(picked AS varchar), 12, 2) AS hour, substring(day::text from 6 for 2) AS month, count(*) FROM rides
 WHERE left(dropped::text, 4) <= '2019' GROUP BY 1, 2;
 
+-- beginnings of texts that are cut already
+--> answered, 1 measurement
+SELECT left(dropped::varchar(5), 7), count(*) FROM rides GROUP BY 1;
+
 -- a text of a time to its fractions
 --> refused 0A000: needs a column whose possible values are declared
 SELECT left(picked::text, 23), count(*) FROM rides GROUP BY 1;

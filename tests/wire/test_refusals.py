@@ -233,11 +233,11 @@ def test_answer_that_the_client_can_not_read_ends_no_session(connect: Connect) -
 
 @pytest.mark.parametrize(("style", "order"), [("German", "DMY"), ("SQL, MDY", "MDY"), ("ISO, YMD", "YMD")])
 def test_dates_are_read_as_the_session_reads_them(connect: Connect, answers: Exact, style: str, order: str) -> None:
-    """The gateway is told which of day and month comes first."""
+    """The gateway is told which of day and month comes first, and how dates are written."""
     connection = connect()
     connection.execute(f"set datestyle = '{style}'".encode())
     connection.execute("select count(*) from trips")
-    assert answers.settings[-1].date_order == order
+    assert (answers.settings[-1].date_style, answers.settings[-1].date_order) == (style.partition(",")[0], order)
 
 
 def test_intervals_with_one_sign_for_all_fields_are_not_read(connect: Connect, answers: Exact) -> None:

@@ -31,6 +31,10 @@ class ConstantEvaluator(Protocol):
     def time_zone(self) -> str:
         """Return the session's TimeZone."""
 
+    @property
+    def dates_in_iso(self) -> bool:
+        """Return whether the session writes dates as 2019-03-01."""
+
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value (as text) and the type's name of an expression without columns."""
 

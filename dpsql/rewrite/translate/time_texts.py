@@ -34,10 +34,10 @@ def beginning(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr |
     if not arg.type.is_temporal or t.known(arg).values is not None:
         return None
     unit = next((unit for most, unit in _UNITS if min(end, 10 if arg.type is SqlType.DATE else end) <= most), None)
-    if unit is None or end < 1:
+    if unit is None or end < 1 or not t.constants.evaluator.dates_in_iso:
         return None
     shown = "date" if arg.type is SqlType.DATE else "timestamp"
-    written = exp.cast(exp.cast(exp.column("x"), shown, dialect="postgres"), "text", dialect="postgres")
+    written = exp.Cast(this=exp.cast(exp.column("x"), shown, dialect="postgres"), to=cast.to)  # varchar(5) cuts it
     whole = node.transform(lambda one: written.copy() if one == text else one)
     moment = as_timestamp(on_session_clock(t, arg, node))
     return by_unit(t, moment, unit, whole)

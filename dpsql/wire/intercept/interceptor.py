@@ -241,7 +241,8 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
             because="table-hidden-by-temporary",
             hint="Drop it, or give it another name.",
         )
-    return Settings(epsilon or None, empty or None, error or None, zone, path, dates.rpartition(", ")[2])
+    style, _, order = dates.rpartition(", ")
+    return Settings(epsilon or None, empty or None, error or None, zone, path, order, style)
 
 
 def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:

@@ -12,6 +12,7 @@ TRANSLATED = {
     "left((CAST(picked AS varchar)), 3)": YEAR.format("201"),
     "substr(picked::text, 3, 2)": YEAR.format("19"),
     "substring(picked::text FROM 0 FOR 3)": YEAR.format("20"),
+    "left(picked::varchar(3), 4)": YEAR.format("201"),
 }
 
 
