@@ -7,6 +7,7 @@ conditions join the others. So a question has one form, however deep a tool has 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import prod
 
 from dpsql.policy.model import Column, Table
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
@@ -135,9 +136,13 @@ class Relation:
 
     @property
     def expected_rows(self) -> int | None:
-        """Return the public order of magnitude of the number of rows: that of the largest table, if it is declared."""
+        """Return the public order of magnitude of the number of rows: that of the largest table, if it is declared.
+
+        Each may have several of a table that is joined without a condition.
+        """
         tables = [source.table for source in self.joined.values() if not source.table.public]
-        return max((table.expected_rows for table in tables if table.expected_rows), default=None)
+        most = max((table.expected_rows for table in tables if table.expected_rows), default=None)
+        return None if most is None else most * prod(source.every or 1 for source in self.joined.values())
 
     @property
     def condition(self) -> Expr:
