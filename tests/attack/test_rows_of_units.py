@@ -41,6 +41,11 @@ FIRST = (
     "GROUP BY seats"
 )
 
+_AT = "SELECT seats, count(*) FROM (SELECT seats, {} OVER (PARTITION BY {}) AS n FROM rides) AS t WHERE n = {} GROUP BY seats"
+BY_RANK = _AT.format("rank()", "rider ORDER BY shared", 1)
+BY_PART = _AT.format("row_number()", "rider, seats ORDER BY shared", 1)
+BY_LAST = _AT.format("row_number()", "rider ORDER BY shared", C)
+
 ATTACKS: Sequence[tuple[Break, str]] = (
     (unit_mutants.owner_lost, BY_NUMBER),
     (unit_mutants.first_units_only, BY_COUNT),
@@ -53,6 +58,9 @@ ATTACKS: Sequence[tuple[Break, str]] = (
     (unit_mutants.order_by_others, RUNNING),
     (unit_mutants.window_of_all, RUNNING),
     (unit_mutants.order_by_others, FIRST),
+    (unit_mutants.ties_have_places, BY_RANK),
+    (unit_mutants.places_of_parts, BY_PART),
+    (unit_mutants.last_place_is_one_row, BY_LAST),
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.rewrite.analysis import owners
+from dpsql.rewrite.analysis import first_rows, owners
 from dpsql.rewrite.analysis.meanings import Unique
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
@@ -90,3 +90,20 @@ def window_of_all(patch: pytest.MonkeyPatch) -> None:
         "window_rows",
         lambda made, emitter: right(made, emitter).replace('PARTITION BY "rider" ', ""),
     )
+
+
+def ties_have_places(patch: pytest.MonkeyPatch) -> None:
+    """Take a rank for a place: rows that tie have the same."""
+    patch.setattr(
+        first_rows, "_counts_all", lambda window: window.function in {"rank", "row_number"} and not window.partition
+    )
+
+
+def places_of_parts(patch: pytest.MonkeyPatch) -> None:
+    """Take the first row of each part of a unit's rows for the unit's only one."""
+    patch.setattr(first_rows, "_counts_all", lambda window: window.function == "row_number")
+
+
+def last_place_is_one_row(patch: pytest.MonkeyPatch) -> None:
+    """Forget that all rows further behind are read as at the last place."""
+    patch.setattr(first_rows, "_told_apart", lambda last, every: last <= every.high)

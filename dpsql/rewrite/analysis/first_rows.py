@@ -4,26 +4,33 @@ FROM (SELECT fare, row_number() OVER (PARTITION BY rider ORDER BY day) AS n FROM
 
 Claim: a unit has no more of these rows than is said. `row_number` gives the rows of a unit the places 1, 2, 3, …, each once,
 where the unit alone is what they are told apart by. A place is read clamped to the greatest that the column may have, so a
-condition tells rows apart only below that. What a unit moves does not rest on this: weights enforce whatever number is
-said, and a smaller one has less noise.
+condition tells rows apart only below that. Where a unit has one row nothing is weighed (`test_attack_succeeds_on_a_mistake`
+has the mistakes that would be one here); else weights enforce whatever number is said, and a smaller one has less noise.
 """
 
 import math
 
+from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column
 from dpsql.rewrite.analysis.predicates import assumed
 from dpsql.rewrite.ir.expr import Expr, both, conjuncts, refs
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.relation import Source, WindowRows, ref
+from dpsql.rewrite.ir.unit_value import Window
 
 
 def most_rows(source: Source, index: int, condition: Expr) -> int | None:
     """Return how many rows of the source with that number one unit may have where a condition holds; None: any number."""
     if not isinstance(source.made, WindowRows):
         return None
-    places = (w.column for w in source.made.windows if w.function == "row_number" and not w.partition)
+    places = (window.column for window in source.made.windows if _counts_all(window))
     found = [most for place in places if (most := _places(source, index, place, condition)) is not None]
     return min(found, default=None)
+
+
+def _counts_all(window: Window) -> bool:
+    """Return whether each row of a unit has another place."""
+    return window.function == "row_number" and not window.partition
 
 
 def _places(source: Source, index: int, place: Column, condition: Expr) -> int | None:
@@ -36,6 +43,11 @@ def _places(source: Source, index: int, place: Column, condition: Expr) -> int |
     left, every = known[column].interval, place.bounds
     if not possible:
         return 1
-    if left is None or every is None or math.floor(left.high) >= every.high:
+    if left is None or every is None or not _told_apart(math.floor(left.high), every):
         return None
     return max(math.floor(left.high) - math.ceil(left.low) + 1, 1)
+
+
+def _told_apart(last: int, every: Interval) -> bool:
+    """Return whether a place is one row's: those beyond the greatest are read as that."""
+    return last < every.high

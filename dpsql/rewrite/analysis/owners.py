@@ -17,7 +17,7 @@ Claim: a unit has at most `Owners.rows` rows' worth. That is what the measuremen
 the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over
 the tables from whose rows all other rows follow by unique keys; where only each unit's first rows stay it is their number;
 where each row has all of another table's it is so many times more. Only where all those tables have one row a unit by an
-enforced constraint (`Owners.single`) is nothing weighed.
+enforced constraint, or by its place (`Owners.single`), is nothing weighed.
 """
 
 import itertools
@@ -222,11 +222,11 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
     """Return how many rows a unit may have, in how many groups, and whether the engine keeps it to one row."""
     if len(relation.sources) == 1:
         bound = unit_bound(relation.protected, kind)
-        single = bound.through is None and bound.column in unique(relation.protected.name)
+        single = _once(relation, 0, bound, unique)
         return 1 if single else _rows(relation, 0, bound), bound.max_groups, single
     found_by = {i: _finders(relation, i, unique) for i in relation.joined}
     each = {i: unit_bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
-    once = {i for i, b in each.items() if b.through is None and b.column in unique(relation.sources[i].table.name)}
+    once = {i for i, b in each.items() if _once(relation, i, b, unique)}
     rows = {i: 1 if i in once else _rows(relation, i, b) for i, b in each.items()}
     every = relation.joined.keys()
     choices = [
@@ -240,11 +240,21 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
     return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single
 
 
+def _once(relation: Relation, index: int, bound: UnitBound, unique: Unique) -> bool:
+    """Return whether a unit has one row of a source: by an enforced constraint, or as only each unit's first stays."""
+    if _first(relation, index) == 1:
+        return True
+    return bound.through is None and bound.column in unique(relation.sources[index].table.name)
+
+
 def _rows(relation: Relation, index: int, bound: UnitBound) -> int:
     """Return how many rows of a source one unit may have."""
+    return min(_first(relation, index) or bound.max_rows, bound.max_rows)
+
+
+def _first(relation: Relation, index: int) -> int | None:
     source = relation.sources[index]
-    first = most_rows(source, index, relation.condition) if source.holds else None
-    return bound.max_rows if first is None else min(first, bound.max_rows)
+    return most_rows(source, index, relation.condition) if source.holds else None
 
 
 def _following(some: Sequence[int], found_by: Mapping[int, frozenset[int]]) -> frozenset[int]:
