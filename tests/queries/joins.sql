@@ -75,6 +75,12 @@ SELECT count(*), avg(fare) FROM trips CROSS JOIN zones;
 --> within 0.001
 SELECT borough, n, count(*) FROM trips, zones, (VALUES (1), (2), (2)) AS v (n) GROUP BY borough, n;
 
+-- and of what another public table says of them
+--> answered, 1 measurement
+--> empty 1 group
+--> within 0.001
+SELECT (SELECT b.zone FROM zones b WHERE b.zone_id = a.zone_id) AS zone, count(*) FROM trips CROSS JOIN zones a GROUP BY 1;
+
 -- by a comparison with a public table, which stands first
 --> answered, 1 measurement
 SELECT count(*) FROM zones, trips WHERE zone_id > pickup_zone AND zone_id <= pickup_zone + 1;
@@ -82,6 +88,15 @@ SELECT count(*) FROM zones, trips WHERE zone_id > pickup_zone AND zone_id <= pic
 -- by the columns of one name
 --> answered, 1 measurement
 SELECT count(*), count(k) FROM trips NATURAL JOIN (SELECT 'cash' AS payment_type, 1 AS k) AS kinds;
+
+-- by the columns of one name, of constants
+--> answered, 1 measurement
+--> empty 1 group
+SELECT k, count(*) FROM trips NATURAL JOIN (VALUES ('cash', 1), ('card', 2), ('cash', 3)) AS kinds (payment_type, k) GROUP BY k;
+
+-- by the names that constants have of themselves
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT passenger_count AS column1 FROM trips) AS t NATURAL JOIN (VALUES (1, 2), (3, 4)) AS v;
 
 -- by columns of no name in common
 --> refused 0A000: NATURAL JOIN of private rows is not supported

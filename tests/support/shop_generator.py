@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from tests.support.shop_draft import Writer
 from tests.support.shop_expressions import Call, aggregate
 from tests.support.shop_rows import LOOKED_UP, NUMBERS, TABLES, VIEWS, Col, Kind, Rows
+from tests.support.shop_words import WHOLE as WHOLE_STATEMENTS
+from tests.support.shop_words import Text, first_rows, in_other_words
 from tests.support.shop_writer import rows
+
+_WORDED = 0.25
+"""The share of statements that say something in words that are read as others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,9 @@ FEATURES = (
     "key by a function", "arithmetic in a condition", "above an answer", "top groups", "joined with an answer", "others",
     "share of a total", "found keys", "HAVING", "IN units with HAVING", "EXISTS under OR", "aggregate of the same unit",
     "aggregate of the same group", "look into a public table", "view", "GROUPING SETS", "timestamp with a zone",
-    "time of the day", "interval that is stored", "enumeration", "char(n)", "UUID",
+    "time of the day", "interval that is stored", "enumeration", "char(n)", "UUID", "LATERAL", "NATURAL JOIN",
+    "CROSS JOIN of public rows", "public rows first", "subquery beside groups", "lists of keys", "first rows of units",
+    "pairs with a unit", "text of a time",
 )  # fmt: skip
 """What a statement may have."""
 STAGES = frozenset({"above an answer", "aggregate of the same group", "top groups", "joined with an answer", "others"})
@@ -46,19 +53,36 @@ _PLAIN = re.compile(r"t\d+\.\w+")
 
 def written(number: int) -> Written:
     """Return the statement of a number."""
-    w = Writer(random.Random(f"shop {number}"))  # noqa: S311  (statements)
-    found = rows(w)
+    w, words = (Writer(random.Random(f"{what} {number}")) for what in ("shop", "words"))  # noqa: S311  (statements)
+    worded = words.chance(_WORDED)
+    if worded and words.chance(0.25):
+        return _whole(words, words.draw.choice(WHOLE_STATEMENTS)(words))
+    found = first_rows(w) if worded and words.chance(0.15) else rows(w)
     for share, condition in ((0.35, None), (0.26, exists), (0.18, public_exists), (0.11, above), (0.18, correlated)):
         if w.chance(share):
             found = found.filtered(w.condition(found)) if condition is None else condition(w, found)
     if w.chance(0.22):
         found = beside_an_answer(w, found)
-    return _asked(w, found)
+    return _asked(w, in_other_words(w, found) if worded else found, worded=worded)
 
 
-def _asked(w: Writer, found: Rows) -> Written:
+def _whole(w: Writer, text: Text) -> Written:
+    """Return a statement that was made as a whole."""
+    if text.sql:
+        return Written(text.sql, "ana", 1, (), frozenset(w.has))
+    outputs = ", ".join([*text.by, *(call.text for call in text.calls)])
+    grouped = "" if " GROUP BY 1" in text.rest else f" GROUP BY {', '.join(str(i + 1) for i, _ in enumerate(text.by))}"
+    exact = tuple(call.exact for call in text.calls)
+    return Written(f"SELECT {outputs} {text.rest}{grouped}", "ana", len(text.by), exact, frozenset(w.has))
+
+
+def _asked(w: Writer, found: Rows, *, worded: bool) -> Written:
     user = "eve" if w.chance(0.16) else "ana"
     by = _keys(w, found, user)
+    if worded and (moments := found.of(Kind.MOMENT)) and user == "ana":
+        w.note("text of a time")
+        text = w.draw.choice(("left({}::text, 10)", "substring({}::text, 1, 13)", "left({}::text, 7)"))
+        by = [*by[:1], text.format(w.draw.choice(moments).text)]
     made = "rows of single units" in w.has or "UNION ALL" in w.has
     calls = [aggregate(found, w.draw, w.note, made=made) for _ in range(w.draw.choice((1, 1, 2, 3)))]
     if by and w.chance(0.08):

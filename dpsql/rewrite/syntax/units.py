@@ -57,6 +57,9 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterato
             yield from ((column, column in units) for column in table.columns)
     elif isinstance(item, exp.Subquery):
         yield from output_columns(item.this, ctes, policy)
+    elif isinstance(item, exp.Values):
+        row = item.expressions[0]
+        yield from ((f"column{i + 1}", False) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
 
 
 def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:

@@ -20,7 +20,7 @@ from dpsql.rewrite.analysis.joined import equated
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Expr, refs
-from dpsql.rewrite.ir.relation import Relation, Source, ref
+from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 _MOST_COMPARED = 1_000
 """Rows of one table that each private row may be compared with, one by one."""
@@ -41,7 +41,7 @@ def fanned_out(relation: Relation, declared: Declared) -> Relation:
     for index, source in enumerate(relation.sources):
         if source.table.public and not source.only_tested and index > 0:
             known = None if equated(relation, index) else _rows_of(source, index, declared)
-            chosen = any(one.source == index for on in _conditions(relation) for one in refs(on))
+            chosen = any(one.source == index for on in _conditions(relation, index) for one in refs(on))
             every[index], together = None if chosen else known, together * (known or 1)
     _check_few(together, _MOST_TOGETHER)
     if not every:
@@ -49,9 +49,10 @@ def fanned_out(relation: Relation, declared: Declared) -> Relation:
     return replace(relation, sources=tuple(replace(s, every=every.get(i)) for i, s in enumerate(relation.sources)))
 
 
-def _conditions(relation: Relation) -> Iterator[Expr]:
+def _conditions(relation: Relation, index: int) -> Iterator[Expr]:
+    """Yield the conditions that may choose among the rows of a table: LEFT JOIN of another one keeps them all."""
     yield relation.where
-    yield from (source.on for source in relation.sources)
+    yield from (one.on for i, one in enumerate(relation.sources) if i == index or one.join is not Join.LEFT)
 
 
 def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
