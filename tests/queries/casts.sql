@@ -38,6 +38,11 @@ SELECT sum(fare::numeric(4, 2)) FROM rides;
 --> answered, 1 measurement
 SELECT count(*) FILTER (WHERE picked::timestamp(0) = picked), count(*) FILTER (WHERE dropped::timestamp(3) > '2019-03-05') FROM rides;
 
+-- constants behind their types are of these before they are cast
+--> answered, 1 measurement
+SELECT DATE '2019-03-04'::timestamp AS t, DATE '2019-03-04'::timestamp::text AS u, count(*) FROM rides WHERE left(picked::text, 10) =
+  DATE '2019-03-04'::text AND picked > TIMESTAMP '2019-03-04 10:30:00.6'::timestamp(0)::time + DATE '2019-03-04' GROUP BY 1, 2;
+
 -- an answer of times, rounded
 --> answered, 2 measurements
 --> within 1

@@ -32,6 +32,9 @@ EXACT = (
     "SELECT count(*) FROM rides WHERE dropped IN (timestamptz '2019-03-31 01:00Z', '2019-03-31 03:00')",
     "SELECT count(*) FROM rides WHERE timestamptz '2019-04-02 00:00Z' - dropped < interval '2 days'",
     "SELECT date_trunc('day', day::timestamptz AT TIME ZONE 'UTC') AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT left(picked::timestamptz::text, 10) AS d, count(*) FROM rides GROUP BY 1",
+    ("SELECT left((pickup_ts AT TIME ZONE 'UTC')::text, 13) AS d, count(*) FROM trips"
+    " WHERE pickup_ts BETWEEN '2019-03-09 20:00' AND '2019-03-11' GROUP BY 1"),
 )  # fmt: skip
 ZONED = (
     "SELECT date_trunc('day', picked AT TIME ZONE 'UTC') AS d, count(*) FROM rides GROUP BY 1",

@@ -109,6 +109,15 @@ class Client(Postgres):
             found = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
             return super()._parse_disjunction() if found is None else found
 
+        def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+            """Return an expression; a constant behind its type is of that type before it is cast to others.
+
+            DATE '2019-03-01'::text  →  CAST(CAST('2019-03-01' AS DATE) AS TEXT), and not the other way round
+            """
+            named = self._curr.token_type in self.TYPE_TOKENS
+            found = super()._parse_type(parse_interval, fallback_to_identifier)
+            return _typed_first(found) if named and isinstance(found, exp.Cast) else found
+
         def _type_ahead(self, places: int) -> TokenType | None:
             """Return what the token is that stands so many places behind this one; None behind the last."""
             at = self._index + places
@@ -152,6 +161,18 @@ class Client(Postgres):
         def datatype_sql(self, expression: exp.DataType) -> str:
             """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
             return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+
+
+def _typed_first(found: exp.Cast) -> exp.Cast:
+    """Return casts of a constant with the outermost of them as the innermost."""
+    casts = [found]
+    while isinstance(casts[-1].this, exp.Cast):
+        casts.append(casts[-1].this)
+    if isinstance(casts[-1].this, exp.Literal):
+        types = [one.args["to"] for one in casts]
+        for one, type_ in zip(casts, [*types[1:], types[0]], strict=True):
+            one.set("to", type_)
+    return found
 
 
 def _quoted(name: str) -> exp.Identifier:

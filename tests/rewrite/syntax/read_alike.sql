@@ -683,3 +683,11 @@ select b ^@ 'x' and true, not b ^@ 'x' from t;
 
 
 select interval '1.23456 seconds'::interval(2), (d - d + interval '1.5 s')::interval (0), cast(d - e as interval(3)), max(d - e)::interval(1) as interval_1_ from t group by d, e;
+
+select date '2020-01-02'::text, timestamp '2020-01-02 03:04:05'::date::text::varchar(3), date '2020-01-02'::timestamp;
+
+select double precision '1.50'::text, numeric(10,2) '1.234'::text, bool 't'::int, int '7'::text || 'a', varchar '1'::int;
+
+select '2020-01-02 03:04'::timestamp::date, cast('2020-01-02 03:04'::timestamp as date), (date '2020-01-02')::text from t;
+
+select interval '1 day'::text, timestamp with time zone '2020-01-02 03:04+00'::date, time '10:00'::interval, json '{"a":1}' -> 'a';
