@@ -93,6 +93,44 @@ SELECT count(*) FROM trips t, LATERAL (SELECT t.fare AS f) AS l;
 --> refused 0A000: RECURSIVE
 WITH RECURSIVE r AS (SELECT fare FROM trips UNION ALL SELECT fare FROM r) SELECT count(*) FROM r;
 
+-- days that are made one by one
+--> answered, 1 measurement
+WITH RECURSIVE d(x) AS (SELECT date '2019-03-01' UNION ALL SELECT x + 1 FROM d WHERE x < date '2019-03-05') SELECT x, count(*) FROM d JOIN rides ON rides.day = d.x GROUP BY x;
+
+-- such rows of public tables, which other queries read, beside private rows that pass through
+--> answered, 1 measurement
+--> empty 1 group
+WITH RECURSIVE d(x, z) AS (SELECT 1, b.zone FROM zones b WHERE b.zone_id = 1 UNION ALL SELECT d.x + 1, coalesce(b.zone, 'none') FROM d LEFT JOIN zones b ON b.zone_id = d.x + 1 WHERE d.x < 4), r AS (SELECT from_zone AS f FROM rides WHERE fare > 10), e AS (SELECT x + 0 AS y, z FROM d WHERE x > 1) SELECT z, count(*) FROM r JOIN e ON f = y GROUP BY z;
+
+-- such rows in a condition, by the name of a public table
+--> answered, 1 measurement
+WITH RECURSIVE zones AS (SELECT 1 AS n UNION SELECT n % 3 + 1 FROM zones) SELECT count(*) FROM rides WHERE from_zone IN (SELECT n FROM zones);
+
+-- such rows LEFT JOIN private ones
+--> answered, 1 measurement
+WITH RECURSIVE d(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM d WHERE x < 5) SELECT x, count(rides.fare) FROM d LEFT JOIN rides ON rides.from_zone = d.x GROUP BY x ORDER BY x;
+
+-- such rows among those that another stage reads
+--> answered, 2 measurements
+WITH RECURSIVE d(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM d WHERE x < 5) SELECT count(*) FROM rides WHERE from_zone IN (SELECT from_zone FROM rides JOIN d ON from_zone = x GROUP BY 1 ORDER BY count(*) DESC LIMIT 2);
+
+-- such rows without an end
+--> refused 0A000: too long to evaluate
+WITH RECURSIVE d AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM d) SELECT count(*) FROM rides WHERE from_zone IN (SELECT x FROM d);
+
+-- such rows in an order
+--> refused 0A000: the recursive query "d" can't stand beside private rows
+WITH RECURSIVE d(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM d WHERE x < 5) SEARCH DEPTH FIRST BY x SET o SELECT count(*) FROM rides JOIN d ON from_zone = x;
+
+-- private rows behind those who read them
+--> refused 0A000: RECURSIVE
+WITH RECURSIVE a AS (SELECT * FROM b), b AS (SELECT fare FROM rides) SELECT count(*) FROM a;
+
+-- all units of either, in place of FULL JOIN
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), avg(a.n), count(b.m) FROM (SELECT rider AS u FROM rides WHERE late UNION SELECT passenger_id FROM trips WHERE payment_type = 'cash') AS u LEFT JOIN (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS a ON a.rider = u.u LEFT JOIN (SELECT passenger_id, count(*) AS m FROM trips GROUP BY 1) AS b ON b.passenger_id = u.u;
+
 -- an answer over common table expressions of its own
 --> answered, 1 measurement
 WITH w AS (WITH a AS (SELECT payment_type AS p, fare AS f FROM trips), b AS (SELECT * FROM a WHERE f > 10) SELECT count(p) AS n FROM b)

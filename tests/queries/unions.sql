@@ -93,7 +93,7 @@ SELECT passenger_id FROM trips UNION SELECT rider FROM rides;
 SELECT count(*) FROM (SELECT passenger_id FROM trips UNION SELECT seats FROM rides) AS t;
 
 -- units of another kind
---> refused 42501: which your role protects
+--> refused 42501: must group by "passenger_id", which your role protects
 SELECT count(*) FROM (SELECT driver_id FROM trips UNION SELECT driver_id FROM trips WHERE tip > 1) AS t;
 
 -- rows without repetition

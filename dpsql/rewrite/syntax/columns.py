@@ -46,6 +46,7 @@ def item_names(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> I
     if isinstance(item, exp.Table):
         name = fold(item.this)
         if name in ctes and not item.args.get("db"):
+            yield from (fold(column) for column in ctes[name].args["alias"].args.get("columns") or ())
             yield from _query_names(ctes[name].this, ctes, policy)
         elif name in policy.tables:
             yield from policy.tables[name].columns

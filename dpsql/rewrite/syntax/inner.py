@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.aggregate_names import is_aggregate
+from dpsql.rewrite.syntax.recursion import names_itself
 
 _VALUE = "answer"
 _CARRYING = (exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Cast, exp.Anonymous)
@@ -40,7 +41,8 @@ class InnerAnswer:
         if self.ctes:
             own = tree.args.get("with_")
             ctes = [*(cte.copy() for cte in self.ctes.values()), *(own.expressions if own else ())]
-            tree.set("with_", exp.With(expressions=ctes))
+            recursive = any(names_itself(cte) for cte in (*self.ctes.values(), *(own.expressions if own else ())))
+            tree.set("with_", exp.With(expressions=ctes, recursive=recursive))
         assert isinstance(tree, exp.Query)
         return tree
 

@@ -26,6 +26,7 @@ from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.recursion import names_itself
 from dpsql.rewrite.syntax.reworded import reword
 from dpsql.rewrite.syntax.set_operations import rows_of_units
 from dpsql.rewrite.syntax.trees import every
@@ -90,7 +91,8 @@ class _Finder:
         known = dict(ctes)
         for cte in with_.expressions:
             name = fold(cte.args["alias"].this)
-            if with_.args.get("recursive") and tables_read(cte.this, self.policy):
+            itself = names_itself(cte)
+            if itself is not False and tables_read(cte.this if itself else with_, self.policy):
                 raise Unsupported(
                     "WITH RECURSIVE over a protected table is not supported",
                     because="recursion-over-rows",

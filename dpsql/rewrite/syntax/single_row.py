@@ -72,6 +72,8 @@ def _is_total(select: exp.Select) -> bool:
 def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
     """Return whether conditions name the one row of each source, or the one group."""
     joins = select.args.get("joins") or ()
+    if select.args.get("with_"):  # rows of a recursive query, which may have the name of another table
+        return False
     if any(join.side.upper() not in ("", "LEFT") or join.method.upper() == "NATURAL" for join in joins):
         return False
     outputs = {_output_name(one): one.unalias() for one in select.expressions}

@@ -143,6 +143,9 @@ def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp
         raise Unsupported(
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
             because="column-not-grouped",
+            hint="Name the columns of GROUP BY instead of *, and aggregate the others."
+            if isinstance(node.this, exp.Star) or isinstance(node, exp.Star)
+            else "Add it to GROUP BY, or aggregate it: count, sum, avg …",
             position=position(node),
         )
     if not isinstance(node, exp.Query):

@@ -43,6 +43,10 @@ def columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy)
     found = list(_own(item, ctes, policy))
     alias = item.args.get("alias")
     new = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+    return _renamed(found, new)
+
+
+def _renamed(found: Sequence[tuple[str, bool]], new: Sequence[str]) -> Sequence[tuple[str, bool]]:
     return [*((name, unit) for name, (_, unit) in zip(new, found, strict=False)), *found[len(new) :]]
 
 
@@ -50,7 +54,9 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterato
     if isinstance(item, exp.Table):
         name = fold(item.this)
         if name in ctes and not item.args.get("db"):
-            yield from output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
+            found = output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
+            new = [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
+            yield from _renamed(list(found), new)
         elif name in policy.tables:
             table = policy.tables[name]
             units = {unit.column for unit in table.units.values()} | ({table.key} if table.units else set())
@@ -58,14 +64,16 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterato
     elif isinstance(item, exp.Subquery):
         yield from output_columns(item.this, ctes, policy)
     elif isinstance(item, exp.Values):
-        row = item.expressions[0]
-        yield from ((f"column{i + 1}", False) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
+        yield from output_columns(item, ctes, policy)
 
 
 def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
     """Yield the columns of a query in order, each with whether it is a unit."""
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
+    if isinstance(query, exp.Values):
+        row = query.expressions[0]
+        yield from ((f"column{i + 1}", False) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
     if not isinstance(query, exp.Select):
         return
     own = query.args.get("with_")

@@ -23,7 +23,7 @@ from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Relation, Source, UnitRows, filtered, ref
+from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, filtered, ref
 from dpsql.rewrite.ir.unit_value import UnitValue
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.grouping import grouping_in
@@ -95,7 +95,7 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around
     columns = [key for key in keys if isinstance(key, Ref)]
     if not any(owned(relation, key, around.kind, around.policy.tables, around.unique) for key in columns):
         raise AccessDenied(
-            f'a subquery over single units must group by "{found.unit.name}", which your role protects',
+            f'a subquery over single units must group by "{_name(found)}", which your role protects',
             because="subquery-by-unit",
             hint="Or group by nothing that says whose a row is.",
             position=position(select),
@@ -108,6 +108,14 @@ def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around
     )
     known: Env = around.declared.env(refs(*keys)) if env is None else env
     return _Rows(found, keys, others, known, env is not None, around)
+
+
+def _name(found: Owners) -> str:
+    """Return what the table calls the unit's column, where UNION has a name of its own for it."""
+    relation, unit = found.relation, found.unit
+    while isinstance(made := relation.sources[unit.source].made, UnionRows):
+        relation, unit = made.parts[0].relation, made.parts[0].unit
+    return unit.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
 from dpsql.rewrite.ir.evaluator import TYPES, PublicAnswer
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.identifiers import fold, position
+from dpsql.rewrite.syntax.recursion import names_itself, recursive_names, repeats
 from dpsql.rewrite.syntax.scopes import declared
 from dpsql.rewrite.translate.constants import Constants, evaluated
 from dpsql.rewrite.translate.speller import spell
@@ -27,7 +28,9 @@ def inlined(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.
     holder = exp.Paren(this=copy)
     _inline(copy, ctes)
     found = holder.this
+    own = {name for one in found.find_all(exp.With) if one.args.get("recursive") for name in recursive_names(one)}
     tables = [table for table in found.find_all(exp.Table) if not isinstance(table.this, exp.Anonymous)]
+    tables = [table for table in tables if table.args.get("db") or fold(table.this) not in own]
     public = (declared(table, policy) for table in tables)
     return found.pop() if all(one is not None and one.public for one in public) else None
 
@@ -36,11 +39,13 @@ def _inline(node: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
     """Put CTEs in the places of their names, in `node` and in what is below it."""
     with_ = node.args.get("with_")
     visible = dict(ctes)
-    for cte in with_.expressions if with_ is not None and not with_.args.get("recursive") else ():
-        visible[fold(cte.args["alias"].this)] = exp.CTE(
-            this=with_ctes_in_place(cte.this, visible), alias=cte.args["alias"]
-        )
-    if with_ is not None and not with_.args.get("recursive"):
+    if with_ is not None and any(names_itself(cte) is None for cte in with_.expressions):
+        visible = {name: cte for name, cte in visible.items() if name not in recursive_names(with_)}
+    elif with_ is not None:
+        for cte in with_.expressions:
+            whole = with_.args.get("recursive")  # which says whether it names itself
+            inside = cte if whole else exp.CTE(this=with_ctes_in_place(cte.this, visible), alias=cte.args["alias"])
+            visible[fold(cte.args["alias"].this)] = inside
         with_.pop()
     if isinstance(node, exp.Table) and not node.args.get("db") and fold(node.this) in visible:
         _replace(node, visible)
@@ -61,7 +66,11 @@ def with_ctes_in_place(query: exp.Expr, ctes: Mapping[str, exp.CTE]) -> exp.Expr
 def _replace(table: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
     name = fold(table.this)
     cte = ctes[name]
+    if names_itself(cte) is None:
+        return
     inner = with_ctes_in_place(cte.this, {known: one for known, one in ctes.items() if known != name})
+    if names_itself(cte):
+        inner = repeats(cte, inner)
     alias, own = table.args.get("alias"), cte.args["alias"]
     columns = (alias.args.get("columns") if alias is not None else None) or own.args.get("columns") or []
     function_named = (alias.this if alias is not None else own.this).copy()
@@ -75,6 +84,8 @@ def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> boo
     """Return whether an element of FROM is a declared table as it is, or a query that names its columns and filters it."""
     if isinstance(item, exp.Table) and not item.args.get("db") and fold(item.this) in ctes:
         name = fold(item.this)
+        if names_itself(ctes[name]) is not False:
+            return False
         return is_plain(ctes[name], {known: one for known, one in ctes.items() if known != name}, policy)
     if isinstance(item, exp.Table):
         return declared(item, policy) is not None
@@ -101,6 +112,17 @@ def not_beside(item: exp.Expr) -> Unsupported:
         f"private rows can be joined with public tables, VALUES, series and queries over these, not with {text}",
         because="join-public-tables",
         hint="Aggregate first, in a subquery, and join the answer.",
+        position=position(item),
+    )
+
+
+def recursion_beside(item: exp.Expr) -> Unsupported:
+    """Return the error for a query of WITH RECURSIVE that is not made of public rows alone, each behind the other."""
+    return Unsupported(
+        f'the recursive query "{fold(item.this)}" can\'t stand beside private rows',
+        because="recursion-beside-rows",
+        hint="Write generate_series(timestamp '2024-01-01', '2024-12-31', '1 day') or VALUES; or without SEARCH and CYCLE, "
+        "behind the queries that it reads, and of constants and public tables.",
         position=position(item),
     )
 

@@ -22,6 +22,7 @@ from dpsql.rewrite.ir.relation import Join, Relation, filtered, inner_joined, le
 from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.recursion import names_itself
 from dpsql.rewrite.syntax.scopes import declared
 from dpsql.rewrite.syntax.units import output_columns
 from dpsql.rewrite.translate.comparisons import checked, compare
@@ -31,8 +32,16 @@ from dpsql.rewrite.translate.existence import nothing_in_from, where_of
 from dpsql.rewrite.translate.fan_out import fanned_out
 from dpsql.rewrite.translate.granted import require_table
 from dpsql.rewrite.translate.inner_answers import with_inner_answers
+from dpsql.rewrite.translate.join_sides import is_right, join_side, protected_left, require_left, require_plain
 from dpsql.rewrite.translate.per_unit import Around, is_grouped, per_unit
-from dpsql.rewrite.translate.public_queries import constants_of, function_named, inlined, is_plain, not_beside
+from dpsql.rewrite.translate.public_queries import (
+    constants_of,
+    function_named,
+    inlined,
+    is_plain,
+    not_beside,
+    recursion_beside,
+)
 from dpsql.rewrite.translate.scope_names import Names, renamed
 from dpsql.rewrite.translate.translator import translator
 from dpsql.rewrite.translate.unions import united
@@ -93,7 +102,7 @@ class Tracker:
         if before and not relation.private:
             relation, names = self._publics_first((relation, alias), joins[: before + 1], ctes)
             joins = joins[before + 1 :]
-        elif joins and (_is_right(joins[0]) or (relation.protected.public and _side(joins[0]) is Join.INNER)):
+        elif joins and (is_right(joins[0]) or (relation.protected.public and join_side(joins[0]) is Join.INNER)):
             relation, names = self._turned_round((relation, alias), joins[0], ctes)
             joins = joins[1:]
         for join in joins:
@@ -117,8 +126,8 @@ class Tracker:
             relation, tables[alias] = inner_joined(relation, public, TRUE), public.columns
         names = Names({first[1]: tables[first[1]]})
         for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
-            if _side(join) is not Join.INNER:
-                raise _protected_left(join)
+            if join_side(join) is not Join.INNER:
+                raise protected_left(join)
             both_sides = Names({**names.tables, alias: tables[alias]}, names.merged)
             t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
             on, merged = _condition(t, join, names, tables[alias])
@@ -135,7 +144,7 @@ class Tracker:
         """
         right, alias = self._item(join.this, ctes)
         if right.protected.public:
-            _side(join)  # which refuses RIGHT JOIN
+            join_side(join)  # which refuses RIGHT JOIN
         relation, names = self._attach(right, Names({alias: right.columns}), first, join, ctes)
         return relation, Names({name: names.tables[name] for name in (first[1], alias)}, names.merged)
 
@@ -160,6 +169,8 @@ class Tracker:
     def _table(self, item: exp.Table, ctes: Mapping[str, exp.CTE]) -> Relation:
         name = fold(item.this)
         if not item.args.get("db") and name in ctes:
+            if names_itself(ctes[name]) is not False:
+                raise recursion_beside(item)
             inner = {k: v for k, v in ctes.items() if k != name}
             return self._query(ctes[name].this, inner)
         table = declared(item, self.policy)
@@ -207,10 +218,10 @@ class Tracker:
     ) -> tuple[Relation, Names]:
         """Return the relation joined with another one, and what names then mean."""
         right, alias = other
-        side = Join.LEFT if _is_right(join) else _side(join)
+        side = Join.LEFT if is_right(join) else join_side(join)
         if side is Join.LEFT:
-            _require_left(relation, right, join)
-            _require_plain(right, join)
+            require_left(relation, right, join)
+            require_plain(right, join)
         right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
         both_sides = Names({**names.tables, alias: right.columns}, names.merged)
         t = translator(both_sides, self.constants, self.known, partial(self._public, ctes))
@@ -235,50 +246,6 @@ def _condition(
         )
     conditions = (compare(t, "eq", found[name], right[name], node) for name, node in pairs.items())
     return both(*conditions), {**left.merged, **found}
-
-
-def _side(join: exp.Join) -> Join:
-    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
-    if method or kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT"}:
-        raise Unsupported(
-            f"{' '.join(filter(None, (method, side, kind)))} JOIN of private rows is not supported",
-            because="join-inner-or-left",
-            hint="Use JOIN or LEFT JOIN with the protected table on the left.",
-            position=position(join),
-        )
-    return Join.LEFT if side == "LEFT" else Join.INNER
-
-
-def _is_right(join: exp.Join) -> bool:
-    """Return whether all rows of the right side stay."""
-    side, kind, method = (str(join.args.get(k) or "").upper() for k in ("side", "kind", "method"))
-    return side == "RIGHT" and kind in {"", "OUTER"} and not method
-
-
-def _require_left(left: Relation, right: Relation, join: exp.Join) -> None:
-    if right.private and not left.private:
-        raise _protected_left(join)
-
-
-def _protected_left(join: exp.Join) -> Unsupported:
-    return Unsupported(
-        "write the protected table on the left of the join",
-        because="protected-table-left",
-        hint="GROUP BY columns of the public table and aggregate columns of the protected one, as in count(t.fare); "
-        "or write JOIN: groups of a public key are shown even where they are empty.",
-        position=position(join),
-    )
-
-
-def _require_plain(right: Relation, join: exp.Join) -> None:
-    """Refuse what can't be missing as a whole: of a row that is not there every column is NULL."""
-    if len(right.sources) > 1 or not all(isinstance(e, Ref) for e in right.columns.values()):
-        raise Unsupported(
-            "LEFT JOIN takes a table, or some columns of one table's rows",
-            because="join-plain-table",
-            hint="Join each table by itself, and compute outside.",
-            position=position(join),
-        )
 
 
 def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:

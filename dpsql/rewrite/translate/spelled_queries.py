@@ -41,6 +41,9 @@ def _side(s: Speller, node: exp.Expr) -> str:
 
 
 def _select(s: Speller, node: exp.Select) -> str:
+    with_ = node.args.get("with_")
+    if with_ is not None:
+        return _recursive(s, node, with_)
     only(node, *_CLAUSES)
     distinct, source, joins = node.args.get("distinct"), node.args.get("from_"), node.args.get("joins") or []
     if (distinct and distinct.args.get("on")) or node.args.get("kind"):
@@ -56,6 +59,17 @@ def _select(s: Speller, node: exp.Select) -> str:
         parts.append(f"GROUP BY {s.list(group.expressions)}")
     parts += [] if having is None else [f"HAVING {s.of(having.this)}"]
     return " ".join(parts) + spelled_tail(s, node)
+
+
+def _recursive(s: Speller, node: exp.Select, with_: exp.Expr) -> str:
+    """Return a query over the rows of one that names itself."""
+    only(with_, "expressions", "recursive")
+    (cte,) = with_.expressions
+    only(cte, "this", "alias", "materialized")
+    plain, name = node.copy(), fold(cte.args["alias"].this)
+    plain.set("with_", None)
+    with s.knowing(name):
+        return f"WITH RECURSIVE{_called(cte)[3:]} AS ({spelled_query(s, cte.this)}) {_select(s, plain)}"
 
 
 def spelled_tail(s: Speller, node: exp.Expr) -> str:
@@ -105,7 +119,8 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             return _series(s, node, call)
         case exp.Table():
             only(node, "this", "db", "alias")
-            return f'"public".{quoted_name(fold(node.this))}{_called(node)}'
+            place = "" if not node.args.get("db") and fold(node.this) in s.known else '"public".'
+            return f"{place}{quoted_name(fold(node.this))}{_called(node)}"
         case _:
             raise UnspeakableError
 

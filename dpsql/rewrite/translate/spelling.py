@@ -4,7 +4,8 @@ lpad(name, 3)  →  pg_catalog.lpad("name", 3)
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from sqlglot import exp
 
@@ -43,6 +44,8 @@ class Speller:
         self._rules, self._operators = rules, operators
         self._queries = queries
         self.volatile = False
+        self.known = frozenset[str]()
+        """The names that stand for the rows of a query around what is spelled."""
 
     def of(self, node: object) -> str:
         """Return one expression, in parentheses where it has an operator."""
@@ -69,6 +72,13 @@ class Speller:
         spelled, name = type_name(type_)
         self.volatile = self.volatile or (name in TEMPORAL and not known)
         return f"CAST({value} AS {spelled})"
+
+    @contextmanager
+    def knowing(self, name: str) -> Iterator[None]:
+        """Let a name stand for the rows of a query."""
+        before, self.known = self.known, self.known | {name}
+        yield
+        self.known = before
 
     def query(self, node: exp.Expr) -> str:
         """Return a query, where queries are allowed."""

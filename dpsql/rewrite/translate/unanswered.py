@@ -36,6 +36,14 @@ def of_a_place(name: str, node: exp.Expr) -> Unsupported:
 
 def of_distinct(name: str, node: exp.Expr) -> Unsupported:
     """Return the refusal of DISTINCT pairs, and of what has no DISTINCT."""
+    if name == "count" and node.find(exp.Tuple) is not None:
+        return Unsupported(
+            "count(DISTINCT (…)) would count pairs, which many rows have once",
+            because="distinct-pairs",
+            hint="Count groups by how many rows they have: SELECT count(*) FROM (SELECT a, b FROM … GROUP BY a, b "
+            "HAVING count(*) > 5) AS v",
+            position=position(node),
+        )
     return Unsupported(
         f"{name}(DISTINCT …) would count what many rows have once, which is done for one value by count, sum, avg and "
         "variances alone",
