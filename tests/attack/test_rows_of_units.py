@@ -169,3 +169,20 @@ def test_what_names_a_unit_names_it_behind_a_window_too(
             f"SELECT x, count(*) FROM (SELECT {window} AS x FROM rides) AS t GROUP BY x", policy, world, tiny["duckdb"]
         )
     assert caught.value.because == "key-is-unit"
+
+
+PLACES = (
+    "n < 2", "n <= 1.9", "NOT n > 1", "n <> 2", "n <> 1", "n BETWEEN 0 AND 1", "n IN (1, 3)", "n NOT IN (2)", "n >= 1",
+    "n * 1.0 <= 1", "least(n, 1) = 1", "n % 2 = 1", "n / 3 = 0", "n * n = 1", "n::double precision < 1.5",
+    "coalesce(n, 5) = 1",
+    "n = 1 OR seats > 2", "(n, 1) = (1, 1)", "n IN (SELECT zone_id FROM zones)", "n = (SELECT min(zone_id) FROM zones)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", PLACES)
+def test_conditions_on_places_leave_no_more_rows_than_is_said(condition: str, target: Target) -> None:
+    """Whatever is understood of a condition: a unit's rows beyond its places are read as the last."""
+    assert not target.falls(
+        "SELECT seats, count(*) FROM (SELECT seats, row_number() OVER (PARTITION BY rider ORDER BY shared, fare) AS n "
+        f"FROM rides) AS t WHERE {condition} GROUP BY seats"
+    )
