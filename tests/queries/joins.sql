@@ -75,6 +75,16 @@ SELECT count(*), avg(fare) FROM trips CROSS JOIN zones;
 --> within 0.001
 SELECT borough, n, count(*) FROM trips, zones, (VALUES (1), (2), (2)) AS v (n) GROUP BY borough, n;
 
+-- those that conditions on the table alone leave
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), sum(n) FROM trips, (VALUES (1), (2), (3)) AS v (n) WHERE n > 1 AND fare > 2;
+
+-- by the key, or by another column
+--> answered, 1 measurement
+--> within 0.001
+SELECT count(*), count(*) FILTER (WHERE a.zone_id = 1) FROM trips, zones a, zones b WHERE a.zone_id < 3 AND b.borough = 'Queens';
+
 -- and of what another public table says of them
 --> answered, 1 measurement
 --> empty 1 group

@@ -39,7 +39,7 @@ class Source:
     made: "UnitRows | UnionRows | WindowRows | None" = None
     """What its rows are made of, where it is no table of the engine's; `table` says then what is known of them."""
     every: int | None = None
-    """How many rows each row before it has of it, where no condition chooses among them; None: some of them, or not known."""
+    """How many rows each row before it has of it, where no condition compares them with others; None: not known."""
 
     @property
     def holds(self) -> bool:

@@ -3,23 +3,25 @@
 JOIN zones ON zones.borough = paid   →  as it is: several zones a row
 CROSS JOIN zones                     →  as it is, where the policy's table is known to have few rows; else it is refused
 
-Where no condition chooses among the rows of the joined table each row before has all of them, and a unit may have as many
-rows more: it would lose all but one of them, and the answer would be wrong by that factor.
+Where no condition compares the rows of the joined table with others each row before has all of them, or those that a
+condition on them alone leaves, and a unit may have as many rows more: else it would lose all but one of them, and the answer
+would be wrong by that factor.
 
 Claim: a unit moves what is measured no further than in a join that has an equation: `owners` counts no row of the table as
 found once, so that what a unit may have is weighed after the join, however many rows it came to.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Table
+from dpsql.policy.model import Table, Value
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.evaluate import keeps
 from dpsql.rewrite.analysis.joined import equated
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
-from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.ir.expr import both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 _MOST_COMPARED = 1_000
@@ -41,22 +43,43 @@ def fanned_out(relation: Relation, declared: Declared) -> Relation:
     for index, source in enumerate(relation.sources):
         if source.table.public and not source.only_tested and index > 0:
             known = None if equated(relation, index) else _rows_of(source, index, declared)
-            chosen = any(one.source == index for on in _conditions(relation, index) for one in refs(on))
-            every[index], together = None if chosen else known, together * (known or 1)
+            every[index] = None if known is None else _kept(relation, index, declared)
+            together *= known or 1
     _check_few(together, _MOST_TOGETHER)
     if not every:
         return relation
     return replace(relation, sources=tuple(replace(s, every=every.get(i)) for i, s in enumerate(relation.sources)))
 
 
-def _conditions(relation: Relation, index: int) -> Iterator[Expr]:
-    """Yield the conditions that may choose among the rows of a table: LEFT JOIN of another one keeps them all."""
-    yield relation.where
-    yield from (one.on for i, one in enumerate(relation.sources) if i == index or one.join is not Join.LEFT)
+def _kept(relation: Relation, index: int, declared: Declared) -> int | None:
+    """Return how many rows of a joined table each row before it has; None where a condition compares them with it.
+
+    LEFT JOIN of another table keeps them all. What a condition on other columns than the key leaves is not known.
+    """
+    on = [one.on for i, one in enumerate(relation.sources) if i == index or one.join is not Join.LEFT]
+    about = [one for one in conjuncts(both(relation.where, *on)) if any(ref.source == index for ref in refs(one))]
+    mentioned = {ref for one in about for ref in refs(one)}
+    if any(ref.source != index for ref in mentioned):
+        return None
+    rows = [{ref: row[ref.name] for ref in mentioned if ref.name in row} for row in _rows(relation, index, declared)]
+    return max(sum(all(keeps(one, row) for one in about) for row in rows), 1)
+
+
+def _rows(relation: Relation, index: int, declared: Declared) -> Iterator[Mapping[str, Value | None]]:
+    """Yield what is known of each row of a table of which it is known how many there are."""
+    match relation.sources[index].table:
+        case ConstantTable() as table:
+            yield from (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+        case Table(key=key) as table if key is not None:
+            yield from ({key: value} for value in declared.one(ref(index, table, key)).values or ())
 
 
 def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
-    """Return how many rows there are, None where that is not known before there are answers."""
+    """Return how many rows there are, None where that is not known before there are answers.
+
+    Raises:
+        Unsupported: there are too many.
+    """
     match source.table:
         case AwaitedTable():
             return None
