@@ -271,14 +271,17 @@ def _aggregated(w: Writer, call: str, over: str, x: Col) -> tuple[str, str]:
 
 def united(w: Writer, depth: int) -> Rows:
     """Return the rows of two relations, one below the other."""
-    w.note("UNION ALL")
     parts = [w.maybe_filtered(w.scan() if w.chance(0.7) else rows(w, depth - 1), 0.4) for _ in range(2)]
     s = w.alias("s")
     means = [{name.means for name in part.names} for part in parts]
-    both = means[0] & means[1]
-    named = [next((n for n in part.names if n.means in both), part.names[0]).text for part in parts]
+    both = (means[0] & means[1]) - {"nothing"}
+    same = "unit" if "unit" in both else w.draw.choice(sorted(both)) if both else ""
+    if not same:  # a name that is text has no place under one that is a number
+        return parts[0]
+    w.note("UNION ALL")
+    named = [next(n for n in part.names if n.means == same).text for part in parts]
     outputs = [{"u": name} for name in named]
-    columns = [Col(f"{s}.u", Kind.NAME, means="unit" if "unit" in both else "nothing")]
+    columns = [Col(f"{s}.u", Kind.NAME, means="unit" if same == "unit" else "nothing")]
     if w.chance(0.6):
         for output, what in zip(outputs, ("'one'", "'other'"), strict=True):
             output["what"] = what
