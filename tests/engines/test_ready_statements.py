@@ -45,6 +45,9 @@ WRITES = "INSERT INTO t VALUES ('2')"
     [
         WRITES,
         f"WITH w AS ({WRITES} RETURNING a) SELECT a FROM w",
+        "WITH w AS (UPDATE t SET a = '3' RETURNING a) SELECT a FROM w",
+        "WITH w AS (DELETE FROM t RETURNING a) SELECT a FROM w",
+        "WITH w AS (MERGE INTO t USING t AS s ON s.a = t.a WHEN MATCHED THEN DELETE RETURNING a) SELECT a FROM w",
         f"{COUNT}; {COUNT}",
         f"{COUNT}; {WRITES}",
         "",
@@ -62,5 +65,11 @@ def test_nothing_but_one_query_is_accepted(sql: str, cursor: duckdb.DuckDBPyConn
 
 def test_no_row_is_read(cursor: duckdb.DuckDBPyConnection) -> None:
     """What would fail or take for ever is accepted, for it is not begun."""
-    statements = ["SELECT count(*) FROM range(1000000000000)", "SELECT sum(a::int) FROM t"]
+    statements = [
+        "SELECT count(*) FROM range(1000000000000)",
+        "SELECT sum(a::int) FROM t",
+        "SELECT nextval('n') FROM t",
+    ]
+    cursor.execute("CREATE SEQUENCE n")
     assert [*ready_statements(cursor, statements, no_statements())] == statements
+    assert cursor.execute("SELECT nextval('n')").fetchall() == [(1,)]

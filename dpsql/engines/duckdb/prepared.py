@@ -1,6 +1,7 @@
 """Measurements that DuckDB has accepted, on a cursor of their own."""
 
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ _PARSED = 64
 """Bytes that DuckDB takes for each character of a statement that it has parsed, about."""
 _MANY = 100
 """From this many rows on, columns are fetched as arrays: 20 times faster for 65,000 rows."""
+_AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE)
+"""What is in every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,10 @@ def _accepted(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
         if [found.type for found in parsed] != [duckdb.StatementType.SELECT]:
             _LOG.error("the engine is asked for something else than a query: %s", sql)
             raise EngineNotReady
-        cursor.execute(f"DESCRIBE {sql}")
+        if _AT_ONCE.search(sql):
+            cursor.execute(f"DESCRIBE {sql}")
+        else:
+            cursor.sql(parsed[0])  # binds what is parsed already, three times as fast; nobody fetches its rows
     except (duckdb.Error, RuntimeError) as error:
         _LOG.error("the engine does not take a measurement: %s; statement: %s", error, sql)
         raise EngineNotReady from None
