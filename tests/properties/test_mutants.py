@@ -27,6 +27,7 @@ SUMS = "SELECT sum(fare), count(*) FROM rides"
 LONE = "SELECT sum(fare) FROM rides"
 MEANS = "SELECT avg(fare), count(*) FROM rides"
 BESIDE = "SELECT paid, sum(price), count(*) FROM rides GROUP BY paid"
+SCATTERED = "SELECT stars, seats, late, sum(price), count(*) FROM rides GROUP BY stars, seats, late"
 SQUARES = "SELECT variance(fare) FROM rides"
 MIXED = "SELECT variance(fare), sum(tip) FROM rides"
 JOINED = "SELECT z.borough, count(*) FROM rides LEFT JOIN zones z ON z.zone_id = to_zone GROUP BY 1"
@@ -70,6 +71,11 @@ MUTANTS: Sequence[tuple[Break, str]] = (
     (mutants.no_cap_on_sums, SUMS),
     (mutants.best_group_for_all, BESIDE),
     (mutants.norms_without_groups, BESIDE),
+    (mutants.half, SCATTERED),
+    (mutants.half_norms, SCATTERED),
+    (mutants.half_means, SCATTERED),
+    (mutants.no_cap_on_sums, SCATTERED),
+    (mutants.mean_of_all_groups, SCATTERED),
     (mutants.half, MEANS),
     (mutants.forgotten_size, MEANS),
     (mutants.no_clamp, MEANS),

@@ -118,18 +118,32 @@ def no_cap_on_sums(patch: pytest.MonkeyPatch) -> None:
 
 def half_means(patch: pytest.MonkeyPatch) -> None:
     """Take rows beside a count for half of what they add on average."""
-    right = engine_sql.BoundedScan._mean
-    patch.setattr(engine_sql.BoundedScan, "_mean", lambda *args: f"(({right(*args)} + 1) >> 1)")
+    right = engine_sql.BoundedScan._above_mean
+    patch.setattr(engine_sql.BoundedScan, "_above_mean", lambda *args: f"(({right(*args)} + 1) >> 1)")
+
+
+def mean_of_all_groups(patch: pytest.MonkeyPatch) -> None:
+    """Weigh in sums by what a unit's rows add on average, where they are not told apart by group."""
+    mean, weights = engine_sql.BoundedScan._above_mean, Bound.two_weights
+
+    def above_mean(reading: engine_sql.BoundedScan, norm: engine_sql.Norms) -> str:
+        return mean(reading, replace(norm, by_group=True))
+
+    def two_weights(*args: Any, **named: Any) -> str:
+        return weights(*args, **named).replace("max(c)", "CAST(sum(c * n) / sum(n) AS BIGINT)")
+
+    patch.setattr(engine_sql.BoundedScan, "_above_mean", above_mean)
+    patch.setattr(Bound, "two_weights", two_weights)
 
 
 def norms_without_groups(patch: pytest.MonkeyPatch) -> None:
     """Weigh in sums by what a unit's rows add up to, as if sums were alone: in other groups its rows are counted."""
-    right = engine_sql.BoundedScan._mean
+    right = engine_sql.BoundedScan._above_mean
 
     def grouped(reading: engine_sql.BoundedScan, norm: engine_sql.Norms) -> str:
         return f"{right(reading, norm)} * count(*)"
 
-    patch.setattr(engine_sql.BoundedScan, "_mean", grouped)
+    patch.setattr(engine_sql.BoundedScan, "_above_mean", grouped)
     _two_weights(patch, "max(c)", "greatest(CAST(sum(c) / sum(n) AS BIGINT), 1)")
 
 

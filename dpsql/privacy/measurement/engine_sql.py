@@ -31,6 +31,8 @@ class Norms:
     """Whether they are weighed by beside the number of rows, for sums, and not instead of it."""
     block: str | None = None
     """The column that says in which block of its group a row is, if there are several."""
+    by_group: bool = True
+    """Whether what they are weighed by is averaged over each group's rows, or as large as the largest of the unit."""
 
     def total(self, dialect: Dialect) -> str:
         """Return the sum of many rows' as a 64-bit integer; what is cut off has no weight left."""
@@ -154,15 +156,16 @@ class BoundedScan:
         if norm is None:
             return self.bound.weights(self.unit, self.from_where, dialect)
         if norm.beside:
-            within = [*self._names(), *([] if norm.block is None else [norm.block])]
+            within = [*self._names(), *([] if norm.block is None else [norm.block])] if norm.by_group else []
             by = ", ".join(["u", *within])
-            parts = f"(SELECT {by}, count(*) AS n, {self._mean(norm)} AS c FROM ({rows}) AS r GROUP BY {by}) AS g"
+            parts = f"(SELECT {by}, count(*) AS n, {self._above_mean(norm)} AS c FROM ({rows}) AS r GROUP BY {by}) AS g"
             return self.bound.two_weights(parts, dialect, row_norm=norm.most, grouped=bool(within))
         return self.bound.weights("u", f"FROM ({rows}) AS r", dialect, number=norm.total(dialect), row_norm=norm.most)
 
-    def _mean(self, norm: Norms) -> str:
+    def _above_mean(self, norm: Norms) -> str:
         """Return a whole number above what a unit's rows can add on average."""
-        return f"{self.emitter.dialect.whole_mean(norm.text)} + 1"
+        whole = self.emitter.dialect.whole_mean(norm.text) if norm.by_group else f"CAST(max({norm.text}) AS BIGINT)"
+        return f"{whole} + 1"
 
     def spread(self, weight: str) -> str:
         """Return the statement that sums a weight by the keys, over each unit's distinct keys that are selected.
@@ -204,7 +207,7 @@ class BoundedScan:
         unit, within = dialect.without_range("u", self.bound.unit.type), [*names, *block]
         parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
         number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
-        number += [f"{self._mean(norm)} AS c"] if norm and norm.beside else []
+        number += [f"{self._above_mean(norm)} AS c"] if norm and norm.beside else []
         columns = ", ".join([unit if unit == "u" else f"{unit} AS u", *within, *number, *parts])
         by_unit = f"SELECT {columns} FROM ({heavy}) AS r GROUP BY {', '.join([unit, *within])}"
         units = dialect.common_table("p", by_unit)

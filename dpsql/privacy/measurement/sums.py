@@ -146,8 +146,11 @@ class Sums:
         if alone:
             return Norms(values.norm(columns), values.points)
         valued = [column for column in columns if column.by_value]
+        if not valued:
+            return None
         block = values.block_name if self.block_conditions else None
-        return Norms(values.norm(valued), values.points, beside=True, block=block) if valued else None
+        by_group = not self.bound.scatters(len(self.groups.grouped))
+        return Norms(values.norm(valued), values.points, beside=True, block=block, by_group=by_group)
 
     @property
     def weighs_norms(self) -> bool:

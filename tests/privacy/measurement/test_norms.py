@@ -1,8 +1,8 @@
 """What a unit's rows add up to is bounded where sums are asked, and their number where rows are counted, also beside sums."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -55,14 +55,44 @@ def test_a_table_of_unknown_size_is_weighed_by_rows(policy: Policy, world: World
     assert found == pytest.approx([6, 2], rel=0.01)
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """What rows are grouped by."""
+
+    names: Sequence[str]
+    scatter: bool
+    """Whether they have so many values that a unit's largest row stands for the mean of each of its groups."""
+
+    def of(self, row: Row) -> tuple[Cell, ...]:
+        return tuple(row[name] for name in self.names)
+
+    def most_added(self, groups: Collection[Sequence[int]]) -> int:
+        """Return what no row adds more than on average in any group, of one unit's steps."""
+        return max(max(steps) if self.scatter else sum(steps) // len(steps) for steps in groups)
+
+
+# Of stars there are 3, of stars and seats 21: eight for each row of one or two that a unit may have, and not of three.
+@pytest.mark.parametrize(
+    ("most", "keys"),
+    [
+        (1, _Keys(["stars"], scatter=False)),
+        (3, _Keys(["stars"], scatter=False)),
+        (3, _Keys(["stars", "seats"], scatter=False)),
+        (2, _Keys(["stars", "seats"], scatter=True)),
+        (1, _Keys(["stars", "seats"], scatter=True)),
+    ],
+)
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_sums_beside_a_count_are_those_of_the_claim(
-    dialect: str, most: int, policy: Policy, world: World, tiny: Engines
+    dialect: str, most: int, keys: _Keys, policy: Policy, world: World, tiny: Engines
 ) -> None:
-    """A row weighs ⌊W·C / max(m, C)⌋ where it is counted, and in sums as much as the largest mean of a group allows."""
+    """A row weighs ⌊W·C / max(m, C)⌋ where it is counted, and in sums as much as the largest mean of a group allows.
+
+    Where there are many groups, as much as the largest row does.
+    """
     policy, engine = with_rows(policy, "rides", "passenger", most), tiny[dialect]
-    (part,) = measurements("SELECT stars, sum(fare), count(*) FROM rides GROUP BY stars", policy, world, engine)
+    by = ", ".join(keys.names)
+    (part,) = measurements(f"SELECT {by}, sum(fare), count(*) FROM rides GROUP BY {by}", policy, world, engine)
     assert isinstance(part, Sums)
     maker, draw = Maker(5, dirt=0), random.Random(5)  # noqa: S311  (made-up records)
     rows = [
@@ -70,28 +100,29 @@ def test_sums_beside_a_count_are_those_of_the_claim(
         | {
             "rider": n % 7 % 5,
             "stars": draw.choice([1, 2]),
+            "seats": draw.choice([0, 6]),
             "fare": 150 * draw.choice([0, 1, 3, 9, 700, 1024]) / 1024,
         }
         for n in range(60)
     ]
     engine.fill("rides", rows)
     found = {key: list(values) for key, values in Measured.of(part, engine, world).exact().items() if any(values)}
-    assert found == _weighed(rows, part)
+    assert found == _weighed(rows, keys, part)
 
 
-def _weighed(rows: Sequence[Row], part: Sums) -> dict[tuple[Cell, ...], list[int]]:
+def _weighed(rows: Sequence[Row], keys: _Keys, part: Sums) -> dict[tuple[Cell, ...], list[int]]:
     """Return the sum and the count of every group, in steps of the lattice."""
     points, whole = part.lattice, part.bound.weight
     sums: dict[tuple[Cell, ...], list[int]] = {}
     for unit in {row["rider"] for row in rows}:
-        own: dict[Cell, list[int]] = {}
+        own: dict[tuple[Cell, ...], list[int]] = {}
         for row in rows:
             if row["rider"] == unit:
-                own.setdefault(row["stars"], []).append(int(Fraction(str(row["fare"])) * points / 150))
+                own.setdefault(keys.of(row), []).append(int(Fraction(str(row["fare"])) * points / 150))
         w = whole * part.bound.rows // max(sum(map(len, own.values())), part.bound.rows)
-        v = max(w, min(whole, w * points // max(sum(steps) // len(steps) + 1 for steps in own.values())))
-        for stars, steps in own.items():
-            total = sums.setdefault((stars,), [0, 0])
+        v = max(w, min(whole, w * points // (keys.most_added(own.values()) + 1)))
+        for group, steps in own.items():
+            total = sums.setdefault(group, [0, 0])
             total[0] += v * sum(steps)
             total[1] += w * len(steps) * points
     return sums
