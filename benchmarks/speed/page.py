@@ -31,8 +31,8 @@ _ABOVE = """\
 - *Bounded, on DuckDB.* Before a row can be weighed the rows of its unit must have been counted. To tell millions of units
   apart is what the plain q09 does (count distinct user), which takes many times what the plain f1 and f2 take. A snapshot
   has counted them before; it reaches the aims, of records as these are. Where most units have many more rows than count
-  (10,000 of them with 500 rows each, below) every row has to be weighed, from a snapshot, too, and by zone each unit's rows
-  have to be told apart by zones as well.
+  (10,000 of them with 500 rows each, below) every row has to be weighed, from a snapshot, too: once to count its unit's
+  rows, and once more in the sums. By few groups, such as seats, a unit's rows are told apart by group for that as well.
 - *One row a unit.* Each value is clamped and rounded to whole steps, and these are added up exactly, in whole numbers, where
   the plain query adds doubles up as they come. On DuckDB clamping and rounding take longer than the plain sum.
 - *q01 and q18 on DuckDB.* The plain query reads the number of rows, and the least and greatest value, in the file's own
