@@ -12,8 +12,9 @@ from dpsql.policy.model import SqlType
 from dpsql.privacy.features import design
 from dpsql.privacy.features.blocks import blocks
 from dpsql.privacy.features.lattice import EngineSum
-from dpsql.privacy.measurement import engine_sql, key_columns, sums
+from dpsql.privacy.measurement import engine_sql, key_columns, lattice_values, sums
 from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.release import exact
@@ -97,13 +98,13 @@ def _broken_marks(right: Callable[..., tuple[str, str] | None], broken: Callable
 
 def no_norms(patch: pytest.MonkeyPatch) -> None:
     """Take rows for such that add nothing, which all have their full weight."""
-    patch.setattr(sums._Values, "norm", lambda *_: "0")
+    patch.setattr(LatticeValues, "norm", lambda *_: "0")
 
 
 def half_norms(patch: pytest.MonkeyPatch) -> None:
     """Take rows for half of what they add."""
-    right = sums._Values.norm
-    patch.setattr(sums._Values, "norm", lambda *args: f"({right(*args)}) / 2")
+    right = LatticeValues.norm
+    patch.setattr(LatticeValues, "norm", lambda *args: f"({right(*args)}) / 2")
 
 
 def best_group_for_all(patch: pytest.MonkeyPatch) -> None:
@@ -178,7 +179,7 @@ def cap_before_where(patch: pytest.MonkeyPatch) -> None:
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
     """Let values be as large as they are."""
-    patch.setattr(sums, "stepped", _unclamped)
+    patch.setattr(lattice_values, "stepped", _unclamped)
 
 
 def _unclamped(
@@ -212,7 +213,7 @@ def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     ) -> str:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps, own=own)
 
-    patch.setattr(sums, "stepped", lattice)
+    patch.setattr(lattice_values, "stepped", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
 
 
@@ -244,33 +245,33 @@ def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
         x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
         return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
 
-    patch.setattr(sums, "stepped", unrounded)
+    patch.setattr(lattice_values, "stepped", unrounded)
 
 
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
     """Count squares twice."""
-    right = sums._Values.summed
+    right = LatticeValues.summed
 
-    def summed(values: sums._Values, column: EngineSum, **how: bool) -> str:
+    def summed(values: LatticeValues, column: EngineSum, **how: bool) -> str:
         text = right(values, column, **how)
         return text.replace("sum(", "sum(2 * ") if len(column.factors) > 1 else text
 
-    patch.setattr(sums._Values, "summed", summed)
+    patch.setattr(LatticeValues, "summed", summed)
 
 
 def blocks_by_conditions(patch: pytest.MonkeyPatch) -> None:
     """Let a row be in every block whose condition holds, with conditions of which nobody knows whether they overlap."""
     overlapping(patch)
-    right = sums._Values.__init__
+    right = LatticeValues.__init__
 
     def init(
-        self: sums._Values, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr], **__: bool
+        self: LatticeValues, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr], **__: bool
     ) -> None:
         right(self, emitter, bound, points, ())
         self.conditions = [emitter.sql(where) for where in block_conditions]  # type: ignore[attr-defined]  # the mistake needs it
 
-    patch.setattr(sums._Values, "__init__", init)
-    patch.setattr(sums._Values, "block", lambda self, block: self._name(self.conditions[block]))
+    patch.setattr(LatticeValues, "__init__", init)
+    patch.setattr(LatticeValues, "block", lambda self, block: self._name(self.conditions[block]))
 
 
 def overlapping(patch: pytest.MonkeyPatch) -> None:

@@ -19,23 +19,20 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
-from dpsql.policy.model import MechanismName, SqlType
+from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import blocks, weighed_by_value
-from dpsql.privacy.features.feature import Feature, Scaled, Shape
-from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, own_points, row_norm
+from dpsql.privacy.features.feature import Feature, Shape
+from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import MOST_NORM, BoundedScan, Norms
-from dpsql.privacy.measurement.heavy_units import HeavySum, RowValues
+from dpsql.privacy.measurement.heavy_units import HeavySum
+from dpsql.privacy.measurement.lattice_values import LatticeValues
 from dpsql.privacy.mechanisms.block import Block
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import stepped
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.expr import TRUE, Expr, Ref
+from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation
-
-_SHORT = 2**22
-"""Steps of 32 bits that an engine may add up in 64: it would take 2^41 rows, more than a table of PostgreSQL's has."""
 
 
 class CountOf(Enum):
@@ -130,7 +127,7 @@ class Sums:
         columns, weighs_norms = self.columns(), self.weighs_norms
         normed, in_steps = weighs_norms or any(c.by_value for c in columns), self.bound.form is not Form.TRUNCATE
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, used, self.bound, emitter, normed=normed)
-        values = _Values(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
+        values = LatticeValues(emitter, self.bound, self.lattice, self.block_conditions, in_steps=in_steps)
         weighted = self.bound.form is Form.REWEIGHT
         sums = [values.summed(column, weighted=weighted) for column in columns]
         norm = self._norms(values, columns, alone=weighs_norms) if weighted else None
@@ -141,7 +138,7 @@ class Sums:
         twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(sums)
         return scan.grouped(scan.steps(values.row_values, twice=twice), sums, values.named.values(), norm=norm)
 
-    def _norms(self, values: "_Values", columns: Sequence[EngineSum], *, alone: bool) -> Norms | None:
+    def _norms(self, values: LatticeValues, columns: Sequence[EngineSum], *, alone: bool) -> Norms | None:
         """Return what rows are weighed by besides their number, or, where sums are `alone`, instead of it."""
         if alone:
             return Norms(values.norm(columns), values.points)
@@ -195,7 +192,7 @@ class Sums:
         if value is None:
             raise InternalError
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [value], self.bound, emitter)
-        values = _Values(emitter, self.bound, self.lattice, ())
+        values = LatticeValues(emitter, self.bound, self.lattice, ())
         sums = [values.summed(column, weighted=False) for column in self.columns()]
         named = {emitter.one_text(emitter.sql(value), value.type): "x", **values.named}
         rows = scan.rows([f"{text} AS {name}" for text, name in named.items()], distinct=True)
@@ -206,97 +203,3 @@ def _columns(feature: Feature, valued: Collection[Feature]) -> tuple[EngineSum, 
     """Return the sums that a feature's is made of, with whether their rows have weights of their own."""
     found = columns(feature)
     return tuple(replace(column, by_value=True) for column in found) if feature in valued else found
-
-
-class _Values:
-    """The lattice values, conditions and blocks that the inner SELECT computes, each under one name."""
-
-    def __init__(
-        self,
-        emitter: Emitter,
-        bound: Bound,
-        points: int,
-        block_conditions: Sequence[Expr],
-        *,
-        in_steps: bool = False,
-    ) -> None:
-        self.named: dict[str, str] = {}
-        self._read: dict[str, str] = {}
-        """What is computed of columns before it is rounded, where the engine would compute it each time that it is named."""
-        self._later: set[str] = set()
-        """The texts that read it."""
-        self._in_steps = in_steps and bool(emitter.dialect.computed_once)
-        self._emitter, self._bound, self.points = emitter, bound, points
-        cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
-        self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
-
-    def summed(self, column: EngineSum, *, weighted: bool, apart: bool = False) -> str:
-        """Return the sum as the engine computes it; where heavy units are weighed apart, without weights."""
-        weight = ["v" if column.by_value else "w"] if weighted and not apart else []
-        long = weighted and (not apart or 2 * self.points > _SHORT)
-        text = self._emitter.dialect.total(" * ".join([*weight, *self._factors(column, cast=long)]))
-        text = text if weight or column.factors else "count(*)"
-        conditions = [] if column.block is None else [self.block(column.block)]
-        conditions += [] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]
-        return f"{text} FILTER (WHERE {' AND '.join(conditions)})" if conditions else text
-
-    def norm(self, columns: Sequence[EngineSum]) -> str:
-        """Return the largest of a row's lattice values from 0, whichever of them it counts in; one without a value has S."""
-        sizes = [
-            f"coalesce({self._from_zero(factor, upwards=column.upwards)}, {self.points})"
-            for column, factor in ((c, self._factors(c, cast=False)[0]) for c in columns if c.factors)
-        ]
-        different = list(dict.fromkeys(sizes))
-        return f"greatest({', '.join(different)})" if len(different) > 1 else different[0]
-
-    def _from_zero(self, factor: str, *, upwards: bool) -> str:
-        number = self._emitter.cast(factor, SqlType.BIGINT)
-        return number if upwards else f"abs({number} - {self.points})"
-
-    def block(self, block: int) -> str:
-        """Return the condition that a row is in a block: one number says in which, so it can't be in two."""
-        return f"{self.block_name} = {block}"
-
-    @property
-    def block_name(self) -> str:
-        """Return the column that says in which block a row is."""
-        return self._name(self._block)
-
-    def _factors(self, column: EngineSum, *, cast: bool) -> list[str]:
-        steps = self.points if column.upwards else 2 * self.points
-        names = [self._name(self._stepped(x, steps)) for x in column.factors]
-        type_ = self._product(column)
-        if not column.centred:
-            return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
-        return [f"({self._emitter.cast(name, type_)} - {self.points})" for name in names]
-
-    def _stepped(self, x: Scaled, steps: int) -> str:
-        own = own_points(x, steps)
-        if not self._in_steps or isinstance(x.expr, Ref):
-            return stepped(self._emitter, x.expr, x.interval, steps, own=own)
-        known: list[str] = []
-
-        def read(text: str) -> str:
-            known.append(text)
-            return self._read.setdefault(text, f"x{len(self._read)}")
-
-        text = stepped(self._emitter, x.expr, x.interval, steps, own=own, read=read)
-        self._later.update([text] if known else [])
-        return text
-
-    @property
-    def row_values(self) -> RowValues:
-        """Return all with their names, those that are computed of others' names apart from these."""
-        if not self._read:
-            return RowValues([f"{text} AS {name}" for text, name in self.named.items()])
-        read = {**self._read, **{text: name for text, name in self.named.items() if text not in self._later}}
-        named = [f"{text} AS {name}" if text in self._later else name for text, name in self.named.items()]
-        return RowValues(named, [f"{text} AS {name}" for text, name in read.items()])
-
-    def _product(self, column: EngineSum) -> SqlType:
-        """Return the type that holds one row's product."""
-        most = self._bound.weight * (2 * self.points) ** len(column.factors)
-        return self._emitter.dialect.product_type(most)
-
-    def _name(self, text: str) -> str:
-        return self.named.setdefault(text, f"f{len(self.named)}")
