@@ -42,8 +42,11 @@ LEAST_SIGMA = 1_000
 """From where on κ is as small as claimed."""
 
 
-def delta_at_most(epsilon: Fraction, sensitivity: int, sigma: int) -> Fraction:
-    """Return an upper bound of δ for noise of this σ, `sensitivity` being Δ; see above."""
+def delta_at_most(epsilon: Fraction, sensitivity: int, sigma: int) -> Decimal:
+    """Return an upper bound of δ for noise of this σ, `sensitivity` being Δ; see above.
+
+    It may be as small as 10^-1000000, which is compared with a fraction at once, and takes long to make one of.
+    """
     ratio = Fraction(sensitivity, sigma)
     alpha, beta = epsilon / ratio - ratio / 2, epsilon / ratio + ratio / 2
     if alpha < 0 or sigma < LEAST_SIGMA:
@@ -51,16 +54,16 @@ def delta_at_most(epsilon: Fraction, sensitivity: int, sigma: int) -> Fraction:
     apart = _UP.subtract(_mills(alpha).high, _mills(beta).low)
     lattice = _UP.divide(Decimal(1), Decimal(sigma))
     inside = _UP.multiply(_UP.add(Decimal(1), _KAPPA), _UP.add(apart, lattice))
-    return min(Fraction(_UP.multiply(_density(alpha), inside)), Fraction(1))
+    return min(_UP.multiply(_density(alpha), inside), Decimal(1))
 
 
-def tail_at_most(sigma: int, m: int) -> Fraction:
+def tail_at_most(sigma: int, m: int) -> Decimal:
     """Return an upper bound of P(z ≥ m), m ≥ 1.
 
     Σ exp(−z²/2σ²) over all z is at least σ√(2π), by Poisson's formula, and from m on at most the integral from m − 1.
     """
     x = Fraction(m - 1, sigma)
-    return min(Fraction(_UP.multiply(_density(x), _mills(x).high)), Fraction(1))
+    return min(_UP.multiply(_density(x), _mills(x).high), Decimal(1))
 
 
 @lru_cache(maxsize=256)
