@@ -2,7 +2,9 @@
 
 import csv
 import datetime as dt
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +23,8 @@ from dpsql.privacy.release.exact import EngineRow
 from tests.support.records import ZONES, Cell, Row
 
 _NULL = "(null)"
+_SPARE: list[duckdb.DuckDBPyConnection] = []
+"""Empty databases in memory that a test is done with: DuckDB takes longer to start than most tests do."""
 
 _ARROW = {
     SqlType.BOOLEAN: pa.bool_(),
@@ -71,7 +75,10 @@ class Memory(DuckDb):
         self._watched, self._unique, self._statements = Watched(()), {}, no_statements()
         self._catalog = "divided" if file else lasting.stem if lasting else MEMORY
         self._file, self._lasting = file, lasting
-        self._connection = self._opened(DUCKDB_SETTINGS)
+        plain = file is lasting is None
+        self._connection = _SPARE.pop() if plain and _SPARE else self._opened(DUCKDB_SETTINGS)
+        if plain:
+            weakref.finalize(self, _emptied, self._connection).atexit = False
         self._use = Use(self._end)
         self._policy = policy
         for table in policy.tables.values():
@@ -140,6 +147,14 @@ class Memory(DuckDb):
         self._connection.execute(
             f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '{_NULL}', QUOTE '\"', ESCAPE '\"')"
         )
+
+
+def _emptied(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep a database for the next test, unless it was closed."""
+    with suppress(duckdb.Error):
+        for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            connection.execute(f'DROP TABLE "{table}"')
+        _SPARE.append(connection)
 
 
 @lru_cache(maxsize=256)
