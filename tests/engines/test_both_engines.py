@@ -45,7 +45,7 @@ def test_the_deadline_stops_a_statement(make: Make, charge: Charge) -> None:
     engine = make(NUMBERS)
     began = time.monotonic()
     with pytest.raises(QueryCanceled):
-        _run(engine, SLOW, charge, timeout=0.2)
+        _run(engine, SLOW, charge, timeout=1)
     assert time.monotonic() - began < 60  # the whole would take hours
     assert _run(engine, "SELECT '1'", charge) == [["1"]]
 

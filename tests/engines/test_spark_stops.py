@@ -44,7 +44,7 @@ def test_a_cancel_reaches_the_server(engine: SparkEngine, charge: Charge, wait: 
 
 def test_a_time_limit_reaches_the_server(engine: SparkEngine, charge: Charge) -> None:
     """A statement has the seconds that the configuration gives it."""
-    with engine.ready([LONG], timeout=0.5, cancellation=Cancellation()) as prepared:
+    with engine.ready([LONG], timeout=3, cancellation=Cancellation()) as prepared:
         with pytest.raises(QueryCanceled):
             prepared.run(LONG, charge)
         assert not _running(engine, prepared.tag)
