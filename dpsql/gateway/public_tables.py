@@ -36,7 +36,7 @@ def read_public(policy: Policy, engine: Engine) -> Public:
     known = {(t.name, name): _facts(values) for t in tables for name, values in rows[t.name].items()}
     for table in tables:
         _check_key(table, rows[table.name])
-    return Public(rows, Declared(known))
+    return Public(rows, Declared(known, rows))
 
 
 def _columns(table: Table, engine: Engine) -> Mapping[str, Sequence[Value | None]]:

@@ -127,6 +127,15 @@ NARROWED = (
 OTHERS = (
     "SELECT count(*), sum(fare) FROM rides CROSS JOIN zones",
     "SELECT z.borough, count(*), avg(fare) FROM zones z, rides WHERE zone_id > from_zone AND zone_id <= to_zone GROUP BY 1",
+    "SELECT d, count(*), sum(tip) FROM rides JOIN (VALUES (5), (20), (60)) AS v (d) ON fare > d GROUP BY d",
+    "SELECT d, (SELECT count(*) FROM rides s WHERE s.fare > d) FROM (VALUES (1), (20)) AS v (d)",
+    "SELECT n, avg(tip) FROM rides JOIN (VALUES (0, 20, 'a'), (5, 40, 'b')) v (a, b, n) ON fare >= a AND fare < b GROUP BY 1",
+    "SELECT n, count(*) FROM rides LEFT JOIN (VALUES (1, 'a'), (1, 'b'), (2, 'c')) AS v (s, n) ON s = stars GROUP BY n",
+    (
+        "SELECT b.zone, count(*), avg(tip) FROM rides JOIN zones a ON a.zone_id = from_zone "
+        "JOIN zones b ON b.borough = a.borough GROUP BY 1"
+    ),
+    "SELECT late, median(fare), count(DISTINCT d) FROM rides JOIN (VALUES (5), (20)) AS v (d) ON fare > d GROUP BY late",
     "SELECT z.zone, count(r.fare), sum(r.tip) FROM zones z LEFT JOIN rides r ON r.to_zone = z.zone_id GROUP BY 1",
     "SELECT n, count(*) FROM rides r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l GROUP BY 1",
     (

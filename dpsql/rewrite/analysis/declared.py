@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType
+from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.facts import Env, Facts
 
@@ -18,6 +19,8 @@ class Declared:
 
     public: Mapping[tuple[str, str], Facts]
     """The facts about every column of every public table, read from its rows."""
+    rows: PublicRows = field(default_factory=dict, compare=False, repr=False)
+    """These rows, where they are known."""
     _found: dict[tuple[int, str, str, bool], tuple[Column, Facts]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

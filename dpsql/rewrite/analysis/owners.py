@@ -16,7 +16,7 @@ with its target leaves it out.
 Claim: a unit has at most `Owners.rows` rows' worth. That is what the measurement's weights enforce, after the join and by
 the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over
 the tables from whose rows all other rows follow by unique keys; where only each unit's first rows stay it is their number;
-where each row has all of another table's it is so many times more. Only where all those tables have one row a unit by an
+where a row can meet several of a public table it is so many times more. Only where all those tables have one row a unit by an
 enforced constraint, or by its place (`Owners.single`), is nothing weighed.
 """
 

@@ -13,6 +13,8 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr
 
 _FAR = Fraction(10) ** 400
 _EVERYWHERE = Interval(-_FAR, _FAR)
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+"""What stands between the sides of a comparison when they change places."""
 
 
 def equation(expr: Expr) -> tuple[Expr, Expr] | None:
@@ -21,6 +23,14 @@ def equation(expr: Expr) -> tuple[Expr, Expr] | None:
         a, b = expr.args
         return a, b
     return None
+
+
+def compared_ways(expr: Expr) -> tuple[tuple[str, Expr, Expr], ...]:
+    """Return a comparison that leaves a stretch both ways: `a < b` as lt, a, b and as gt, b, a; none for anything else."""
+    if not (isinstance(expr, Apply) and expr.op in _TURNED):
+        return ()
+    a, b = expr.args
+    return ((expr.op, a, b), (_TURNED[expr.op], b, a))
 
 
 def number_of(expr: Expr) -> Fraction | None:

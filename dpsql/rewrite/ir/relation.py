@@ -39,7 +39,7 @@ class Source:
     made: "UnitRows | UnionRows | WindowRows | None" = None
     """What its rows are made of, where it is no table of the engine's; `table` says then what is known of them."""
     every: int | None = None
-    """How many rows each row before it has of it, where no condition compares them with others; None: not known."""
+    """How many rows of it a row before it can have at most; None: not known, and taken for one."""
 
     @property
     def holds(self) -> bool:

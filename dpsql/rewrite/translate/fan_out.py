@@ -3,38 +3,39 @@
 JOIN zones ON zones.borough = paid   →  as it is: several zones a row
 CROSS JOIN zones                     →  as it is, where the policy's table is known to have few rows; else it is refused
 
-Where no condition compares the rows of the joined table with others each row before has all of them, or those that a
-condition on them alone leaves, and a unit may have as many rows more: else it would lose all but one of them, and the answer
-would be wrong by that factor.
+A row can meet as many rows of the joined table as the conditions let it (`partners`), and a unit may have as many rows more:
+else it would lose all but one of them, and the answer would be wrong by that factor.
 
-Claim: a unit moves what is measured no further than in a join that has an equation: `owners` counts no row of the table as
-found once, so that what a unit may have is weighed after the join, however many rows it came to.
+Claim: a unit moves what is measured by no more than the bound that `owners` makes of these numbers, whatever they are: it
+counts no row of the table as found once, so that what a unit may have is weighed after the join, whatever that came to.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Table, Value
+from dpsql.policy.model import Table
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.evaluate import keeps
 from dpsql.rewrite.analysis.joined import equated
+from dpsql.rewrite.analysis.partners import most_partners
+from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
-from dpsql.rewrite.ir.expr import both, conjuncts, refs
+from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 _MOST_COMPARED = 1_000
 """Rows of one table that each private row may be compared with, one by one."""
 _MOST_TOGETHER = 1_000_000
 """Those of several such tables, multiplied."""
+_MOST_LOOKED_AT = 10_000
+"""Rows of a public table that are gone through for each new statement."""
 
 
 def fanned_out(relation: Relation, declared: Declared) -> Relation:
     """Return the relation with what is known of the rows that each of its rows has of joined public tables.
 
-    Of a public table, only as many rows as its key has values are known before anything is asked. One of many rows has to
-    have a column that is equal to something of the rows before it.
+    One of many rows has to have a column that is equal to something of the rows before it.
 
     Raises:
         Unsupported: each private row would be compared with each of the table's.
@@ -42,36 +43,40 @@ def fanned_out(relation: Relation, declared: Declared) -> Relation:
     every, together = dict[int, int | None](), 1
     for index, source in enumerate(relation.sources):
         if source.table.public and not source.only_tested and index > 0:
-            known = None if equated(relation, index) else _rows_of(source, index, declared)
-            every[index] = None if known is None else _kept(relation, index, declared)
-            together *= known or 1
+            equations = equated(relation, index)
+            together *= (None if equations else _rows_of(source, index, declared)) or 1
+            every[index] = _met(relation, index, declared)
     _check_few(together, _MOST_TOGETHER)
     if not every:
         return relation
     return replace(relation, sources=tuple(replace(s, every=every.get(i)) for i, s in enumerate(relation.sources)))
 
 
-def _kept(relation: Relation, index: int, declared: Declared) -> int | None:
-    """Return how many rows of a joined table each row before it has; None where a condition compares them with it.
+def _met(relation: Relation, index: int, declared: Declared) -> int | None:
+    """Return how many rows of a joined table a row before it can meet; None where its rows are not known.
 
-    LEFT JOIN of another table keeps them all. What a condition on other columns than the key leaves is not known.
+    Of the table's key there is one of each value. LEFT JOIN of another table keeps all rows.
     """
     on = [one.on for i, one in enumerate(relation.sources) if i == index or one.join is not Join.LEFT]
-    about = [one for one in conjuncts(both(relation.where, *on)) if any(ref.source == index for ref in refs(one))]
-    mentioned = {ref for one in about for ref in refs(one)}
-    if any(ref.source != index for ref in mentioned):
+    conditions = conjuncts(both(relation.where, *on))
+    table = relation.sources[index].table
+    if any(isinstance(one, Ref) and one.source == index and one.name == table.key for one in _equal(conditions)):
         return None
-    rows = [{ref: row[ref.name] for ref in mentioned if ref.name in row} for row in _rows(relation, index, declared)]
-    return max(sum(all(keeps(one, row) for one in about) for row in rows), 1)
+    columns = table.by_column if isinstance(table, ConstantTable) else declared.rows.get(table.name)
+    number = len(next(iter(columns.values()))) if columns else 0
+    if isinstance(table, AwaitedTable) or not columns or number > _MOST_LOOKED_AT:
+        return None
+    mentioned = {ref for ref in refs(*conditions) if ref.source == index and ref.name in columns}
+    rows = [{ref: columns[ref.name][place] for ref in mentioned} for place in range(number)]
+    return most_partners(conditions, index, rows)
 
 
-def _rows(relation: Relation, index: int, declared: Declared) -> Iterator[Mapping[str, Value | None]]:
-    """Yield what is known of each row of a table of which it is known how many there are."""
-    match relation.sources[index].table:
-        case ConstantTable() as table:
-            yield from (dict(zip(table.columns, row, strict=True)) for row in table.rows)
-        case Table(key=key) as table if key is not None:
-            yield from ({key: value} for value in declared.one(ref(index, table, key)).values or ())
+def _equal(conditions: Sequence[Expr]) -> Iterator[Expr]:
+    """Yield what must be equal to something that is not constant."""
+    for one in conditions:
+        sides = equation(one)
+        if sides is not None and all(map(refs, sides)):
+            yield from sides
 
 
 def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
