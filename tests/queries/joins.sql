@@ -155,7 +155,7 @@ SELECT borough, count(*) FROM trips JOIN (SELECT zone_id AS pickup_zone, borough
 WITH z AS (SELECT * FROM zones) SELECT borough, count(*) FROM trips JOIN z ON zone_id = pickup_zone GROUP BY 1;
 
 -- with a series
---> refused 0A000: write the protected table on the left
+--> answered, 1 measurement
 SELECT d, count(trip_id) FROM generate_series(timestamp '2019-03-01', timestamp '2019-03-03', '1 day') AS d
 LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
 

@@ -21,6 +21,7 @@ from dpsql.rewrite.syntax.found import FoundScopes, Kind
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
+from dpsql.rewrite.syntax.qualified import qualify
 from dpsql.rewrite.syntax.scope_probe import probe
 from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.simplify import simplify
@@ -95,6 +96,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
     for query in statement.queries:
         try:
             nodes = expand_views(query.tree, policy)
+            qualify(query.tree, policy, nodes)
             simplify(nodes)
             found = find(query.tree, policy, nodes)
         except DpsqlError as error:

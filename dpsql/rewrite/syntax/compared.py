@@ -1,8 +1,8 @@
 """Subqueries that compare private rows with public ones around them, tied to these by equations instead.
 
-SELECT d, (SELECT count(*) FROM stays s WHERE s.came <= d AND s.went > d) FROM days
-→  SELECT d, (SELECT count(*) FROM (SELECT DISTINCT d AS k FROM days) AS c CROSS JOIN stays s
-              WHERE s.came <= c.k AND s.went > c.k AND c.k = d) FROM days
+SELECT d, (SELECT count(*) FROM stays s WHERE s.came <= days.d AND s.went > days.d) FROM days
+→  SELECT d, (SELECT count(*) FROM (SELECT DISTINCT days.d AS d FROM days) AS c CROSS JOIN stays s
+              WHERE s.came <= c.d AND s.went > c.d AND c.d = days.d) FROM days
 
 Claim: of a row whose d is NULL no comparison holds, so that it has no rows in both; of others there is one c. What is
 measured is what a join with constants measures, of which a unit's rows are weighed after the join.
@@ -12,11 +12,12 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items
-from dpsql.rewrite.syntax.correlation import Ctes, Offered, reads_rows
+from dpsql.rewrite.syntax.correlation import Offered, can_move, reads_rows
 from dpsql.rewrite.syntax.existence import conjuncts_of
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.made_names import fresh
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.sources import Ctes
 from dpsql.rewrite.syntax.trees import every
 
 _CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
@@ -48,7 +49,7 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr, ctes: Ctes, poli
     names = {fold(column.this) for column in outside}
     strict = {fold(c.this) for part in compared for c in (part.this, part.expression) if any(c is o for o in outside)}
     inside = {id(column) for part in parts for column in every(part, exp.Column)}
-    if not names or names != strict or not all(around.has(o) and id(o) in inside for o in outside):
+    if not names or names != strict or not all(around.has(o) and can_move(o) and id(o) in inside for o in outside):
         return
     if not any(ours.outer(part) and ours.pair(part) is None for part in parts):
         return  # equations alone tie it already

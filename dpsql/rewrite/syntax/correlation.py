@@ -3,18 +3,15 @@
 (SELECT avg(fare) FROM trips s WHERE s.rider = t.rider AND s.late)  →  s.rider = t.rider, and s.late by itself
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.columns import from_items, input_names
 from dpsql.rewrite.syntax.existence import conjuncts_of
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.sources import Ctes, sources
 from dpsql.rewrite.syntax.trees import every
-
-Ctes = Mapping[str, exp.CTE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +33,9 @@ class Offered:
     @classmethod
     def of(cls, select: exp.Select, ctes: Ctes, policy: Policy) -> "Offered":
         """Build for a SELECT."""
-        aliases = (
-            fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this) for item in from_items(select)
-        )
-        return cls(frozenset(aliases), input_names(select, ctes, policy))
+        found = sources(select, ctes, policy)
+        columns = frozenset(name for one in found for name in one.columns or ())
+        return cls(frozenset(one.name for one in found), columns)
 
     def has(self, column: exp.Column) -> bool:
         """Return whether a column is one of them."""
@@ -77,9 +73,14 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
     if any(names.outer(one) or every(one, exp.Query) for one in rest if one is not None):
         return None
     ours = Offered.of(select, ctes, policy)
-    if any(ours.outer(outside) for _, outside in pairs):
+    if any(ours.outer(outside) or not can_move(outside) for _, outside in pairs):
         return None
     return Correlated(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
+
+
+def can_move(node: exp.Expr) -> bool:
+    """Return whether its columns mean the same wherever they are put: a bare name may meet another of the same name."""
+    return all(column.args.get("table") for column in every(node, exp.Column))
 
 
 def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:

@@ -19,7 +19,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.aggregate_names import is_count, top_aggregates
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, taken_apart
+from dpsql.rewrite.syntax.correlation import Correlated, Offered, taken_apart
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.existence import as_list, conjuncts_of, existences
 from dpsql.rewrite.syntax.group_values import (
@@ -37,6 +37,7 @@ from dpsql.rewrite.syntax.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.set_operations import put_lists_below
+from dpsql.rewrite.syntax.sources import Ctes
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.units import groups_by_unit
 
@@ -93,7 +94,8 @@ class _Select:
     def replace(self, query: exp.Expr) -> None:
         """Put one subquery into FROM, where that is known to mean the same."""
         query = as_list(query, self._is_test)
-        holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else _with_public(query)
+        value = _with_public(query) if self.of_rows else query
+        holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else value
         if holder is None or holder.parent is None:
             return
         text = render(holder)

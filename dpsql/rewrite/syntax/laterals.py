@@ -17,11 +17,12 @@ from sqlglot import exp
 
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.correlation import Correlated, Ctes, Offered, reads_rows, taken_apart
+from dpsql.rewrite.syntax.correlation import Correlated, Offered, reads_rows, taken_apart
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.made_names import columns_of_subquery, fresh
 from dpsql.rewrite.syntax.nested import aggregates_of
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.sources import Ctes
 from dpsql.rewrite.syntax.trees import every
 
 _VALUE = frozenset({"expressions", "from_", "joins", "where"})

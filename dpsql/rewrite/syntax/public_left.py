@@ -19,7 +19,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.aggregate_names import is_count
 from dpsql.rewrite.syntax.columns import from_items, input_names
-from dpsql.rewrite.syntax.correlation import Ctes, Offered, reads_rows
+from dpsql.rewrite.syntax.correlation import Offered, can_move, reads_rows
 from dpsql.rewrite.syntax.determined import determined
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.grouping import grouping_of
@@ -27,6 +27,7 @@ from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.made_names import fresh
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_below, queries_inside
 from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.sources import Ctes
 from dpsql.rewrite.syntax.trees import every
 
 _CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
@@ -179,7 +180,10 @@ def _tied(select: exp.Select, keys: Sequence[exp.Expr], ctes: Ctes, policy: Poli
             for column in every(query, exp.Column):
                 if names.has(column):
                     continue
-                index = next((i for i, key in enumerate(keys) if ours.has(column) and _is(column, key)), None)
+                index = next(
+                    (i for i, key in enumerate(keys) if ours.has(column) and can_move(column) and _is(column, key)),
+                    None,
+                )
                 if index is None:
                     return ()
                 found.append((column, index))

@@ -25,7 +25,7 @@ from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.named_windows import put_windows_in_place
 from dpsql.rewrite.syntax.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
-from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.qualified import outer_columns
 from dpsql.rewrite.syntax.recursion import names_itself
 from dpsql.rewrite.syntax.reworded import reword
 from dpsql.rewrite.syntax.set_operations import rows_of_units
@@ -191,8 +191,7 @@ class _Finder:
             refuse_clauses(node, (*UNIT_CLAUSES, "distinct") if grouped else UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
         refuse_clauses(node, SCOPE_CLAUSES)
-        found = self.alone or every(node, exp.Expr)
-        _refuse_outer_columns(node, found, inputs, names_around(node, visible, self.policy))
+        _refuse_outer_columns(node, visible, self.policy)
         self.scopes.append(Scope(node, grouping, aggregates, visible, bool(self.alone)))
         return Kind.ANSWER
 
@@ -250,21 +249,12 @@ def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> N
         )
 
 
-def _refuse_outer_columns(
-    node: exp.Select, nodes: Sequence[exp.Expr], inputs: frozenset[str], around: frozenset[str]
-) -> None:
+def _refuse_outer_columns(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
-    found = [one for one in nodes if isinstance(one, (exp.Table, exp.TableAlias, exp.Column))]
-    inside = {fold(one.this) for one in found if not isinstance(one, exp.Column)}
-    outer = around - inputs - {output_name(output) for output in node.expressions}
-    for column in found:
-        if not isinstance(column, exp.Column):
-            continue
-        table = fold(column.args.get("table"))
-        if (table not in inside) if table else (fold(column.this) in outer and column.parent_select is node):
-            raise Unsupported(
-                f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
-                because="outer-column",
-                hint="Aggregate by that column here, and join the answer.",
-                position=position(column),
-            )
+    for column in outer_columns(node, names_around(node, ctes, policy), ctes, policy):
+        raise Unsupported(
+            f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
+            because="outer-column",
+            hint="Aggregate by that column here, and join the answer.",
+            position=position(column),
+        )

@@ -20,6 +20,7 @@ from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.origins import origins
 from dpsql.rewrite.syntax.parse import parsed
+from dpsql.rewrite.syntax.qualified import qualify
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.trees import nodes as nodes_of
 from dpsql.rewrite.syntax.units import output_columns
@@ -168,6 +169,11 @@ class _Reader:
         if view.name in self.wrong:
             return
         public = True
+        try:
+            qualify(tree, self.policy, every(tree, exp.Expr))
+        except Unsupported as refused:
+            self.wrong[view.name] = view, f'"{view.name}" can\'t be read: {refused.message}'
+            return
         for table in list(tables_in(tree)):
             found = self._found(table)
             if found is None:
