@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
+from dpsql.gateway.public_values import as_shown
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
 from dpsql.rewrite.analysis.declared import Declared
@@ -29,12 +30,13 @@ def read_public(policy: Policy, engine: Engine) -> Public:
     """Return the public tables' rows and facts.
 
     Raises:
-        ConfigError: a table is too large to be copied, or its key is not unique.
+        ConfigError: a table is too large to be copied, has what is not of its declared type, or its key is not unique.
     """
     tables = [table for table in policy.tables.values() if table.public]
     rows = {table.name: _columns(table, engine) for table in tables}
     known = {(t.name, name): _facts(values) for t in tables for name, values in rows[t.name].items()}
     for table in tables:
+        _check_values(table, rows[table.name])
         _check_key(table, rows[table.name])
     return Public(rows, Declared(known, rows))
 
@@ -58,10 +60,26 @@ def _check_key(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> N
     if table.key is None:
         return
     values = columns[table.key]
-    if len(set(values)) < len(values) or None in values:
+    shown = {as_shown(value, table.columns[table.key]) for value in values if value is not None}
+    if len(shown) < len(values):
         raise ConfigError(
-            f'{table.file}: the key "{table.key}" of public table "{table.name}" is not unique or has NULLs'
+            f'{table.file}: the key "{table.key}" of public table "{table.name}" is not unique or has NULLs',
+            hint="NULL are infinite dates, those before the year 1, NaN, and intervals with months, too.",
         )
+
+
+def _check_values(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> None:
+    """Refuse what has no room in a column of its declared type: the shadow could not be filled."""
+    for name, values in columns.items():
+        column = table.columns[name]
+        for value in {one for one in values if one is not None}:
+            try:
+                as_shown(value, column)
+            except ValueError as narrow:
+                raise ConfigError(
+                    f'{table.file}: column "{name}" of public table "{table.name}" has a value that has no room in {narrow}',
+                    hint="Declare the type that the engine has.",
+                ) from None
 
 
 def _facts(values: Sequence[Value | None]) -> Facts:

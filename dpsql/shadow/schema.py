@@ -168,7 +168,8 @@ def _spell(value: bool | int | Fraction | str, kind: SqlType) -> str:
     match value:
         case bool():
             return "true" if value else "false"
-        case Fraction() if value.denominator > 1:
+        case Fraction() if value.denominator > 1 and kind is not SqlType.NUMERIC:
             return f"{float(value):.15g}"
         case _:
-            return format_value(int(value) if isinstance(value, Fraction) else value, kind)
+            whole = isinstance(value, Fraction) and value.denominator == 1
+            return format_value(int(value) if whole else value, kind)

@@ -115,13 +115,23 @@ def test_the_engine_lacks_what_is_declared(tmp_path: Path) -> None:
 
 
 def test_plain_check_reads_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --data only the catalogue is asked."""
+    """Without --data only the catalogue and the public tables are."""
     path = write_files(tmp_path)
     _make(tmp_path / "taxi.duckdb", TRIPS)
-    for owner, method in ((DuckPrepared, "rows"), (DuckDb, "for_owner"), (DuckDb, "public_rows")):
+    for owner, method in ((DuckPrepared, "rows"), (DuckDb, "for_owner")):
         monkeypatch.delattr(owner, method)
     assert RUN.invoke(app, ["check", "--config", str(path)]).exit_code == 0
     assert RUN.invoke(app, ["check", "--config", str(path), "--data"]).exit_code == 1
+
+
+def test_a_public_tables_key_is_checked(tmp_path: Path) -> None:
+    """The server would not start with one that identifies nothing."""
+    path = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS)
+    with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
+        connection.execute("INSERT INTO zones VALUES (1, 'Bronx'), (1, 'Queens')")
+    done = RUN.invoke(app, ["check", "--config", str(path)])
+    assert (done.exit_code, "is not unique" in done.stderr) == (1, True), done.output
 
 
 def test_the_owners_report_says_that_it_is_private(tmp_path: Path) -> None:

@@ -126,3 +126,15 @@ SELECT count(DISTINCT least(rider, 5)) FROM rides;
 -- groups in a condition that there are rows
 --> refused 0A000: GROUP BY in a condition that there are rows is not supported
 SELECT count(*) FROM rides WHERE rider IN (SELECT rider FROM rides GROUP BY rider, late HAVING count(*) > 3);
+
+-- dates before Christ among the results of a function
+--> refused 0A000: can't stand beside private rows
+SELECT (CASE paid WHEN 'cash' THEN '0044-03-15 BC' ELSE '2019-01-01' END)::date AS day, count(*) FROM rides GROUP BY 1;
+
+-- infinite ones
+--> refused 0A000
+SELECT (CASE paid WHEN 'cash' THEN 'infinity' ELSE '2019-01-01' END)::date, count(*) FROM rides GROUP BY 1;
+
+-- a length of months
+--> refused 0A000
+SELECT (CASE paid WHEN 'cash' THEN '1 month' ELSE '1 day' END)::interval, count(*) FROM rides GROUP BY 1;

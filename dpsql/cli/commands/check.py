@@ -41,7 +41,7 @@ def check_config(
 ) -> None:
     """Check the configuration, and compare it with the engine's tables: where `serve` would not start, this fails.
 
-    Only with --data are records read.
+    Only with --data are records read; the rows of public tables always are.
     """
     if json_schema is not None:
         for file in write_schemas(json_schema):
@@ -61,8 +61,9 @@ def check_config(
         if loaded.snapshot is not None:
             check_copyable(policy, engine)
             typer.echo("every declared column can be copied into a snapshot")
+        public = read_public(policy, engine)
         if data:
-            reports = report(policy, engine, read_public(policy, engine).declared)
+            reports = report(policy, engine, public.declared)
             show_report(Console(), policy, reports, groups)
 
 

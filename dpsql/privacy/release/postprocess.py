@@ -275,7 +275,8 @@ def _key(cell: Cell, type_: str) -> CellText:
     if cell is None:
         return None
     if isinstance(cell, Fraction):
-        return format_number(float(cell), type_)
+        exact = type_.startswith("numeric")
+        return format_value(cell, SqlType.NUMERIC) if exact else format_number(float(cell), type_)
     return format_value(cell, SqlType.TEXT if isinstance(cell, str) else _counted_as(type_))
 
 

@@ -19,6 +19,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)$")
 _FARTHEST = 400
 """Double precision ends near 10^308."""
+_MOST_PLACES = 20
+"""Digits behind the point that are shown of what may be a number in double precision: those have up to 1,074."""
 _FEW_DIGITS = 300
 """Whole numbers of so many digits have their place in double precision."""
 _ISO_SPAN = re.compile(
@@ -153,8 +155,30 @@ def format_value(value: Value, type_: SqlType) -> str:
             return f"{sign}{days} days {sign}{_clock(rest)}"
         case SqlType.TIMESTAMPTZ:
             return f"{to_datetime(int(value)).isoformat(' ')}+00"
+        case SqlType.NUMERIC:
+            return _decimal(Fraction(value)) if isinstance(value, Fraction) else str(value)
         case _:
             return repr(float(value)) if isinstance(value, Fraction) else str(value)
+
+
+def _decimal(number: Fraction) -> str:
+    """Return a number with all its digits; what was computed in double precision has those that tell it from others."""
+    places = _places(number)
+    if places is None or (places > _MOST_PLACES and Fraction(float(number)) == number):
+        return repr(float(number))
+    digits = abs(number.numerator) * (10**places // number.denominator)
+    whole, part = divmod(digits, 10**places)
+    return f"{'-' if number < 0 else ''}{whole}.{part:0{places}}"
+
+
+def _places(number: Fraction) -> int | None:
+    """Return how many digits behind the point a number has; None where they don't end."""
+    rest, twos, fives = number.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 else None
 
 
 def _clock(micros: int) -> str:

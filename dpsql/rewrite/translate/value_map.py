@@ -194,13 +194,30 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     type_ = TYPES.get(type_name)
     if type_ is None:
         raise refused(node, because="result-type")
-    results = tuple(None if text is None else parse_value(text, type_) for text in texts)
+    results = tuple(None if text is None else _result(text, type_, node) for text in texts)
     keys = tuple(Const(v, argument.type) for v in values)
     result = Apply("map", (argument, *keys), type_, Results(results[: len(values)]))
     if not nulls or results[-1] is None:
         return result
     missing = Apply("is_null", (argument,), SqlType.BOOLEAN)
     return Apply("case", (missing, Const(results[-1], type_), result), type_)
+
+
+def _result(text: str, type_: SqlType, node: exp.Expr) -> Value:
+    """Return what PostgreSQL has made of one value.
+
+    Raises:
+        Unsupported: it is infinite, no number, before Christ, or an interval with months.
+    """
+    try:
+        return parse_value(text, type_)
+    except (ValueError, OverflowError):
+        raise Unsupported(
+            f'"{text[:80]}", which this makes of one of its values, can\'t stand beside private rows',
+            because="result-not-finite",
+            hint="Use finite values, dates from year 1 to 9999, and intervals without months.",
+            position=position(node),
+        ) from None
 
 
 def _speakable(t: Translator, node: exp.Expr) -> bool:
