@@ -39,7 +39,7 @@ from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe, tokens_of
+from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe, tokens_of, untold
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.parse import Wrap
@@ -118,7 +118,7 @@ class Gateway:
                 pass
         columns = _refused_or_empty(analyzed)
         if columns is not None:
-            return Reply(columns)
+            return Reply(columns, tuple(untold(analyzed)))
         priced = self.priced(analyzed, request)
         if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
             return Reply(explain(priced, analyzed.statement.prefix, self._deps.engine.edition))

@@ -49,6 +49,34 @@ def test_an_error_that_can_not_be_had_is_told(
     assert len(notices) == 2
 
 
+SUPERSETS = "SELECT\n  fare,\n  tip\nFROM trips\nWHERE\n  fare > 5\nLIMIT 1"
+
+
+@pytest.mark.parametrize("preview", ["SELECT * FROM trips LIMIT 1", "SELECT fare FROM trips LIMIT 1", SUPERSETS])
+def test_a_preview_without_rows_says_so(
+    preview: str, told: tuple["psycopg.Connection[tuple[object, ...]]", list[str]]
+) -> None:
+    """Each time; nobody takes it for a table without rows. What asks for no row is told nothing."""
+    connection, notices = told
+    for _ in range(2):
+        assert connection.execute(preview.encode()).fetchall() == []
+    assert notices == ["NOTICE: rows of a protected table can't be read: these are the columns alone, and no row"] * 2
+    for probe in ("SELECT * FROM trips LIMIT 0", "SELECT * FROM trips WHERE false"):
+        assert connection.execute(probe.encode()).fetchall() == []
+    assert len(notices) == 2
+
+
+def test_a_question_for_a_row_is_refused_with_what_to_ask(
+    told: tuple["psycopg.Connection[tuple[object, ...]]", list[str]],
+) -> None:
+    """An empty answer would say that there is none."""
+    connection, _ = told
+    for sql in ("SELECT fare FROM trips ORDER BY fare DESC LIMIT 1", "SELECT tip FROM trips WHERE fare > 100 LIMIT 1"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege) as refused:
+            connection.execute(sql.encode())
+        assert "max(x) and min(x)" in (refused.value.diag.message_hint or "")
+
+
 def test_clients_that_want_no_notices_get_none(
     told: tuple["psycopg.Connection[tuple[object, ...]]", list[str]],
 ) -> None:

@@ -12,7 +12,51 @@ SELECT * FROM trips LIMIT 0;
 
 -- a column probe of one row
 --> empty
-SELECT pickup_zone, fare FROM trips WHERE fare > 5 LIMIT 1;
+SELECT * FROM trips LIMIT 1;
+
+-- some columns of one row
+--> empty
+SELECT pickup_zone, fare AS f FROM (SELECT * FROM trips) AS t FETCH FIRST ROW ONLY;
+
+-- the row with the largest value
+--> refused 42501: rows of a protected table can't be read
+SELECT * FROM trips ORDER BY trip_distance DESC LIMIT 1;
+
+-- somebody who paid much
+--> refused 42501: rows of a protected table can't be read
+SELECT passenger_id FROM trips WHERE fare > 100 LIMIT 1;
+
+-- whether there is a row
+--> refused 42501: rows of a protected table can't be read
+SELECT 1 FROM trips WHERE fare > 149 LIMIT 1;
+
+-- whether there is a row at all
+--> refused 42501: rows of a protected table can't be read
+SELECT 1 FROM trips LIMIT 1;
+
+-- one row of a join
+--> refused 42501: rows of a protected table can't be read
+SELECT * FROM trips JOIN zones ON zone_id = pickup_zone AND zone = 'JFK Airport' LIMIT 1;
+
+-- one row of a subquery that chooses
+--> refused 42501: rows of a protected table can't be read
+SELECT * FROM (SELECT * FROM trips WHERE fare > 100) AS t LIMIT 1;
+
+-- one row of a CTE that chooses
+--> refused 42501: rows of a protected table can't be read
+WITH dear AS (SELECT * FROM trips WHERE fare > 100) SELECT * FROM dear LIMIT 1;
+
+-- the second row
+--> refused 42501: rows of a protected table can't be read
+SELECT * FROM trips LIMIT 1 OFFSET 1;
+
+-- a row's number
+--> refused 42501: rows of a protected table can't be read
+SELECT row_number() OVER (ORDER BY fare), fare FROM trips LIMIT 1;
+
+-- ties with one row
+--> refused 42501: rows of a protected table can't be read
+SELECT * FROM trips ORDER BY fare FETCH FIRST 1 ROW WITH TIES;
 
 -- a column probe with a false condition
 --> empty

@@ -4,7 +4,7 @@ COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT
 →  the query in COPY (…), and the probe SELECT zone AS g0, avg(fare) AS a0 FROM trips GROUP BY 1
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,7 +15,7 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import Token, tokens
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.column_probes import is_empty, limit_of
+from dpsql.rewrite.syntax.column_probes import is_empty, is_preview, limit_of
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.found import FoundScopes, Kind
 from dpsql.rewrite.syntax.gaps import not_understood
@@ -29,7 +29,6 @@ from dpsql.rewrite.syntax.views import expand_views
 from dpsql.rewrite.syntax.writing import rows_refused, written
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
-_PROBE_ROWS = 1
 _LONGEST = 32_000
 """Characters of a statement over private rows: taking it apart keeps everybody else waiting."""
 
@@ -127,15 +126,15 @@ def _not_understood(text: str) -> AnalyzedStatement:
 def _rows(statement: Statement) -> AnalyzedStatement:
     """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
     (query,) = statement.queries
-    answered = _is_column_probe(query.tree) and statement.wrap is not Wrap.EXPLAIN
-    refusal = None if answered else Refusal.of(rows_refused())
+    answered = (is_empty(query.tree) or is_preview(query)) and statement.wrap is not Wrap.EXPLAIN
+    refusal = None if answered else Refusal.of(rows_refused(one=limit_of(query.tree) == 1))
     return AnalyzedStatement(statement, Kind.ROWS, (query.text,), refusal)
 
 
-def _is_column_probe(tree: exp.Query) -> bool:
-    """Return whether a query for rows returns next to nothing whatever the table holds."""
-    limit = limit_of(tree)
-    return (limit is not None and limit <= _PROBE_ROWS) or is_empty(tree)
+def untold(analyzed: AnalyzedStatement) -> Iterator[str]:
+    """Yield what a client has to be told of an answer without rows that it might take for one that found none."""
+    if analyzed.statement is not None and not all(is_empty(query.tree) for query in analyzed.statement.queries):
+        yield "rows of a protected table can't be read: these are the columns alone, and no row"
 
 
 def column_probe(statement: Statement) -> str:

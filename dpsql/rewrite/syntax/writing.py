@@ -98,12 +98,13 @@ def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement |
     return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries), beside)
 
 
-def rows_refused() -> AccessDenied:
-    """Return the error for a query that asks for rows of a protected table."""
+def rows_refused(*, one: bool = False) -> AccessDenied:
+    """Return the error for a query that asks for rows of a protected table, or for `one` of them."""
+    instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if one else ""
     return AccessDenied(
         "rows of a protected table can't be read",
         because="rows-of-protected-table",
-        hint="Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.",
+        hint=f"Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.{instead}",
     )
 
 
