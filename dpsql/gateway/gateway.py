@@ -190,7 +190,8 @@ class Gateway:
         return Planner(deps.policy, context, deps.evaluator(settings))
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
-        return Reply(splice(priced, drawn, self._reading(request)), notices(priced, drawn))
+        reading = self._reading(request)
+        return Reply(splice(priced, drawn, reading), notices(priced, drawn, reading))
 
     def _reading(self, request: Request) -> Reading:
         clamp = self._deps.policy.roles[request.asker.role].clamp

@@ -3,7 +3,7 @@
 From here on nothing is known but releases: which rows an answer has, whether it has too many, and what it is found to be.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dpsql.errors import InternalError
@@ -11,9 +11,9 @@ from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.statement_plan import ScopePlan
 from dpsql.interrupt import until_cancelled
-from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.release import postprocess
-from dpsql.privacy.release.exact import KeyRow
+from dpsql.privacy.release.postprocess import Possible
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
 from dpsql.rewrite.emit.emitter import Emitter
@@ -48,12 +48,20 @@ class Reading:
         Raises:
             DpsqlError: likewise.
         """
-        answers = self._answers(priced, drawn)
-        for scope, measured in zip(priced.plan.scopes, priced.scopes, strict=True):
+        possible = self.possible(priced, drawn)
+        for scope, measured, shown in zip(priced.plan.scopes, priced.scopes, possible, strict=True):
             draws = [drawn[part.identity] for part in measured.parts]
-            shown = self._possible(measured, answers)
             rows = postprocess.rows(measured.plan, draws, scope.types, clamp=self.clamp, possible=shown)
             yield scope, list(until_cancelled(rows, self.cancellation))
+
+    def possible(self, priced: PricedPlan, drawn: Drawn) -> list[Possible | None]:
+        """Return for each scope of a plan which groups can have rows, None if that does not depend on inner answers.
+
+        Raises:
+            DpsqlError: likewise.
+        """
+        answers = self._answers(priced, drawn)
+        return [self._possible(scope, answers) for scope in priced.plan.scopes]
 
     def completed(self, priced: PricedPlan, part: PricedMeasurement, drawn: Drawn) -> PricedMeasurement:
         """Return a measurement with the answers that it waits for in their places, everything else being as it was paid.
@@ -79,14 +87,11 @@ class Reading:
         text = inner.plan.text(self.tables(inner, drawn))
         return answered_table(self.evaluator.rows(Spelled(text))).rows
 
-    def _possible(self, measured: PricedScope, answers: Mapping[int, TableRows]) -> Callable[[KeyRow], bool] | None:
-        """Return which groups can have rows, None if that does not depend on inner answers."""
-        keys = [key.expr for key in measured.plan.groups.keys]
-        relations = (part.measurement.relation for part in measured.parts if awaiting(part.measurement.relation))
-        relation = next(relations, None)
-        if relation is None or not keys:
+    def _possible(self, scope: ScopePlan, answers: Mapping[int, TableRows]) -> Possible | None:
+        keys = [key.expr for key in scope.plan.groups.keys]
+        if scope.waiting is None or not keys:
             return None
-        return possible(keys, _answered(relation, answers), self.emitter.declared)
+        return possible(keys, _answered(scope.waiting, answers), self.emitter.declared)
 
 
 def _answered(relation: Relation, answers: Mapping[int, TableRows]) -> Relation:

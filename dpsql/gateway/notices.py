@@ -4,22 +4,25 @@ from collections.abc import Iterator
 
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.gateway.aiming import Drawn, is_declared
+from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedScope
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.postprocess import empty_groups
+from dpsql.privacy.release.postprocess import Possible, empty_groups
 from dpsql.privacy.release.target import is_aimed, is_met
 
 
-def notices(priced: PricedPlan, drawn: Drawn) -> tuple[str, ...]:
+def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:
     """Return the notices of an answer."""
-    return tuple(dict.fromkeys(text for scope in priced.scopes for text in _of_scope(priced, scope, drawn)))
+    possible = reading.possible(priced, drawn) if priced.inner else [None] * len(priced.scopes)
+    scopes = zip(priced.scopes, possible, strict=True)
+    return tuple(dict.fromkeys(text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which)))
 
 
-def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn) -> Iterator[str]:
+def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Possible | None) -> Iterator[str]:
     draws = [drawn[part.identity] for part in scope.parts]
-    yield from _empty(scope.plan, draws)
+    yield from _empty(scope.plan, draws, possible)
     if priced.aim is None:
         return
     for place, part in enumerate(scope.parts):
@@ -34,14 +37,13 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn) -> Iterator[
             )
 
 
-def _empty(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]:
+def _empty(plan: MeasurementPlan, draws: list[Draws], possible: Possible | None) -> Iterator[str]:
     """Yield how many groups may be empty, where that is most of those that are shown."""
-    groups = len(plan.groups.shown)
     if plan.hides_empty or plan.sets is not None or not plan.groups.keys or plan.count is None or not draws:
         return
     if draws[0].keys is not None:
         return  # they were selected by how many rows or units they have
-    empty = empty_groups(plan, draws)
+    empty, groups = empty_groups(plan, draws, possible)
     if empty * 2 > groups:
         yield (
             f"{empty:,} of {groups:,} groups may be empty, their counts are within the noise: "

@@ -27,7 +27,7 @@ from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, awaiting
 from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.dialect import render
@@ -244,7 +244,8 @@ def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     if columns and len(fields) != len(columns):
         raise InternalError
     types = [field.type for field in fields] if columns else []  # GROUP BY () has neither keys nor aggregates
-    return ScopePlan(plan, tuple(columns), tuple(types))
+    waiting = tracked.relation if awaiting(tracked.relation) else None
+    return ScopePlan(plan, tuple(columns), tuple(types), waiting)
 
 
 def _output_names(scope: Scope, resolved: ResolvedQuery) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.released_rows import ReleasedRows
 
 
@@ -14,6 +15,8 @@ class ScopePlan:
     plan: MeasurementPlan
     columns: tuple[str, ...]
     types: tuple[str, ...]
+    waiting: Relation | None = None
+    """Its rows, where they wait for inner answers: groups that these leave no row are none, even if nothing is measured."""
 
     @property
     def rows(self) -> ReleasedRows:

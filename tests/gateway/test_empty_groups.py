@@ -10,7 +10,7 @@ from dpsql.policy.model import EmptyGroups, Policy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import with_epsilon
-from tests.support.fix_world import NewClient
+from tests.support.fix_world import NewClient, replied
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
@@ -47,6 +47,29 @@ def test_groups_without_rows_are_left_out_whatever_is_asked(asked: str, rides: M
     kept = client.ask(f"SELECT age, {asked} FROM rides GROUP BY age ORDER BY age", HIDE).rows
     assert len(shown) > 100
     assert [row[0] for row in kept] == [20, 31, 42, 77]
+
+
+AMONG = "FROM rides WHERE age IN (SELECT age FROM rides GROUP BY age ORDER BY count(*) DESC LIMIT {})"
+
+
+@pytest.mark.parametrize(("sql", "told"), [(AGES, 1), (f"SELECT age, count(*) {AMONG.format(3)} GROUP BY age", 0)])
+def test_groups_that_an_inner_answer_leaves_out_are_not_told_of(
+    sql: str, told: int, rides: Memory, new_client: NewClient
+) -> None:
+    """Of three groups that are shown none is empty, however many there might have been."""
+    client = new_client(rides)
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    assert len(replied(client.gateway, client.request(question)).notices) == told
+
+
+def test_those_of_its_own_that_may_be_empty_are_told_of(rides: Memory, new_client: NewClient) -> None:
+    """Counted among those that are shown."""
+    client = new_client(rides)
+    question = client.gateway.examine(f"SELECT age, count(*) {AMONG.format(10)} GROUP BY age", client.asker)
+    assert question is not None
+    (notice,) = replied(client.gateway, client.request(question)).notices
+    assert notice.startswith("6 of 10 groups may be empty")
 
 
 @pytest.mark.parametrize(

@@ -170,3 +170,41 @@ SELECT count(*) FROM trips WHERE payment_type IN (SELECT string_agg(p, '') FROM 
 -- an answer that moves
 --> refused 0A000: an answer that decides which private rows count
 SELECT count(*) FROM trips WHERE pickup_ts > (SELECT now() - count(*) * interval '1 second' FROM trips);
+
+-- distinct values among an answer
+--> answered, 1 measurement
+SELECT DISTINCT pickup_zone FROM trips WHERE pickup_zone IN (SELECT pickup_zone FROM trips GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 3);
+
+-- groups alone among an answer
+--> answered, 1 measurement
+SELECT seats, stars FROM rides WHERE seats IN (SELECT seats FROM rides GROUP BY seats ORDER BY count(*) DESC LIMIT 2) GROUP BY 1, 2;
+
+-- how many groups an answer leaves
+--> answered, 1 measurement
+SELECT count(*) FROM (
+  SELECT pickup_zone, avg(fare) AS f FROM trips JOIN (
+    SELECT pickup_zone AS pickup_zone__, count(*) AS n FROM trips GROUP BY 1 ORDER BY n DESC, 1 LIMIT 3
+  ) AS series_limit ON pickup_zone = pickup_zone__ GROUP BY pickup_zone ORDER BY f DESC
+) AS x;
+
+-- how many pairs an answer leaves
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT DISTINCT payment_type, pickup_zone FROM trips WHERE payment_type IS NOT NULL AND pickup_zone IN (
+  SELECT pickup_zone FROM trips GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 2)) AS x;
+
+-- groups alone without those of an answer
+--> answered, 1 measurement
+SELECT DISTINCT seats FROM rides WHERE seats NOT IN (SELECT seats FROM rides GROUP BY seats ORDER BY count(*) DESC LIMIT 2);
+
+-- groups alone above an answer
+--> answered, 1 measurement
+SELECT DISTINCT seats FROM rides WHERE seats > (SELECT avg(seats) FROM rides);
+
+-- groups alone of a join with an answer
+--> answered, 1 measurement
+WITH top AS (SELECT seats AS s, count(*) AS n FROM rides GROUP BY 1 ORDER BY 2 DESC LIMIT 2)
+SELECT seats FROM rides JOIN top ON s = seats GROUP BY 1;
+
+-- grouping sets of keys alone among an answer
+--> answered, 1 measurement
+SELECT seats, shared FROM rides WHERE seats IN (SELECT seats FROM rides GROUP BY seats ORDER BY count(*) DESC LIMIT 2) GROUP BY ROLLUP (seats, shared);

@@ -35,6 +35,8 @@ from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.grouping import Set
 
 CellText = str | None
+Possible = Callable[[KeyRow], bool]
+"""Returns whether a group can have rows."""
 _HALF = 0.5
 _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
 """Room for all of double precision, to ten digits after the point."""
@@ -63,7 +65,7 @@ def rows(
     types: Sequence[str],
     *,
     clamp: bool,
-    possible: Callable[[KeyRow], bool] | None = None,
+    possible: Possible | None = None,
 ) -> Iterator[list[CellText]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
@@ -78,15 +80,16 @@ def rows(
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 
 
-def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws]) -> int:
-    """Return how many of the groups may be empty, by their released counts."""
+def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: Possible | None = None) -> tuple[int, int]:
+    """Return how many of the groups may be empty, by their released counts, and of how many that are shown."""
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
-    groups, read = len(plan.groups.shown), [draw.reader() for draw in draws]
-    may_be_empty = emptiness(plan, groups)
-    return sum(may_be_empty([found(i) for found in read]) for i in range(groups))
+    groups, read = plan.groups.shown, [draw.reader() for draw in draws]
+    may_be_empty = emptiness(plan, len(groups))
+    shown = [i for i, keys in enumerate(groups) if possible is None or possible(keys)]
+    return sum(may_be_empty([found(i) for found in read]) for i in shown), len(shown)
 
 
-def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: Callable[[KeyRow], bool] | None) -> Iterator[_Line]:
+def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: Possible | None) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]

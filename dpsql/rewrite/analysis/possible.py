@@ -24,12 +24,19 @@ def possible(keys: Sequence[Expr], relation: Relation, declared: Declared) -> Ca
     """Return whether a group can have rows, by the values that are shown for its keys."""
     joins = [_Answer.of(place, relation) for place, one in enumerate(relation.sources) if _is_list(one.table)]
     allowed = [(i, {_norm(c) for c in cells}) for i, k in enumerate(keys) for cells in _cells(k, joins, declared)]
+    alone = _single(relation)
+    told = [
+        one for one in conjuncts(relation.where) if set(refs(one)) & set(alone) and set(refs(one)) <= {*alone, *keys}
+    ]
     equated = [(join, [(i, x) for i, k in enumerate(keys) for x, v in join.equations if k == v]) for join in joins]
 
     def can_have_rows(group: Shown) -> bool:
         if any(_norm(group[i]) not in cells for i, cells in allowed):
             return False
-        return all(join.finds({x: group[i] for i, x in pairs}) for join, pairs in equated if pairs)
+        row = {**alone, **{key: cell for key, cell in zip(keys, group, strict=True) if isinstance(key, Ref)}}
+        return all(keeps(one, row) for one in told) and all(
+            join.finds({x: group[i] for i, x in pairs}) for join, pairs in equated if pairs
+        )
 
     return can_have_rows
 

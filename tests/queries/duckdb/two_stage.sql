@@ -150,3 +150,27 @@ WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(
 
 -- a join with groups alone
 WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "rides" AS s0 JOIN (SELECT c0 AS "seats" FROM (VALUES (0, CAST(NULL AS INTEGER))) AS v (r, c0) WHERE r > 0) AS s1 ON ((CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN s0."seats" WHEN s0."seats" > 6 THEN 6 WHEN s0."seats" < 0 THEN 0 END) = s1."seats") WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL GROUP BY 1) SELECT CAST(sum(w) AS VARCHAR) FROM (SELECT s0."rider" AS u FROM "rides" AS s0 JOIN (SELECT c0 AS "seats" FROM (VALUES (0, CAST(NULL AS INTEGER))) AS v (r, c0) WHERE r > 0) AS s1 ON ((CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN s0."seats" WHEN s0."seats" > 6 THEN 6 WHEN s0."seats" < 0 THEN 0 END) = s1."seats") WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL) AS r JOIN h ON u = hu;
+
+-- distinct values among an answer
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9) GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, s0."pickup_zone" AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9)) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- groups alone among an answer
+WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."rider" AS u, TRY_CAST((CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN s0."seats" WHEN s0."seats" > 6 THEN 6 WHEN s0."seats" < 0 THEN 0 END) AS UTINYINT) AS k0 FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- how many groups an answer leaves
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9) GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, s0."pickup_zone" AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9)) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- how many pairs an answer leaves
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9) GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, s0."pickup_zone" AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."pickup_zone" IN (1, 2, 4, 5, 9)) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- groups alone without those of an answer
+WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."rider" AS u, TRY_CAST((CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN s0."seats" WHEN s0."seats" > 6 THEN 6 WHEN s0."seats" < 0 THEN 0 END) AS UTINYINT) AS k0 FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- groups alone above an answer
+WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL GROUP BY 1) SELECT CAST(sum(w) AS VARCHAR), CAST(sum(w * CAST(f0 AS INTEGER)) AS VARCHAR) FROM (SELECT s0."rider" AS u, (CASE WHEN s0."seats" > (0) AND s0."seats" < (6) THEN CAST((CAST(s0."seats" AS BIGINT)) * 342 AS INTEGER) WHEN s0."seats" >= (6) THEN 2052 WHEN s0."seats" IS NOT NULL THEN 0 END) AS f0 FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL) AS r JOIN h ON u = hu;
+
+-- groups alone of a join with an answer
+WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."rider" AS u, TRY_CAST((CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN s0."seats" WHEN s0."seats" > 6 THEN 6 WHEN s0."seats" < 0 THEN 0 END) AS UTINYINT) AS k0 FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
+
+-- grouping sets of keys alone among an answer
+WITH h AS MATERIALIZED (SELECT s0."rider" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."rider" AS u, TRY_CAST((CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN s0."seats" WHEN s0."seats" > 6 THEN 6 WHEN s0."seats" < 0 THEN 0 END) AS UTINYINT) AS k0 FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL AND s0."seats" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
