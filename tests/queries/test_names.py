@@ -18,6 +18,7 @@ from tests.support.reference import Reference
 _V = "(VALUES (1), (20))"
 _HOURS = "(VALUES (timestamp '2019-03-01'), (timestamp '2019-03-04'), (timestamp '2019-03-06'))"
 _S = "SELECT count(*) FROM"
+_BY = "FROM trips GROUP BY 1"
 _DAY = "interval '1 day'"
 
 ANSWERED = f"""\
@@ -61,6 +62,29 @@ SELECT count(*) FROM rides r WHERE from_zone IN (SELECT zone_id FROM zones z WHE
 """.splitlines()
 
 EITHER = f"""\
+SELECT passenger_count, (SELECT max(passenger_count) FROM generate_series(1, 3) AS passenger_count) {_BY}
+SELECT passenger_count, ({_S} zones WHERE zone_id < passenger_count) {_BY}
+SELECT passenger_count, ({_S} zones WHERE zone_id < public.trips.passenger_count) {_BY}
+SELECT passenger_count AS zone_id, ({_S} zones z WHERE z.zone_id < passenger_count) {_BY}
+SELECT t.passenger_count, ({_S} zones t WHERE t.zone_id < passenger_count) FROM trips t GROUP BY 1
+SELECT passenger_count, ({_S} zones, (SELECT 2 AS passenger_count) q WHERE zone_id < passenger_count) {_BY}
+SELECT passenger_count, ({_S} json_each('null') AS j (passenger_count) WHERE passenger_count IS NULL) {_BY}
+SELECT passenger_count {_BY} HAVING count(*) > (SELECT 1000 * count(*) FROM zones WHERE zone_id < passenger_count)
+SELECT passenger_count, count(*) {_BY} ORDER BY (SELECT -count(*) FROM zones WHERE zone_id < passenger_count), 1
+SELECT passenger_count, (SELECT ({_S} zones WHERE zone_id < passenger_count)) {_BY}
+SELECT (SELECT sum(fare)) FROM trips
+SELECT (SELECT sum(fare) FROM zones WHERE zone_id = 1) FROM trips
+SELECT (SELECT sum(fare + zone_id) FROM zones WHERE zone_id = 1) FROM trips
+SELECT {{d}}, (SELECT max(s.fare + {{d}}) FROM trips s) FROM {_V} {{v}}
+SELECT {{d}}, (SELECT sum(CASE WHEN s.fare > {{d}} THEN 1 ELSE 0 END) FROM trips s) FROM {_V} {{v}}
+SELECT {{d}}, (SELECT count(*) FILTER (WHERE s.fare > {{d}}) FROM trips s) FROM {_V} {{v}}
+SELECT count(*) FROM trips, {_V} {{v}} WHERE fare > {{d}}
+SELECT {{d}}, count(*) FROM trips JOIN {_V} {{v}} ON fare > {{d}} GROUP BY 1
+SELECT {{d}} AS fare, count(*) FROM trips JOIN {_V} {{v}} ON fare > {{d}} GROUP BY {{d}}
+SELECT {{d}}, count(t.fare) FROM {_V} {{v}} LEFT JOIN trips t ON t.fare > {{d}} GROUP BY {{d}}
+SELECT {{d}} AS fare, count(t.fare) FROM {_V} {{v}} LEFT JOIN trips t ON t.fare > {{d}} GROUP BY {{d}} ORDER BY fare
+SELECT {{d}} * 2 AS d, count(t.fare) FROM {_V} {{v}} LEFT JOIN trips t ON t.fare > {{d}} GROUP BY {{d}} ORDER BY d
+SELECT -{{d}} AS d, count(fare) FROM {_V} {{v}} LEFT JOIN trips ON fare > {{d}} GROUP BY v.d HAVING count(fare) > 1 ORDER BY d
 SELECT {{d}}, l.n FROM {_V} {{v}}, LATERAL ({_S} trips s WHERE s.fare > {{d}}) AS l (n)
 SELECT {{d}}, ({_S} trips v WHERE v.fare > {{d}}) FROM {_V} {{v}}
 SELECT {{d}}, ({_S} trips compared WHERE compared.fare > {{d}}) FROM {_V} {{v}}

@@ -7,17 +7,18 @@ FROM becomes the table of answers `_dp`, keys and aggregates its columns, HAVING
 the private rows has no meaning any more and is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.columns import from_items, input_names
+from dpsql.rewrite.syntax.columns import input_names
 from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import tables_read
+from dpsql.rewrite.syntax.sources import sources
 from dpsql.rewrite.syntax.trees import every, holds
 
 ANSWER = "_dp"
@@ -81,12 +82,12 @@ def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
     for clause in clauses:
         inside = every(clause, exp.Select) if clause is not None else ()
         ctes = {**scope.ctes, **{fold(c.args["alias"].this): c for query in inside for c in _ctes(query)}}
-        offered = {id(query): _offered(query, ctes, policy) for query in inside}
+        offered = {id(query): sources(query, ctes, policy) for query in inside}
         for query in inside:
             for column in [one for one in every(query, exp.Column) if one.parent_select is query]:
                 table, name = fold(column.args.get("table")), fold(column.this)
-                around = [offered[id(one)] for one in _around(query, scope.select)]
-                theirs = any((table in tables) if table else (name in names) for tables, names in around)
+                around = [source for one in _around(query, scope.select) for source in offered[id(one)]]
+                theirs = any(source.name == table if table else source.may_have(name) for source in around)
                 if not (theirs or _is_output(column, query)) and (table or name in ours):
                     column.replace(substituted(column, match))
 
@@ -94,14 +95,6 @@ def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
 def _ctes(query: exp.Select) -> Sequence[exp.CTE]:
     with_ = query.args.get("with_")
     return [] if with_ is None else with_.expressions
-
-
-def _offered(query: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> tuple[set[str], frozenset[str]]:
-    """Return the tables and the columns of a query's FROM."""
-    tables = {
-        fold(item.args["alias"].this) if item.args.get("alias") else fold(item.this) for item in from_items(query)
-    }
-    return tables, input_names(query, ctes, policy)
 
 
 def _is_output(column: exp.Column, query: exp.Select) -> bool:
