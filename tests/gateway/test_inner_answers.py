@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import BudgetExhausted, TooManyRows, Unsupported
+from dpsql.accounting.ledger import Beside, PaidStatement
+from dpsql.errors import BudgetExhausted, LedgerFailed, TooManyRows, Unsupported
 from dpsql.gateway import planning
 from dpsql.gateway.gateway import Gateway
+from dpsql.gateway.measuring import PaidPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
@@ -24,6 +26,19 @@ SEVERAL = "SELECT count(*) FROM trips WHERE fare > (SELECT avg(fare) FROM trips 
 ONE = SEVERAL.replace("payment_type)", "payment_type ORDER BY 1 LIMIT 1)")
 TOP = "SELECT pickup_zone, count(*) FROM trips WHERE pickup_zone IN (SELECT pickup_zone FROM trips GROUP BY 1 ORDER BY count(*) DESC LIMIT 2) GROUP BY 1"  # noqa: E501
 Break = Callable[[pytest.MonkeyPatch], None]
+
+
+def kept_alone(patch: pytest.MonkeyPatch) -> None:
+    """Store what was measured with a release that could not be stored."""
+    right = PaidPlan.keep
+
+    def keep(self: PaidPlan, part: Any, release: bytes) -> None:
+        untold = set(self.untold)
+        self.untold.clear()
+        right(self, part, release)
+        self.untold.update(untold)
+
+    patch.setattr(PaidPlan, "keep", keep)
 
 
 @pytest.fixture
@@ -216,3 +231,27 @@ def test_the_total_of_groups_that_an_answer_leaves_none_of_is_that_of_no_rows(
     few = "SELECT payment_type FROM trips GROUP BY 1 HAVING count(*) < -1000000"
     sql = f"SELECT payment_type, {asked} FROM trips WHERE payment_type IN ({few}) GROUP BY ROLLUP (1)"
     assert new_client(engine).ask(sql).rows == [(None, *nothing)]
+
+
+@pytest.mark.parametrize("broken", [None, kept_alone], ids=["as it is", "kept alone"])
+def test_an_outer_release_is_not_kept_without_its_inner_one(
+    broken: Break | None, engine: Watched, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked again the inner answer is another: beside it the outer one, which was made of the first, would be told."""
+    client, failing = new_client(engine), [True]
+    if broken is not None:
+        broken(monkeypatch)
+    store = PaidStatement.store
+
+    def stored(self: PaidStatement, key: str, release: bytes, beside: Beside | None = None) -> bytes:
+        if failing:
+            failing.pop()
+            raise LedgerFailed
+        return store(self, key, release, beside)
+
+    monkeypatch.setattr(PaidStatement, "store", stored)
+    client.ask(ABOVE)
+    assert not failing
+    before = engine.runs
+    client.ask(ABOVE)
+    assert engine.runs - before == (2 if broken is None else 1)

@@ -148,6 +148,16 @@ def norms_without_groups(patch: pytest.MonkeyPatch) -> None:
     _two_weights(patch, "max(c)", "greatest(CAST(sum(c) / sum(n) AS BIGINT), 1)")
 
 
+def norms_without_blocks(patch: pytest.MonkeyPatch) -> None:
+    """Weigh in sums by what a unit's rows add on average in a group, those of other blocks among them."""
+    right = Sums._norms
+    patch.setattr(Sums, "_norms", lambda *args, **named: _of_no_block(right(*args, **named)))
+
+
+def _of_no_block(norm: engine_sql.Norms | None) -> engine_sql.Norms | None:
+    return None if norm is None else replace(norm, block=None)
+
+
 def _two_weights(patch: pytest.MonkeyPatch, wrong: str, by: str) -> None:
     right = Bound.two_weights
 

@@ -15,6 +15,7 @@ from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_policy import of_unknown_size, with_rows
 from tests.support.fix_world import World
 from tests.support.memory import Memory
+from tests.support.mutants import norms_without_blocks
 from tests.support.records import Cell, Maker, Row
 
 HEAVY = 40
@@ -108,6 +109,42 @@ def test_sums_beside_a_count_are_those_of_the_claim(
     engine.fill("rides", rows)
     found = {key: list(values) for key, values in Measured.of(part, engine, world).exact().items() if any(values)}
     assert found == _weighed(rows, keys, part)
+
+
+BLOCKS = (
+    "SELECT count(*) FILTER (WHERE shared), sum(fare) FILTER (WHERE shared), "
+    "count(*) FILTER (WHERE NOT shared), sum(fare) FILTER (WHERE NOT shared) FROM rides"
+)
+
+
+def _moved_by_one_of_two_blocks(dialect: str, policy: Policy, world: World, tiny: Engines) -> tuple[int, int]:
+    """Return how far one unit moves both blocks, which has one large row in one of them, and the claim."""
+    policy, engine = with_rows(policy, "rides", "passenger", 2), tiny[dialect]
+    (part,) = measurements(BLOCKS, policy, world, engine)
+    assert isinstance(part, Sums)
+    assert len(part.blocks) == 2
+    rows = [_forty(policy, shared=n == 0, fare=150.0 if n == 0 else 0.0) for n in range(HEAVY)]
+    measured = Measured.of(part, engine, world)
+    return max(measured.moves("rides", rows, "rider")), measured.claim
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_a_large_row_beside_small_ones_of_another_block(
+    dialect: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """A mean is of a block's rows: those of the other are no reason to let the large one weigh more."""
+    moved, claim = _moved_by_one_of_two_blocks(dialect, policy, world, tiny)
+    assert 0 < moved <= claim
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_means_over_blocks_would_move_it_too_far(
+    dialect: str, policy: Policy, world: World, tiny: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the means of all rows it weighs as much as if it were small."""
+    norms_without_blocks(monkeypatch)
+    moved, claim = _moved_by_one_of_two_blocks(dialect, policy, world, tiny)
+    assert moved > claim
 
 
 def _weighed(rows: Sequence[Row], keys: _Keys, part: Sums) -> dict[tuple[Cell, ...], list[int]]:
