@@ -13,6 +13,7 @@
     ├── ProtocolError     08P01  malformed frames
     ├── InvalidText       22021  bytes or an encoding that can't be read
     ├── LimitExceeded     54000  too many bytes are kept for a session, its user or everybody
+    ├── TooComplex        54001  planning takes too long; says what to shorten
     ├── TooManyRows       21000  an inner query was to have one row, and its answer has several
     ├── InvalidSetting    22023  a setting of dpsql's own can't have this value
     ├── UnknownSetting    42704  dpsql has no setting of this name
@@ -32,8 +33,8 @@
     └── InternalError     XX000  an invariant of our own broke: fixed text
 
 dpsql's own refusals (Unsupported, AccessDenied, MissingBounds, BudgetExhausted, AccountClosed, InvalidSetting,
-UnknownSetting) have the short code of a rule, `because`: docs/errors.md lists the codes, and each stands in exactly one
-file, that of its rule.
+UnknownSetting, TooComplex) have the short code of a rule, `because`: docs/errors.md lists the codes, and each stands in
+exactly one file, that of its rule.
 
 What is raised after data was read (the last four) takes no message, so that no fact about the data can be put into it.
 """
@@ -125,6 +126,10 @@ class InvalidText(DpsqlError, sqlstate="22021"):
 
 class LimitExceeded(DpsqlError, sqlstate="54000"):
     """A session, its user or all together would keep too many bytes here."""
+
+
+class TooComplex(_RefusedByRule, sqlstate="54001"):
+    """Planning the statement takes more than one statement may take."""
 
 
 class TooManyRows(DpsqlError, sqlstate="21000"):

@@ -30,8 +30,10 @@ ORDER = (
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),
     frozenset({"epsilon", "lexer"}),
-    frozenset({"interrupt", "policy"}),
-    frozenset({"collector", "errors", "frozen", "hashed", "question", "rate_limited_log", "remembered", "scratch"}),
+    frozenset({"interrupt", "policy", "watchdog"}),
+    frozenset(
+        {"collector", "errors", "frozen", "hang_up", "hashed", "question", "rate_limited_log", "remembered", "scratch"}
+    ),
 )
 """From the top down: a room imports itself and what is below it, and none beside it."""
 
@@ -62,7 +64,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"snapshot"}),
         frozenset({"connect"}),
         frozenset({"duckdb", "owner", "postgres", "source", "spark", "tables"}),
-        frozenset({"base", "kinds", "use", "values", "watch"}),
+        frozenset({"apart", "base", "kinds", "use", "values", "watch"}),
     ),
 }
 """The same for the rooms within a room; what holds nothing but a docstring is in none."""
@@ -90,7 +92,10 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "plots.registry": "made-up patients, the same ones every time",
         "plots.samples": "made-up values, the same ones every time",
     },
-    "socket": {"wire.server.acceptor": "the only sockets that listen"},
+    "socket": {
+        "wire.server.acceptor": "the only sockets that listen",
+        "hang_up": "ends connections that nobody answers on",
+    },
     "socketserver": {},
     "asyncio.start_server": {"wire.server.listener": "the only sockets"},
     "asyncio.open_connection": {"wire.server.listener": "the only sockets"},

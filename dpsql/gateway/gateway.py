@@ -29,12 +29,13 @@ from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Unpaid
 from dpsql.gateway.session_settings import check_setting, hides_empty_groups
 from dpsql.gateway.stand_ins import stand_ins
-from dpsql.gateway.virtual_tables import AccountsStatement, accounts_statement, with_accounts
+from dpsql.gateway.statement_plan import StatementPlan
+from dpsql.gateway.virtual_tables import ACCOUNTS, AccountsStatement, accounts_statement, with_accounts
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
-from dpsql.question import Asker, Settings
+from dpsql.question import Asker, Cancellation, Settings
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
@@ -43,6 +44,7 @@ from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_prob
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.parse import Wrap
+from dpsql.watchdog import ended_when_overdue, undivided
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Gateway:
         self._names = deps.policy.protected
         written = sorted(name.replace('"', '""') for name in self._names)
         # Most statements name no protected table, which this tells faster than their tokens do.
-        self._named = re.compile("|".join(map(re.escape, written)) or r"(?!)", re.IGNORECASE)
+        self._named = re.compile("|".join((*map(re.escape, written), ACCOUNTS)), re.IGNORECASE)
         self._known = KnownPlans()
         self._unique = cache(self._unique_now)
 
@@ -79,26 +81,33 @@ class Gateway:
         engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
         if declared is None:  # rows that a statement makes, of which the engine knows nothing
             return frozenset()
-        return unique_as_declared(declared, engine.unique_columns(table), engine.columns)
+        with undivided():
+            return unique_as_declared(declared, engine.unique_columns(table), engine.columns)
 
-    def examine(self, text: str, asker: Asker) -> Question | None:
+    def recall(self, text: str) -> tuple[Question | None] | None:
+        """Return the question in a statement that names no table of ours, or was examined before; None for another."""
+        if self._named.search(text) is None:
+            return (None,)
+        return self._known.questions.get(text)
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
         """Return the question in a statement, None if it names no protected table."""
         _ = asker
-        if (accounts := accounts_statement(text)) is not None:
-            return Question(text, accounts)
-        if self._named.search(text) is None:
-            return None
-        known = self._known.questions.get(text)
+        known = self.recall(text)
         if known is None:
-            read = tokens_of(text)
-            if not mentions(text, self._names, read):
-                return None
-            analyzed = analyze(text, self._deps.policy, read)
-            known = (None if analyzed is None else self._question(text, analyzed),)
+            known = (ended_when_overdue(partial(self._question, text), cancellation),)
             self._known.questions.keep(text, known)
         return known[0]
 
-    def _question(self, text: str, analyzed: AnalyzedStatement) -> Question:
+    def _question(self, text: str) -> Question | None:
+        if (accounts := accounts_statement(text)) is not None:
+            return Question(text, accounts)
+        read = tokens_of(text)
+        if not mentions(text, self._names, read):
+            return None
+        analyzed = analyze(text, self._deps.policy, read)
+        if analyzed is None:
+            return None
         return Question(text, analyzed, rehearsal(text, analyzed, self._deps.policy), is_tried(analyzed))
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
@@ -143,18 +152,23 @@ class Gateway:
         known = self._known.get(request)
         if known is not None and (found := known.priced(request)) is not None:
             return found
-        role, settings = self._deps.policy.roles[request.asker.role], request.settings
-        if known is not None:
-            plan, volatile = known.plan, False
-        else:
+        plan = None if known is None else known.plan
+        priced, volatile = ended_when_overdue(partial(self._planned, analyzed, request, plan), request.cancellation)
+        if not volatile:
+            self._known.keep(request, known, priced)
+        return priced
+
+    def _planned(
+        self, analyzed: AnalyzedStatement, request: Request, plan: StatementPlan | None
+    ) -> tuple[PricedPlan, bool]:
+        """Return a priced plan, from `plan` if there is one, and whether a constant in it changes by itself."""
+        role, settings, volatile = self._deps.policy.roles[request.asker.role], request.settings, False
+        if plan is None:
             planner = self._planner(role, settings)
             resolved = planner.resolve(analyzed, request.described)
             tracked = planner.track(resolved, request.arguments)
             plan, volatile = planner.measure(tracked), planner.evaluator.volatile
-        priced = price(plan, role, settings, self._emitter)
-        if not volatile:
-            self._known.keep(request, known, priced)
-        return priced
+        return price(plan, role, settings, self._emitter), volatile
 
     def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""

@@ -84,8 +84,17 @@ class Unpaid:
 class Answers(Protocol):
     """What a session needs of the gateway."""
 
-    def examine(self, text: str, asker: Asker) -> Question | None:
-        """Return the question in one statement, or None if it is none of the gateway's business. Pure and quick."""
+    def recall(self, text: str) -> tuple[Question | None] | None:
+        """Return what `examine` would, where that takes no reading; else None. Pure and quick."""
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
+        """Return the question in one statement, or None if it is none of the gateway's business.
+
+        Takes its time; call it on a worker thread.
+
+        Raises:
+            DpsqlError: it takes too long, or somebody has cancelled.
+        """
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; an empty value is none. Pure and quick.

@@ -9,21 +9,26 @@ from sqlglot import exp
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, Unsupported
 from dpsql.gateway.placeholders import placeholder
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.mentions import reads
 from dpsql.rewrite.syntax.parse import Query, Statement, parse
 from dpsql.rewrite.syntax.writing import written
 from dpsql.shadow import splice
 
-_NAMED = re.compile(r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b', re.IGNORECASE)
+ACCOUNTS = r'\bdpsql"?\s*\.\s*"?(?:budget|charges)\b'
+"""What finds the names of the tables in a text."""
+_NAMED = re.compile(ACCOUNTS, re.IGNORECASE)
 _MOST_CHARGES = 10_000
 _LONGEST = 2_000
 """Characters of a statement that are shown."""
+_LONGEST_READ = 32_000
+"""Characters of a statement that is read."""
 _TABLES = ("budget", "charges")
 _BUDGET = {
     "unit_kind": "text", "period": "text", "renews": "timestamp with time zone", "epsilon_total": "numeric",
@@ -49,15 +54,27 @@ class AccountsStatement:
 
 
 def accounts_statement(text: str) -> AccountsStatement | None:
-    """Return the statement if it reads the tables of accounts, else None."""
+    """Return the statement if it reads the tables of accounts, else None.
+
+    Raises:
+        Unsupported: it is too long to tell what else it does.
+    """
     if _NAMED.search(text) is None:
+        return None
+    if len(text) > _LONGEST_READ:
+        if reads(text, _TABLES):
+            raise Unsupported(
+                f"a statement that reads dpsql.budget or dpsql.charges has at most {_LONGEST_READ:,} characters",
+                because="accounts-in-long-statement",
+                hint="Send it by itself.",
+            )
         return None
     try:
         statement = parse(text) or written(text, _TABLES, _kind)
     except DpsqlError:
         return None
-    reads = statement is not None and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries)
-    return AccountsStatement(statement) if statement is not None and reads else None
+    ours = statement is not None and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries)
+    return AccountsStatement(statement) if statement is not None and ours else None
 
 
 def _kind(tree: exp.Query) -> Kind:

@@ -11,14 +11,20 @@ import psycopg
 from psycopg import sql
 
 from dpsql.errors import InternalError, SyntaxFailed, Unsupported
+from dpsql.hang_up import hang_up
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, Settings
 from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.watchdog import called_when_overdue, undivided
 
 _MOST_VALUES = 10_000
-_SESSIONS = 4
+_SESSIONS = 8
+_PATIENCE = 3.0
+"""Seconds for one question: a little more than the shadow gives itself, which some functions don't look at."""
+_WAIT = 10.0
+"""Seconds until a session must be free."""
 _OPTIONS = " ".join(
     f"-c {name}={value}"
     for name, value in {
@@ -56,11 +62,19 @@ class OracleSession:
         Raises:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
         """
-        session = self._free.get()
+        with undivided():
+            session = self._taken()
+            try:
+                with called_when_overdue(session.hang_up, _PATIENCE):
+                    return session.ask(settings, question, style)
+            finally:
+                self._free.put(session)
+
+    def _taken(self) -> "_Session":
         try:
-            return session.ask(settings, question, style)
-        finally:
-            self._free.put(session)
+            return self._free.get(timeout=_WAIT)
+        except queue.Empty:
+            raise _too_costly("waits for others for too long") from None
 
     def close(self) -> None:
         """End the sessions."""
@@ -74,9 +88,16 @@ class _Session:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
+        self._given_up = False
+
+    def hang_up(self) -> None:
+        """Leave what is asked to itself: whoever waits is told so at once, and the next question gets a new session."""
+        self._given_up = True
+        hang_up(self._connection)
 
     def ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
         """Return the rows; see `OracleSession.described`."""
+        self._given_up = False
         try:
             return self._again(settings, question, style)
         except BaseException:
@@ -87,18 +108,14 @@ class _Session:
         try:
             return self._ask(settings, question, style)
         except psycopg.errors.QueryCanceled:
-            raise Unsupported(
-                "a constant of this statement takes too long to evaluate",
-                because="constant-too-costly",
-                hint="Compute it before, and write the result.",
-            ) from None
+            raise _too_costly("takes too long to evaluate") from None
+        except psycopg.errors.ProgramLimitExceeded:
+            raise _too_costly("is made of texts or numbers that are too long") from None
         except psycopg.OperationalError:
+            if self._given_up:
+                raise _too_costly("takes too long to evaluate") from None
             if self._connection is not None and not self._connection.closed:
-                raise Unsupported(
-                    "a constant of this statement takes too much memory to evaluate",
-                    because="constant-too-costly",
-                    hint="Compute it before, and write the result.",
-                ) from None
+                raise _too_costly("takes too much memory to evaluate") from None
             self.close()
             return self._ask(settings, question, style)
         except psycopg.Error as error:
@@ -120,7 +137,9 @@ class _Session:
     def _opened(self) -> psycopg.Connection[tuple[str | None, ...]]:
         if self._connection is None or self._connection.closed:
             # What PostgreSQL prepares by itself it would also plan once for all: `'now'::timestamp` would stand still.
-            opened = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None)
+            opened = psycopg.connect(
+                self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None, connect_timeout=10
+            )
             self._connection = opened
             if opened.info.parameter_status("standard_conforming_strings") != "on":
                 raise InternalError
@@ -131,6 +150,14 @@ class _Session:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _too_costly(why: str) -> Unsupported:
+    return Unsupported(
+        f"a constant of this statement {why}",
+        because="constant-too-costly",
+        hint="Compute it before, and write the result.",
+    )
 
 
 class ShadowOracle:

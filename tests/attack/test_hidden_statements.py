@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dpsql.gateway.request import Question, Reply, Request
-from dpsql.question import Asker
+from dpsql.question import Asker, Cancellation
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
@@ -50,9 +50,14 @@ UNION ALL SELECT 'notified', pg_notification_queue_usage()::text, ''
 class Nobody:
     """A gateway whose tables nobody names: whatever is not refused by the wire reaches the shadow."""
 
-    def examine(self, text: str, asker: Asker) -> Question | None:
+    def recall(self, text: str) -> tuple[Question | None] | None:
+        """Remember nothing."""
+        _ = text
+        return None
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
         """Take nothing."""
-        _ = text, asker
+        _ = text, asker, cancellation
         return None
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:

@@ -36,7 +36,11 @@ class Exact:
         self.arguments: list[tuple[Argument, ...]] = []
         self.working = threading.Event()
 
-    def examine(self, text: str, asker: Asker) -> Question | None:  # noqa: ARG002
+    def recall(self, text: str) -> tuple[Question | None] | None:  # noqa: ARG002
+        """Remember nothing."""
+        return None
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:  # noqa: ARG002
         """Take what names trips and has an aggregate; `broken` raises."""
         if "broken examination" in text:
             raise ValueError(text)

@@ -54,12 +54,12 @@ class InnerAnswer:
 def with_all_public(query: exp.Expr) -> exp.Expr:
     """Return the largest expression around a query that depends on no row: it is one public value, too."""
     node = query
-    while isinstance(node.parent, _CARRYING) and _is_public(node.parent):
+    while isinstance(node.parent, _CARRYING) and _is_public(node.parent, node):
         node = node.parent
     return node
 
 
-def _is_public(node: exp.Expr) -> bool:
-    """Return whether nothing outside the queries in it is a column, or an aggregate."""
-    parts = node.walk(prune=lambda one: isinstance(one, exp.Query))
+def _is_public(node: exp.Expr, known: exp.Expr) -> bool:
+    """Return whether nothing outside the queries in it, and `known`, is a column or an aggregate."""
+    parts = node.walk(prune=lambda one: one is known or isinstance(one, exp.Query))
     return not any(isinstance(one, (exp.Column, exp.Star, exp.Window)) or is_aggregate(one) for one in parts)

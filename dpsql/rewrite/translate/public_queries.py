@@ -17,6 +17,7 @@ from dpsql.rewrite.syntax.recursion import names_itself, recursive_names, repeat
 from dpsql.rewrite.syntax.scopes import declared
 from dpsql.rewrite.translate.constants import Constants, evaluated
 from dpsql.rewrite.translate.speller import spell
+from dpsql.watchdog import count_nodes
 
 _PLAIN = frozenset({"expressions", "from_", "where"})
 """The clauses of a query that is followed, and not answered: a large public table need not stand in the statement."""
@@ -37,6 +38,7 @@ def inlined(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.
 
 def _inline(node: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
     """Put CTEs in the places of their names, in `node` and in what is below it."""
+    count_nodes()
     with_ = node.args.get("with_")
     visible = dict(ctes)
     if with_ is not None and any(names_itself(cte) is None for cte in with_.expressions):

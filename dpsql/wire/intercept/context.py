@@ -3,10 +3,13 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
-from dpsql.errors import DpsqlError, InternalError, Refusal, Unsupported
+from dpsql.errors import DpsqlError, InternalError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Answers, Question
-from dpsql.question import Asker
+from dpsql.lexer.split import statements
+from dpsql.question import Asker, Cancellation
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.allowance import Allowance
 from dpsql.wire.intercept.classify import (
@@ -27,6 +30,9 @@ from dpsql.wire.protocol.encodings import codec_of, decoded
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _LOG = logging.getLogger("dpsql.wire")
+_T = TypeVar("_T")
+SHORT = 2_000
+"""Characters of a text that takes no noticeable time to tell apart into tokens."""
 
 
 class SkippedError(Exception):
@@ -71,7 +77,13 @@ class SessionContext:
         if self._reads and raw.isascii() and b"\\" not in raw:
             return raw.decode("ascii")
         await self._be_certain()
-        if not self._reads and raw.isascii() and b"\\" not in raw and is_restoring(raw.decode("ascii")):
+        if (
+            not self._reads
+            and raw.isascii()
+            and b"\\" not in raw
+            and len(raw) <= SHORT
+            and is_restoring(raw.decode("ascii"))
+        ):
             return raw.decode("ascii")
         codec = self._codec()
         text = decoded(raw, codec)
@@ -98,8 +110,42 @@ class SessionContext:
         """
         self._codec()
 
-    def inspect(self, text: str) -> ClassifiedStatement | None:
+    async def inspect(self, text: str) -> ClassifiedStatement | None:
         """Return what dpsql has to do with a statement; None if the shadow runs it as it is."""
+        known = self._answers.recall(text) if len(text) <= SHORT else None
+        if known is not None:
+            return self._inspected(text, lambda: known[0])
+        return await self.on_worker(partial(self.inspected, text), lambda refused: refused)
+
+    async def inspect_alone(self, text: str) -> ClassifiedStatement | None:
+        """Return the same of a text that is to be one statement."""
+        if len(text) > SHORT:
+            return await self.on_worker(partial(self._inspected_alone, text), lambda refused: refused)
+        several = _several(text)
+        return several or await self.inspect(text)
+
+    def _inspected_alone(self, text: str, cancellation: Cancellation) -> ClassifiedStatement | None:
+        return _several(text) or self.inspected(text, cancellation)
+
+    async def on_worker(self, work: Callable[[Cancellation], _T], cancelled: Callable[[RefusedStatement], _T]) -> _T:
+        """Return what `work` makes of a text of the client's, which is read on no event loop; or of a cancel.
+
+        Raises:
+            SkippedError: meanwhile something before it has failed.
+        """
+        try:
+            found = await self.runner.planned(work)
+        except DpsqlError as failed:
+            found = cancelled(RefusedStatement(Refusal.of(failed)))
+        if self.backend.replies.skipping:
+            raise SkippedError
+        return found
+
+    def inspected(self, text: str, cancellation: Cancellation) -> ClassifiedStatement | None:
+        """Return what dpsql has to do with a statement, as `inspect` does; takes its time."""
+        return self._inspected(text, lambda: self._answers.examine(text, self._asker, cancellation))
+
+    def _inspected(self, text: str, examine: Callable[[], Question | None]) -> ClassifiedStatement | None:
         found = read(text)
         if isinstance(found, Deallocate) and not self.names.may_have(found.name):
             return None
@@ -109,21 +155,20 @@ class SessionContext:
             own = set_by(text)
             if own is not None:
                 self._answers.check_setting(*own, self._asker)
-            question = self._answers.examine(text, self._asker)
+            return examine()
         except DpsqlError as failed:
             return RefusedStatement(Refusal.of(failed))
         except Exception:  # noqa: BLE001 # the seam: a bug of the gateway must not end the session
             _LOG.exception("a statement could not be examined")
             return RefusedStatement(Refusal.of(InternalError()))
-        return question
 
-    def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
+    async def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
         """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it.
 
         Raises:
             LimitExceeded: there is no room for it.
         """
-        inner = self.inspect(prepare.inner)
+        inner = await self.inspect(prepare.inner)
         prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Question) else None
         name = prepare.name.encode(codec)
         if prepared is not None:
@@ -136,7 +181,7 @@ class SessionContext:
         name = None if deallocate.name is None else deallocate.name.encode(codec)
         self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
-    def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
+    async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
         """Return the private statement that an EXECUTE names; None if the shadow runs it as it is."""
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
@@ -144,7 +189,7 @@ class SessionContext:
         if not execute.explain:
             return prepared.statement, prepared
         text = execute.explain + prepared.text
-        explained = self.inspect(text)
+        explained = await self.inspect(text)
         return (
             (explained, replace(prepared, text=text, statement=explained)) if isinstance(explained, Question) else None
         )
@@ -189,3 +234,14 @@ class SessionContext:
             self.runner.tell(refused.body)
             raise SkippedError from None
         replies.is_certain = True
+
+
+def _several(text: str) -> RefusedStatement | None:
+    """Return the error for more statements than one; None if there is none."""
+    try:
+        several = len(statements(text)) > 1
+    except DpsqlError as failed:
+        return RefusedStatement(Refusal.of(failed))
+    if not several:
+        return None
+    return RefusedStatement(Refusal.of(SyntaxFailed("cannot insert multiple commands into a prepared statement")))

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from dpsql.errors import DpsqlError, InternalError, Refusal
 from dpsql.question import Cancellation
@@ -15,6 +16,7 @@ from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
 
 _LOG = logging.getLogger("dpsql.wire")
+_T = TypeVar("_T")
 _NOBODYS = ("53", "57", "58")
 """Classes of errors that no statement causes: too little memory, a cancel, the system."""
 
@@ -28,6 +30,18 @@ class Runner:
         self.write = write
         self.working: Cancellation | None = None
         """Cancels the statement that is being answered; None when there is none."""
+
+    async def planned(self, work: Callable[[Cancellation], _T]) -> _T:
+        """Return what a worker makes of a text of the client's, unless it is cancelled or takes too long.
+
+        Raises:
+            DpsqlError: one of these.
+        """
+        cancellation = self.working = Cancellation()
+        try:
+            return await self._interceptor.planned(work, cancellation)
+        finally:
+            self.working = None
 
     async def install(self, run: Execution, codec: str) -> bytes | None:
         """Bind the answer to `run.portal`; return the statement's row description, b"" if it has no rows.

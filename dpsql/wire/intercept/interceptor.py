@@ -5,8 +5,10 @@ In a failed transaction it ends with the first message: the shadow answers that 
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.gateway.request import Answers, Reply, Request
@@ -24,6 +26,7 @@ from dpsql.wire.protocol.messages import describe_message, parameter_oids, row_d
 from dpsql.wire.protocol.replies import Message, MessageKind
 
 _LOG = logging.getLogger("dpsql.wire")
+_T = TypeVar("_T")
 
 EXPLAIN = "EXPLAIN "
 """Put before a statement it has PostgreSQL check arguments and rights, and run nothing."""
@@ -104,6 +107,10 @@ class Interceptor:
         require_writable(reply.text, codec)
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
         return Answer(reply.text, spelled[0], bodies[0], notices)
+
+    async def planned(self, work: Callable[[Cancellation], _T], cancellation: Cancellation) -> _T:
+        """Return what `work` makes of a text of the client's, on a thread for planning."""
+        return await self._planning.run(self._asker.user, partial(work, cancellation), cancellation)
 
     async def install(self, backend: Backend, answer: Answer, asked: Execution, codec: str) -> None:
         """Parse the answer in the shadow, compare its columns with the original's, and bind it to its portal.

@@ -7,9 +7,8 @@ import contextlib
 from collections.abc import Callable
 from typing import assert_never
 
-from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, SyntaxFailed, Unsupported
+from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.lexer.split import statements
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Prepare, RefusedStatement, tag
 from dpsql.wire.intercept.context import SessionContext, SkippedError
@@ -111,7 +110,7 @@ class Session:
     async def _query(self, frame: Frame) -> None:
         try:
             text = await self._context.text(messages.query_text(frame.body))
-            parts = simple.parts(self._context, text)
+            parts = await simple.parts(self._context, text)
         except ProtocolError:
             raise
         except DpsqlError as failed:
@@ -126,12 +125,10 @@ class Session:
         name, statement, oids = messages.parse_parts(frame.body)
         try:
             text = await self._context.text(statement)
-            if len(statements(text)) > 1:
-                raise SyntaxFailed("cannot insert multiple commands into a prepared statement")
+            found = await self._context.inspect_alone(text)
         except DpsqlError as failed:
             refuse(self._backend, failed)
             return
-        found = self._context.inspect(text)
         if isinstance(found, RefusedStatement):
             # Not even parsed: EXECUTE would run it under its name.
             refuse(self._backend, found.refusal.error())
@@ -206,7 +203,7 @@ class Session:
                     frame, Execution(question, portal.prepared, name, portal.rest, bound=True, offset=0), codec
                 )
             case Prepare() as prepare:
-                self._context.run_prepare(frame.raw, prepare, codec)
+                await self._context.run_prepare(frame.raw, prepare, codec)
             case Deallocate() as deallocate:
                 self._context.run_deallocate(frame.raw, deallocate, codec)
             case ExecuteNamed() as execute:
@@ -219,7 +216,7 @@ class Session:
     async def _execute_named(
         self, frame: Frame, name: bytes, portal: Portal, execute: ExecuteNamed, codec: str
     ) -> None:
-        named = self._context.named(execute, codec)
+        named = await self._context.named(execute, codec)
         if named is None:
             self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE))
             return

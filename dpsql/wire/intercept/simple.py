@@ -5,8 +5,10 @@ when the statements before it have taken effect. What the client has not asked f
 hidden from it.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
@@ -15,6 +17,7 @@ from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.split import statements
 from dpsql.lexer.tokens import Sort, tokens
+from dpsql.question import Cancellation
 from dpsql.wire.backend.backend import ShadowRefusedError
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
@@ -25,7 +28,7 @@ from dpsql.wire.intercept.classify import (
     read,
     tag,
 )
-from dpsql.wire.intercept.context import SessionContext, SkippedError
+from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
 from dpsql.wire.intercept.prepared import Execution, Prepared
 from dpsql.wire.intercept.refusal import moved, refuse, unplaced
 from dpsql.wire.protocol import messages
@@ -50,19 +53,36 @@ class Part:
     statement: ClassifiedStatement | None
 
 
-def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
+async def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
     """Return the statements of a query; None if all of them are the shadow's alone.
 
     Raises:
         DpsqlError: when they can't be told apart.
     """
+    if len(text) > SHORT:
+        return await context.on_worker(partial(_parts_of, context, text), lambda refused: (Part(text, 0, refused),))
+    spans = _spans(text)
+    return _as_refused([Part(text[start:end], start, await context.inspect(text[start:end])) for start, end in spans])
+
+
+def _parts_of(context: SessionContext, text: str, cancellation: Cancellation) -> tuple[Part, ...] | None:
+    return _as_refused(
+        Part(text[start:end], start, context.inspected(text[start:end], cancellation)) for start, end in _spans(text)
+    )
+
+
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
     spans = statements(text)
     if len(spans) == 1 and ";" not in text[: spans[0][0]]:
-        spans = ((0, spans[0][1]),)  # with the comments before it
-    found = tuple(Part(text[start:end], start, context.inspect(text[start:end])) for start, end in spans)
-    if all(part.statement is None for part in found):
+        return ((0, spans[0][1]),)  # with the comments before it
+    return spans
+
+
+def _as_refused(found: Iterable[Part]) -> tuple[Part, ...] | None:
+    read_ = tuple(found)
+    if all(part.statement is None for part in read_):
         return None
-    return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in found)
+    return tuple(replace(part, statement=_undefined(part.text) or part.statement) for part in read_)
 
 
 def _undefined(text: str) -> RefusedStatement | None:
@@ -84,7 +104,8 @@ async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
         return
     _forget(context)
     for part in found if await _parses(context, found) else ():
-        await _run_part(context, part)
+        with contextlib.suppress(SkippedError):
+            await _run_part(context, part)
         await backend.settle()
         if backend.replies.copying:
             backend.replies.copying = False
@@ -162,7 +183,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             )
         case Prepare() as prepare:
             _bind(context, part, codec)
-            context.run_prepare(messages.execute_message(b""), prepare, codec)
+            await context.run_prepare(messages.execute_message(b""), prepare, codec)
         case Deallocate() as deallocate:
             _bind(context, part, codec)
             context.run_deallocate(messages.execute_message(b""), deallocate, codec)
@@ -203,7 +224,7 @@ async def _answer(context: SessionContext, asked: Execution, codec: str) -> None
 
 
 async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNamed, codec: str) -> None:
-    named = context.named(execute, codec)
+    named = await context.named(execute, codec)
     if named is None:
         _bind(context, part, codec)
         context.backend.send(messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, error=_moving(part)))

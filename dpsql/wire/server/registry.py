@@ -35,7 +35,10 @@ StartupKey = tuple[str, tuple[tuple[str, str], ...]]
 """A user, and the start options that decide which parameters the shadow reports."""
 
 _MOST_STARTUP_PARAMETERS = 1_000  # clients choose the options, so they must not fill the memory
-_SHARE = 4  # statements of one user that the gateway works on at a time
+_PLANNED = 2
+"""Statements of one user that are planned at a time: all that are share one interpreter."""
+_MEASURED = 4
+"""Statements of one user that are measured at a time."""
 _NO_PROCESS = 2**22  # Linux numbers processes below this
 _KEY = 4  # bytes of a cancel key in protocol 3.0
 _PAUSE = 0.1  # seconds between two attempts to reach the shadow
@@ -117,7 +120,7 @@ class ConnectionRegistry:
         self.database = database
         self.shadow_secret = shadow_secret
         # The first plan statements and answer from what is stored; the second wait for engines and draw noise.
-        self.planning, self.measuring = Workers(planning, _SHARE), Workers(measuring, _SHARE)
+        self.planning, self.measuring = Workers(planning, _PLANNED), Workers(measuring, _MEASURED)
         self.tls = tls
         self.limits = limits
         self.kept = Kept(limits)
