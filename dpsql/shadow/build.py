@@ -11,7 +11,20 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow import creation, guard, hidden, own_settings, role, schema, signals, text_order, total, trial, views
+from dpsql.shadow import (
+    costly,
+    creation,
+    guard,
+    hidden,
+    own_settings,
+    role,
+    schema,
+    signals,
+    text_order,
+    total,
+    trial,
+    views,
+)
 from dpsql.shadow.postgres import Postgres
 
 Rows = schema.ReadPublicRows
@@ -100,6 +113,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         schema.described_tables(connection, policy)
         views.described_views(connection, policy)
         hidden.create_hidden(connection)
+        costly.create_guarded(connection)
         signals.create_signals(connection)
         own_settings.create_check(connection)
         creation.create_triggers(connection, policy)

@@ -3,6 +3,7 @@
 import psycopg
 import pytest
 
+from dpsql.shadow.costly import GUARDED
 from dpsql.shadow.postgres import Postgres
 
 _OURS = """
@@ -55,7 +56,13 @@ def test_a_careless_function_would_be_found(owner: psycopg.Connection, definitio
 
 
 def test_only_what_lists_sessions_runs_as_its_owner(owner: psycopg.Connection) -> None:
-    """PostgreSQL's own needs the right to see every session."""
+    """PostgreSQL's own needs the right to see every session; nobody else may call what can't be stopped."""
     with owner:
         definers = "SELECT oid::regprocedure::text FROM pg_proc WHERE prosecdef"
-        assert owner.execute(definers).fetchall() == [("dpsql.own_activity()",)]
+        guarded = {signature.replace(", ", ",") for signature in GUARDED}
+        assert {
+            name.removeprefix("pg_catalog.").replace('"position"', "position") for (name,) in owner.execute(definers)
+        } == {
+            "dpsql.own_activity()",
+            *guarded,
+        }

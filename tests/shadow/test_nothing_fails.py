@@ -51,7 +51,7 @@ POLYMORPHIC = {
 MOST = 80
 """Calls of one function with values chosen at random, where there are more."""
 _NAMES = (
-    "^(pg_|has_|binary_upgrade|brin|gin|gist|spg|hash|ts_|bt|txid|lo_|query_to|table_to|schema_to|database_to|cursor_to)",
+    "^(dpsql_|pg_|has_|binary_upgrade|brin|gin|gist|spg|hash|ts_|bt|txid|lo_|query_to|table_to|schema_to|database_to|cursor_to)",
     "^(row_security|acl|makeacl|current_setting|col_description|obj_description|shobj_description|format_type)",
     "(support|_accum|_combine|_serialize|_deserialize|typmodin|trans|_transfn|_finalfn|send|recv)$",
     "(_larger|_smaller|_inv|_subdiff)$",
