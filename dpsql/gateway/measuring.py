@@ -16,6 +16,7 @@ from pathlib import Path
 from dpsql.accounting.balance import Account
 from dpsql.accounting.failures import Failing, Failure
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
+from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.aiming import Drawn, is_declared
@@ -61,7 +62,8 @@ class ReadyPlan:
     def prepare(self, missing: AbstractSet[str]) -> None:
         """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
         self.held.close()
-        ready = self.engine.ready(
+        ready = ready_apart(
+            self.engine,
             [part.sql for part in self.priced.measurements if self.keys[part.identity] in missing],
             timeout=self.timeout,
             cancellation=self.request.cancellation,

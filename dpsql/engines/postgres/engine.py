@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any
 
 import psycopg
@@ -12,9 +11,8 @@ import psycopg
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role
 from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
-from dpsql.engines.postgres.prepared import PgPrepared, accepted, cancel, is_lost, reading, unchanging
+from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping, unchanging
 from dpsql.engines.values import exact_value, public_column
-from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
 from dpsql.policy.model import Value
 from dpsql.privacy.release.exact import EngineRow
@@ -114,7 +112,7 @@ class PostgresEngine:
     ) -> tuple[PgConnection, list[list[Any]]]:
         with ExitStack() as own:
             connection = own.enter_context(self._pool.lent(wait=timeout, fresh=fresh))
-            with stopping_when_cancelled(partial(cancel, connection), timeout, cancellation):
+            with stopping(connection, timeout, cancellation):
                 rows = own.enter_context(reading(connection, timeout, *asked))
             stack.push(own.pop_all())
         return connection, rows

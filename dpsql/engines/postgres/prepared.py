@@ -1,8 +1,9 @@
 """Measurements that a PostgreSQL server has accepted: prepared in a transaction that holds on to the tables as they are."""
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,12 +16,16 @@ from dpsql.engines.postgres.pool import PgConnection, settled
 from dpsql.engines.postgres.settings import SHOWN
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import EngineFailed, EngineLost, QueryCanceled
+from dpsql.hang_up import hang_up
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
+from dpsql.watchdog import called_when_overdue
 
 _LOG = logging.getLogger("dpsql.engine")
 _CANCEL = 5.0
 """Seconds that a cancel request may take."""
+_END = 10.0
+"""Seconds that the end of a transaction may take, which has changed nothing."""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 """Each statement sees what was committed when its tables were locked; an older view of a table that was emptied is empty."""
 
@@ -69,7 +74,7 @@ def _end(connection: PgConnection) -> None:
     if connection.info.transaction_status is not TransactionStatus.INTRANS:
         return
     try:
-        with connection.pipeline():
+        with called_when_overdue(partial(hang_up, connection), _END), connection.pipeline():
             connection.execute("DEALLOCATE ALL")
             connection.execute("COMMIT")
     except psycopg.Error:
@@ -103,7 +108,7 @@ class PgPrepared:
         """Return the rows of a statement, whoever pays."""
         connection = self.connection
         try:
-            with stopping_when_cancelled(partial(cancel, connection), self.timeout, self.cancellation) as stopped:
+            with stopping(connection, self.timeout, self.cancellation) as stopped:
                 text = f"EXECUTE {self.names[sql]}" if sql in self.names else sql
                 return connection.execute(text.encode()).fetchall()
         except psycopg.errors.QueryCanceled:
@@ -119,6 +124,13 @@ def is_lost(error: psycopg.Error) -> bool:
     """Return whether an error is the end of a connection, or of the hope for one."""
     state = error.sqlstate
     return isinstance(error, psycopg.OperationalError) and (state is None or state.startswith(("08", "57P")))
+
+
+def stopping(
+    connection: PgConnection, timeout: float, cancellation: Cancellation
+) -> AbstractContextManager[threading.Event]:
+    """Stop what a connection runs in a block when time is up or somebody cancels; where that fails, hang up."""
+    return stopping_when_cancelled(partial(cancel, connection), timeout, cancellation, partial(hang_up, connection))
 
 
 def cancel(connection: PgConnection) -> None:

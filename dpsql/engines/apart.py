@@ -1,0 +1,123 @@
+"""Measurements on a thread of their own, which is left to itself where the engine hangs: nobody waits for it for good.
+
+Promise: what is asked here ends soon after its time is up or somebody cancels, whatever the engine does.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.base import Engine, PreparedMeasurements
+from dpsql.errors import DpsqlError, EngineAway, EngineLost, QueryCanceled
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.question import Cancellation
+from dpsql.rate_limited_log import RateLimitedLog
+
+_LOG = RateLimitedLog(logging.getLogger("dpsql.engine"))
+_T = TypeVar("_T")
+_AFTER_CANCEL, _AFTER_TIME = 3.0, 30.0
+"""Seconds that an engine has to stop when it is told to, by somebody who waits for it or by the clock."""
+
+
+@contextmanager
+def ready_apart(
+    engine: Engine, statements: Sequence[str], *, timeout: float, cancellation: Cancellation
+) -> Iterator[PreparedMeasurements]:
+    """Make measurements ready, as `Engine.ready` does, and run them, on a thread that may be left behind.
+
+    Raises:
+        EngineAway: the engine hangs; nothing is charged.
+        DpsqlError: what `Engine.ready` raises.
+    """
+    thread = _Thread(timeout, cancellation)
+    try:
+        ready = engine.ready(statements, timeout=timeout, cancellation=cancellation)
+        yield _PreparedApart(thread.enter(ready), thread)
+    finally:
+        thread.end()
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedApart:
+    """See `PreparedMeasurements`."""
+
+    prepared: PreparedMeasurements
+    thread: "_Thread"
+
+    def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
+        """Return the rows of a measurement."""
+        return self.thread.ask(lambda: self.prepared.run(sql, charge), EngineLost)
+
+
+@dataclass(slots=True)
+class _Answer(Generic[_T]):
+    """What a call returns, once it does."""
+
+    over: threading.Event = field(default_factory=threading.Event)
+    changed: threading.Event = field(default_factory=threading.Event)
+    """Set when it is over, and when somebody cancels."""
+    returned: list[_T] = field(default_factory=list)
+    error: BaseException | None = None
+
+    def make(self, call: Callable[[], _T]) -> None:
+        """Call, and keep what comes of it."""
+        try:
+            self.returned.append(call())
+        except BaseException as error:  # noqa: BLE001 # it is raised where the answer is awaited
+            self.error = error
+        self.over.set()
+        self.changed.set()
+
+    def awaited(self, timeout: float, cancellation: Cancellation) -> bool:
+        """Wait; return whether it is over, and not given up."""
+        cancellation.on_cancel(self.changed.set)
+        return self.changed.wait(timeout + _AFTER_TIME) and self.over.wait(_AFTER_CANCEL)
+
+
+class _Thread:
+    """Asks one thing after the other; what it holds is let go of in it, also when nobody waits any more."""
+
+    def __init__(self, timeout: float, cancellation: Cancellation) -> None:
+        self._timeout, self._cancellation = timeout, cancellation
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._held = ExitStack()
+        self._hangs = False
+        threading.Thread(target=self._run, name="dpsql-engine", daemon=True).start()
+
+    def enter(self, held: AbstractContextManager[_T]) -> _T:
+        """Return what a context gives, which is held until the end."""
+        return self.ask(lambda: self._held.enter_context(held), EngineAway)
+
+    def ask(self, call: Callable[[], _T], hanging: Callable[[], DpsqlError]) -> _T:
+        """Return what a call returns.
+
+        Raises:
+            QueryCanceled: somebody cancelled, and the engine does not stop.
+            DpsqlError: time is up, and it does not stop: what `hanging` makes.
+        """
+        answer: _Answer[_T] = _Answer()
+        self._calls.put(lambda: answer.make(call))
+        if not answer.awaited(self._timeout, self._cancellation):
+            self._hangs = True
+            _LOG.warning("the engine does not answer, and does not stop: what it was asked is not waited for any more")
+            raise QueryCanceled if self._cancellation.requested else hanging()
+        if answer.error is not None:
+            raise answer.error
+        return answer.returned[0]
+
+    def end(self) -> None:
+        """Let go of what is held, and wait for that, unless the engine hangs."""
+        answer: _Answer[None] = _Answer()
+        self._calls.put(lambda: answer.make(self._held.close))
+        self._calls.put(None)
+        if not self._hangs and not answer.over.wait(_AFTER_CANCEL):
+            _LOG.warning("the engine does not take back what a measurement held")
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
