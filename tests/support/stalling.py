@@ -1,0 +1,111 @@
+"""What one analyst may do to stop everybody, sent from many connections by a process of its own."""
+
+import contextlib
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+_NUMBERS = count()
+"""No statement is the same twice."""
+OTHER = "bob"
+"""Another user, of the same password."""
+
+
+def _sum_of_subqueries(n: int) -> str:
+    parts = " + ".join("(select 1)" for _ in range(200))
+    return f"explain select count(*) from trips where fare between {parts} + {n} and 2000"
+
+
+def _doubling(n: int) -> str:
+    ctes = ", ".join(f"a{i} as (select x.v from a{i - 1} x join a{i - 1} y on x.v = y.v)" for i in range(1, 19))
+    return f"with a0 as (select {n} as v), {ctes} select count(*) from trips join a18 on fare = v"
+
+
+def _spinning(n: int) -> str:
+    text = "length(translate(lpad('0', 100000, 'a'), lpad('', 100000, 'b'), 'c'))"
+    return f"explain select count(*) from trips where fare > {text} + {n}"
+
+
+def _keys(n: int) -> str:
+    keys = ", ".join(f"passenger_count + {i}" for i in range(1280))
+    return f"explain select count(*) + {n} from trips group by {keys}"
+
+
+def _long(n: int) -> str:
+    return f"select {','.join(['1'] * 400_000)} -- dpsql.budget {n}"
+
+
+def _own_session(n: int) -> str:
+    return f"select length(translate(repeat('0', 3000000), repeat('b', 30000), 'c')) + {n}"
+
+
+ATTACKS: Mapping[str, Callable[[int], str]] = {
+    "nothing": lambda n: f"select {n}",
+    "200 subqueries": _sum_of_subqueries,
+    "18 CTEs, each twice the one before": _doubling,
+    "constants that spin": _spinning,
+    "1,280 keys": _keys,
+    "400,000 outputs": _long,
+    "what spins in a session's own PostgreSQL": _own_session,
+}
+
+
+@contextmanager
+def attacking(dsn: str, attack: str, connections: int) -> Iterator[None]:
+    """Send one of the attacks from so many connections, in a process of its own, until the block ends."""
+    process = multiprocessing.get_context("spawn").Process(target=_attack, args=(dsn, attack, connections), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _attack(dsn: str, attack: str, connections: int) -> None:
+    threads = [threading.Thread(target=_send, args=(dsn, ATTACKS[attack]), daemon=True) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _send(dsn: str, attack: Callable[[int], str]) -> None:
+    while True:
+        with contextlib.suppress(psycopg.Error), psycopg.connect(dsn, autocommit=True) as connection:
+            while not connection.closed:
+                with contextlib.suppress(psycopg.DatabaseError):
+                    connection.execute(attack(next(_NUMBERS)).encode())
+        time.sleep(0.1)
+
+
+def waits(dsn: str, seconds: float) -> tuple[list[float], list[float]]:
+    """Return how long each `SELECT 1`, and each EXPLAIN of a new statement, took another user."""
+    plain: list[float] = []
+    explained: list[float] = []
+    until = time.monotonic() + seconds
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while time.monotonic() < until:
+            for took, sql in ((plain, "SELECT 1"), (explained, _new())):
+                since = time.monotonic()
+                connection.execute(sql.encode())
+                took.append(time.monotonic() - since)
+            time.sleep(0.02)
+    return plain, explained
+
+
+def _new() -> str:
+    return f"EXPLAIN SELECT payment_type, avg(fare) FROM trips WHERE fare < 100 + 0.0001 * {next(_NUMBERS)} GROUP BY 1"
+
+
+def with_another(config: Path) -> None:
+    """Add another user of the same role and password."""
+    text = config.read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("  ana:"))
+    config.write_text(text + line.replace("ana", OTHER, 1) + "\n", encoding="utf-8")
