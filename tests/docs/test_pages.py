@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -120,3 +121,12 @@ def test_every_aggregate_is_named() -> None:
     """Those that are answered and those that are not."""
     page = prose(SQL_PAGE)
     assert sorted(name for name in NAMES if not re.search(rf"\b{name}\b", page)) == []
+
+
+def test_what_is_to_be_installed_is_installed_from_a_checkout() -> None:
+    """No index has a package of our name: whoever has dpsql has its source, whose extras pip knows."""
+    extras = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    sources = [file for file in (ROOT / "dpsql").rglob("*") if file.suffix in {".py", ".html", ".js", ".yaml"}]
+    said = [one for file in (*PAGES, *sources) for one in re.findall(r"pip install (?:-\S+ )*'([^']+)'", text(file))]
+    assert "dpsql" not in {one.partition("[")[0] for one in said}
+    assert {one for one in said if one.startswith(".")} == {".[plots]", ".[spark]"} <= {f".[{name}]" for name in extras}

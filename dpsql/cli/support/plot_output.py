@@ -20,7 +20,7 @@ _PUBLIC = (
 def need_plots() -> None:
     """Refuse at once where the extra is not installed."""
     if find_spec("plotly") is None:
-        raise typer.BadParameter("plots need an extra: pip install 'dpsql[plots]'")
+        raise typer.BadParameter("plots need an extra; in a checkout of dpsql: pip install '.[plots]'")
 
 
 def draw_study(study: Study, path: Path) -> None:

@@ -56,7 +56,7 @@ def client() -> ClientParts:
     except ImportError as error:
         raise ConfigError(
             f"engine: kind spark needs Spark's client, which can't be imported: {error.name or error}",
-            hint="pip install 'dpsql[spark]'",
+            hint="in a checkout of dpsql: pip install '.[spark]'",
         ) from None
     # It would log statements, and what it retries.
     logging.getLogger("pyspark").propagate = False
