@@ -1,7 +1,7 @@
 """The statistics whose disclosure risk can be studied, by the names that people type."""
 
+import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from fractions import Fraction
 from typing import Self, assert_never
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpsql.epsilon.refusal import BadInput
 
 Floats = NDArray[np.float64]
+_PERCENTILE = re.compile(r"p\d{1,4}(\.\d{0,12})?", re.ASCII)
 
 
 class StatisticFamily(StrEnum):
@@ -65,12 +66,8 @@ class StudiedStatistic:
             return cls(kind, lost)
         if word == "median":
             return cls(StatisticFamily.QUANTILE)
-        if word.startswith("p"):
-            try:
-                return cls(StatisticFamily.QUANTILE, fraction=Fraction(Decimal(word[1:])) / 100)
-            except (InvalidOperation, ValueError, OverflowError) as error:
-                if isinstance(error, BadInput):
-                    raise
+        if _PERCENTILE.fullmatch(word):
+            return cls(StatisticFamily.QUANTILE, fraction=Fraction(word[1:]) / 100)
         known = ", ".join([*_NAMES, "median"])
         raise BadInput(f'unknown statistic "{name}"; known are {known} and p0 to p100')
 

@@ -209,3 +209,39 @@ def test_plot_draws_the_risk_curves(words: list[str], tmp_path: Path) -> None:
     """--plot writes a page that needs no network."""
     run(*words, "--plot", str(tmp_path / "out.html"))
     assert "Plotly.newPlot" in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("exponent", ["1e-999999999", "1e999999999", "1e-100", f"0.{'3' * 5000}", f"1/{'9' * 5000}"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("advise", "--people", "10000", "--queries-per-day", "9", "--days", "9", "--max-posterior"),
+        (*ADVICE, "--membership"),
+        (*ADVICE, "--value"),
+        ("risk", "--values", "1,2,3,10", "--risk"),
+        (*PUPILS, "1/3", "--epsilon"),
+        ("noise", "--level", "low", "--rows", "1000", "--cap"),
+    ],
+)
+def test_a_number_of_gigantic_size_is_refused_at_once(words: tuple[str, ...], exponent: str) -> None:
+    """Made an exact number of, it would take all of the machine's memory."""
+    assert "is not a number like 0.333 or 1/3, of at most 30 digits" in refused(*words, exponent)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            (*ADVICE, name)
+            for name in ("--people", "--queries-per-day", "--days", "--stay", "--max-rows", "--rows", "--groups")
+        ),
+        ("risk", "--risk", "0.5", "--people"),
+        (*PUPILS, "1/3", "--missing"),
+        *(("noise", "--level", "low", "--rows", "9", name) for name in ("--rows", "--groups", "--max-rows")),
+    ],
+)
+def test_a_whole_number_of_gigantic_size_is_refused_at_once(words: tuple[str, ...]) -> None:
+    """No float holds it; the largest that is taken is calculated with."""
+    assert "Input should be less than or equal to" in refused(*words, "9" * 25)
+    done = CliRunner().invoke(epsilon_app, [*words, str(10**15)])
+    assert done.exit_code in {0, 2}, done.exception

@@ -26,7 +26,7 @@ def test_names_are_those_of_sql(name: str, expected: StudiedStatistic) -> None:
     assert StudiedStatistic.named(name) == expected
 
 
-@pytest.mark.parametrize("name", ["mode", "p", "p101", "pnan", "p-1", "", "pinf"])
+@pytest.mark.parametrize("name", ["mode", "p", "p101", "pnan", "p-1", "", "pinf", "p1e999999999", "p1e-999999999"])
 def test_unknown_names_are_refused(name: str) -> None:
     """The message names what was typed or the range."""
     with pytest.raises(BadInput, match=r"unknown statistic|not between 0 and 100"):

@@ -1,5 +1,6 @@
 """Text to numbers, dates, types and verifiers."""
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,20 @@ def test_what_is_no_number(text: str) -> None:
     """Neither other notations nor other digits nor gigantic exponents."""
     with pytest.raises(ValueError, match="must be a number"):
         scalars.fraction_of(text)
+
+
+@pytest.mark.parametrize("read", [scalars.positive, scalars.probability, scalars.delta])
+@pytest.mark.parametrize("text", ["1e-9999", "1e-400", "1e9999", f"0.{'0' * 400}1", f"0.{'3' * 5000}", "9" * 5000])
+def test_what_no_float_comes_near_is_no_amount(text: str, read: Callable[[str], Fraction]) -> None:
+    """Noise for an ε of 1e-400 can't be drawn, which would be found out once the engine has answered."""
+    with pytest.raises(ValueError, match="must be a number"):
+        read(text)
+
+
+def test_a_number_of_any_digits_is_no_number() -> None:
+    """In Python's own words, which know no configuration, its refusal would read."""
+    with pytest.raises(ValueError, match="must be a number such as"):
+        scalars.fraction_of("9" * 5000)
 
 
 @given(st.dates())

@@ -10,7 +10,7 @@ from dpsql.cli.commands.epsilon_advise import advise_command
 from dpsql.cli.commands.epsilon_noise import NoisePlanner, noise_command
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
-from dpsql.cli.support.numbers import read_column, read_fraction, read_list
+from dpsql.cli.support.numbers import MOST, read_column, read_fraction, read_list
 from dpsql.cli.support.plot_output import draw_rule, draw_study
 from dpsql.epsilon.belief import Belief, belief_after
 from dpsql.epsilon.lines import decimal
@@ -43,9 +43,11 @@ def risk(
     values: Annotated[str | None, typer.Option(help="Everybody's value: 1,2,3,10.")] = None,
     csv: Annotated[Path | None, typer.Option(help="A CSV file with everybody's values.")] = None,
     column: Annotated[str | None, typer.Option(help="Its column.")] = None,
-    people: Annotated[int | None, typer.Option(help="Only how many people there are: the rule for budgets.")] = None,
+    people: Annotated[
+        int | None, typer.Option(max=MOST, help="Only how many people there are: the rule for budgets.")
+    ] = None,
     query: Annotated[str, typer.Option(help="mean, median, variance, std, count, sum, p90 …")] = "mean",
-    missing: Annotated[int, typer.Option(help="How many people are missing from the release.")] = 1,
+    missing: Annotated[int, typer.Option(max=MOST, help="How many people are missing from the release.")] = 1,
     epsilon: Annotated[
         list[Fraction] | None, typer.Option(parser=read_fraction, help="Show the risk at this ε; may be repeated.")
     ] = None,

@@ -7,7 +7,7 @@ import typer
 
 from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
-from dpsql.cli.support.numbers import read_fraction
+from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.plot_output import draw_rule
 from dpsql.epsilon.advice import Advice, Size, Wish, advise
 from dpsql.epsilon.lines import Holder, policy_lines
@@ -20,21 +20,25 @@ from dpsql.policy.model import Period
 
 def advise_command(
     *,
-    people: Annotated[int, typer.Option(help="How many people the data are about.")],
+    people: Annotated[int, typer.Option(max=MOST, help="How many people the data are about.")],
     max_posterior: Annotated[
         Fraction, typer.Option(parser=read_fraction, help="Largest acceptable probability of naming one of them.")
     ],
-    queries_per_day: Annotated[int, typer.Option(help="How many questions a role asks a day.")],
+    queries_per_day: Annotated[int, typer.Option(max=MOST, help="How many questions a role asks a day.")],
     period: Annotated[Period, typer.Option(help="How often the budget renews.")] = Period.NEVER,
     stay: Annotated[
-        int | None, typer.Option(help="How many days a person stays in the data; for good unless given.")
+        int | None, typer.Option(max=MOST, help="How many days a person stays in the data; for good unless given.")
     ] = None,
-    days: Annotated[int | None, typer.Option(help="How many days a budget that never renews has to last.")] = None,
+    days: Annotated[
+        int | None, typer.Option(max=MOST, help="How many days a budget that never renews has to last.")
+    ] = None,
     membership: Membership = MEMBERSHIP,
     value: NumberOption = VALUE,
-    max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
-    rows: Annotated[int | None, typer.Option(help="How many rows are expected; one a person unless given.")] = None,
-    groups: Annotated[int, typer.Option(help="How many groups a usual question has.")] = 10,
+    max_rows: Annotated[int, typer.Option(max=MOST, help="How many rows of one person count.")] = 1,
+    rows: Annotated[
+        int | None, typer.Option(max=MOST, help="How many rows are expected; one a person unless given.")
+    ] = None,
+    groups: Annotated[int, typer.Option(max=MOST, help="How many groups a usual question has.")] = 10,
     role: Annotated[str, typer.Option(help="The role's name, for the configuration.")] = "analyst",
     protects: Annotated[str, typer.Option(help="The privacy unit's name, for the configuration.")] = "person",
     plot: Plot = None,

@@ -9,7 +9,7 @@ import typer
 
 from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_words, noise_table, print_blocks
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.numbers import read_fraction
+from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.epsilon.levels import level_epsilon, rows_per_group
 from dpsql.epsilon.outputs import OutputKind, expected_error
@@ -41,9 +41,9 @@ def noise_command(planner: NoisePlanner | None) -> Callable[..., None]:
             NoiseLevel | None, typer.Option(help="Instead of a statement: the level of its noise.")
         ] = None,
         output: Annotated[list[OutputKind] | None, typer.Option(help="What it asks for; may be repeated.")] = None,
-        rows: Annotated[int | None, typer.Option(help="How many rows its table is expected to have.")] = None,
-        groups: Annotated[int, typer.Option(help="How many groups it has.")] = 1,
-        max_rows: Annotated[int, typer.Option(help="How many rows of one person count.")] = 1,
+        rows: Annotated[int | None, typer.Option(max=MOST, help="How many rows its table is expected to have.")] = None,
+        groups: Annotated[int, typer.Option(max=MOST, help="How many groups it has.")] = 1,
+        max_rows: Annotated[int, typer.Option(max=MOST, help="How many rows of one person count.")] = 1,
         cap: Annotated[
             Fraction | None, typer.Option(parser=read_fraction, help="The role's ε for one statement.")
         ] = None,

@@ -1,6 +1,7 @@
 """Numbers as people type them: fractions, lists, a column of a CSV file."""
 
 import csv
+import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -8,13 +9,28 @@ from pathlib import Path
 
 import typer
 
+MOST = 10**15
+"""The largest whole number of an option: as many people, rows or days there are nowhere."""
+_FRACTION = re.compile(r"[+-]?(\d{1,30}/\d{1,30}|(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,2})?)", re.ASCII)
+_LONGEST = 40
 
-def read_fraction(text: str) -> Fraction:
-    """Read `0.333` or `1/3` exactly; for use as a parser of an option."""
+
+def read_fraction(text: str | Fraction) -> Fraction:
+    """Read `0.333` or `1/3` exactly; for use as a parser of an option, which is given the option's default too.
+
+    What has so large an exponent that calculating with it takes long is no number.
+    """
+    if isinstance(text, Fraction):
+        return text
     try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise typer.BadParameter(f'"{text}" is not a number like 0.333 or 1/3') from None
+        if _FRACTION.fullmatch(text.strip()):
+            return Fraction(text.strip())
+    except ZeroDivisionError:
+        pass
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    raise typer.BadParameter(
+        f'"{shown}" is not a number like 0.333 or 1/3, of at most 30 digits and from 1e-99 to 1e99'
+    )
 
 
 def read_list(text: str) -> list[float]:

@@ -37,35 +37,48 @@ _LARGEST = {
 }
 _NAMED = [kind for kind in SqlType if kind is not SqlType.CHARACTER]
 _LONGEST_LABEL = 64
+_LONGEST_NUMBER = 1100
+"""Characters of a number; the largest numeric has 1,001."""
+_LONGEST_AMOUNT, _LEAST_AMOUNT = 100, Fraction(1, 10**99)
+"""Characters of an ε, a δ or a probability, and the least that is above 0: noise for less could not be drawn."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def fraction_of(text: str) -> Fraction:
     """Read a decimal number exactly."""
-    if not _NUMBER.fullmatch(text):
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         raise ValueError("must be a number such as 0.5 or 1e-6")
     return Fraction(text.replace("_", ""))
 
 
+def _amount(text: str) -> Fraction | None:
+    """Read what is calculated with; None for what is no number, or one that no float comes near."""
+    number = fraction_of(text) if _NUMBER.fullmatch(text) and len(text) <= _LONGEST_AMOUNT else None
+    return None if number is None or (number and not _LEAST_AMOUNT <= abs(number) <= 1 / _LEAST_AMOUNT) else number
+
+
 def positive(text: str) -> Fraction:
     """Read a number above 0."""
-    if not _NUMBER.fullmatch(text) or fraction_of(text) <= 0:
+    number = _amount(text)
+    if number is None or number <= 0:
         raise ValueError("must be a number above 0, such as 0.5")
-    return fraction_of(text)
+    return number
 
 
 def probability(text: str) -> Fraction:
     """Read a number between 0 and 1, neither included."""
-    if not _NUMBER.fullmatch(text) or not 0 < fraction_of(text) < 1:
+    number = _amount(text)
+    if number is None or not 0 < number < 1:
         raise ValueError("must be a number above 0 and below 1")
-    return fraction_of(text)
+    return number
 
 
 def delta(text: str) -> Fraction:
     """Read a δ: 0 or above, and below 1."""
-    if not _NUMBER.fullmatch(text) or not 0 <= fraction_of(text) < 1:
+    number = _amount(text)
+    if number is None or not 0 <= number < 1:
         raise ValueError("must be a number from 0 to below 1, such as 1e-6")
-    return fraction_of(text)
+    return number
 
 
 def whole_count(text: str) -> int:
