@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from dpsql.errors import DpsqlError, InternalError, Refusal, SyntaxFailed, Unsupported
+from dpsql.errors import DpsqlError, InternalError, ProtocolError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Answers, Question
 from dpsql.lexer.split import statements
 from dpsql.question import Asker, Cancellation
@@ -162,6 +162,24 @@ class SessionContext:
             _LOG.exception("a statement could not be examined")
             return RefusedStatement(Refusal.of(InternalError()))
 
+    async def settle(self) -> None:
+        """Wait for the replies to all that the client has sent so far.
+
+        Raises:
+            ProtocolError: the shadow waits for copied data, and was sent something else.
+        """
+        await self.backend.settle()
+        self.see_no_copy()
+
+    def see_no_copy(self) -> None:
+        """Return if the shadow is not waiting for copied data: what else comes it takes for the end of the session.
+
+        Raises:
+            ProtocolError: it is. It may have given up by the time, and would run a statement that was not examined.
+        """
+        if self.backend.replies.copying:
+            raise ProtocolError("unexpected message during COPY from stdin")
+
     async def run_prepare(self, raw: bytes, prepare: Prepare, codec: str) -> None:
         """Send the Execute of a PREPARE, and remember what it prepared once the shadow has done it.
 
@@ -223,7 +241,7 @@ class SessionContext:
         replies = self.backend.replies
         if replies.is_certain:
             return
-        await self.backend.settle()
+        await self.settle()
         if replies.skipping:
             raise SkippedError
         if replies.is_certain:

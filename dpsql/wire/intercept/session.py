@@ -71,12 +71,11 @@ class Session:
         if replies.skipping and frame.kind != b"S":
             return
         if frame.kind in (b"H", b"d", b"c", b"f"):
-            self._relay(frame)
+            await self._relay(frame)
         elif not replies.copying:
             await self._take_statement(frame)
         elif frame.kind != b"S":
-            # The shadow may have given up copying by now, and would run a statement that was not examined.
-            raise ProtocolError("unexpected message during COPY from stdin")
+            self._context.see_no_copy()
 
     async def _take_statement(self, frame: Frame) -> None:
         match frame.kind:
@@ -101,9 +100,11 @@ class Session:
             case _:
                 raise ProtocolError("unexpected message")
 
-    def _relay(self, frame: Frame) -> None:
+    async def _relay(self, frame: Frame) -> None:
         """Send a message that has no reply of its own; the end of copied data lets the replies go on."""
         if frame.kind in (b"c", b"f"):
+            # It may have been sent before the shadow has said that it copies, and ends nothing that begins later.
+            await self._backend.settle()
             self._backend.replies.copying = False
         self._backend.send(frame.raw)
 
@@ -158,7 +159,7 @@ class Session:
             expect()
             return True
         # What was sent and not yet done may take the place of what is kept.
-        await self._backend.settle()
+        await self._context.settle()
         if self._backend.replies.skipping:
             return False
         try:
@@ -177,12 +178,8 @@ class Session:
         if not self._names.may_be_portal(name):
             self._again(frame, name)
             return
-        await self._backend.settle()
-        replies = self._backend.replies
-        if replies.skipping:
-            return
-        if replies.copying:
-            self._backend.send(frame.raw)
+        await self._context.settle()
+        if self._backend.replies.skipping:
             return
         # Only the first execution is intercepted: afterwards the portal holds the answer.
         portal = self._names.take_portal(name)

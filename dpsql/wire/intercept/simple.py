@@ -99,7 +99,7 @@ def _undefined(text: str) -> RefusedStatement | None:
 async def run(context: SessionContext, found: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = context.backend
-    await backend.settle()
+    await context.settle()
     if backend.replies.skipping:  # an earlier message failed, and the shadow would ignore this one
         return
     _forget(context)
@@ -158,7 +158,7 @@ def _kind(part: Part) -> str | None:
 
 async def refuse_alone(context: SessionContext, failed: DpsqlError) -> None:
     """Answer a message that is a transaction of its own with an error."""
-    await context.backend.settle()
+    await context.settle()
     if context.backend.replies.skipping:
         return
     refuse(context.backend, failed)
