@@ -1,7 +1,8 @@
 """What PostgreSQL would take for any setting of a client's: dpsql's own, where `set_config` is to set them.
 
 SET is read by the wire, which refuses what the session may not have; a function's arguments only the shadow knows. It sees
-to names and to how values are written; what a role may have the gateway looks at when it is asked the next question.
+to names and to how values are written; what a role may have the gateway looks at when it is asked the next question. Who
+the session is it may not set either; by whatever way that is tried, no user has a role that it could take (`role`).
 """
 
 from psycopg import Connection
@@ -15,7 +16,9 @@ CREATE FUNCTION dpsql.may_be_set(name text, value text) RETURNS boolean LANGUAGE
 DECLARE
   written text := CASE lower(name) {cases} END;
 BEGIN
-  IF starts_with(lower(name), {prefix}) IS NOT TRUE THEN
+  IF lower(name) IN ('role', 'session_authorization') AND lower(value) NOT IN ('none', 'default') THEN
+    RAISE insufficient_privilege USING MESSAGE = format('permission denied to set %s', lower(name));
+  ELSIF starts_with(lower(name), {prefix}) IS NOT TRUE THEN
     RETURN true;
   ELSIF written IS NULL THEN
     RAISE undefined_object USING MESSAGE = format('unrecognized configuration parameter "%s"', name), HINT = {known};

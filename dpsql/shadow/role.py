@@ -119,7 +119,9 @@ def _add(connection: Connection, names: Iterable[str]) -> None:
         made = SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
         connection.execute(made.format(Identifier(name), verifier))
         if name != ORACLE:
-            connection.execute(SQL("GRANT {} TO {}").format(Identifier(CLIENTS), Identifier(name)))
+            # Its rights, and not the right to be it: a session is its user's, whatever it sets.
+            granted = SQL("GRANT {} TO {} WITH INHERIT TRUE, SET FALSE")
+            connection.execute(granted.format(Identifier(CLIENTS), Identifier(name)))
 
 
 def close_databases(connection: Connection, database: str) -> None:

@@ -118,3 +118,54 @@ def test_other_databases_are_closed(shadow: Postgres) -> None:
     for database in ("postgres", "template1"):
         with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
             psycopg.connect(shadow.dsn(database, "ana"))
+
+
+OTHERS = ["dpsql_clients", "dpsql_views", "dpsql_oracle", "dpsql_owner", "gus", "pg_monitor"]
+AS_ANOTHER = [
+    "set {setting} = '{role}'",
+    "set local {setting} to '{role}'",
+    "select set_config('{setting}', '{role}', false)",
+    "select pg_catalog.set_config('{setting}', '{role}', true)",
+    "select pg_catalog.dpsql_set_config('{setting}', '{role}', false)",
+    "with a as materialized (select set_config(upper('{setting}'), lower('{role}'), false)) select * from a",
+    "select set_config(left('{setting}', 2) || substr('{setting}', 3), n, false) from (values ('{role}')) v(n)",
+    "prepare p as select set_config($1, $2, false); execute p ('{setting}', '{role}')",
+    "create temp table t as select set_config('{setting}', '{role}', false)",
+    "begin; declare c cursor for select set_config('{setting}', '{role}', false); fetch c",
+    "copy (select set_config('{setting}', '{role}', false)) to stdout",
+    "select set_config(E'\\x{first:x}' || substr('{setting}', 2), '{role}', false)",
+]
+"""Ways to be somebody else, also those that the wire does not pass on."""
+
+
+@pytest.mark.parametrize("setting", ["role", "session_authorization"])
+@pytest.mark.parametrize("way", AS_ANOTHER)
+def test_no_session_becomes_another(connect: Connect, shadow: Postgres, way: str, setting: str) -> None:
+    """Whatever it says: there is no role that a user's could take, not even that of which all users are members."""
+    for role in OTHERS:
+        connection = connect("ana")
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute(way.format(setting=setting, role=role, first=ord(setting[0])).encode())
+        assert caught.value.sqlstate in ("42501", "22023"), (role, caught.value)
+        connection.execute("rollback")
+        assert connection.execute("select current_user, session_user").fetchone() == ("ana", "ana")
+        with pytest.raises(psycopg.OperationalError, match="permission denied|must be"):
+            psycopg.connect(shadow.dsn("taxi", "ana"), options=f"-c {setting}={role}")
+
+
+def test_settings_of_who_a_session_is_have_no_rows_to_change(connect: Connect) -> None:
+    """`UPDATE pg_settings` sets what the view shows, by PostgreSQL's own function."""
+    connection = connect("ana")
+    for setting in ("role", "session_authorization"):
+        connection.execute("update pg_settings set setting = 'dpsql_clients' where name = %s", (setting,))
+    assert connection.execute("select current_user, session_user").fetchone() == ("ana", "ana")
+
+
+def test_drivers_may_say_that_nobody_else_is_meant(connect: Connect) -> None:
+    """Pools reset a session so; the words of SET, and nothing at all."""
+    connection = connect("ana")
+    for words in ("'role', 'none'", "'role', null", "'session_authorization', null"):
+        connection.execute(f"select set_config({words}, false)".encode())
+    for statement in ("reset role", "set role none", "reset session authorization", "discard all"):
+        connection.execute(statement.encode())
+    assert connection.execute("select current_user, session_user").fetchone() == ("ana", "ana")

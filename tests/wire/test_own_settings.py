@@ -107,3 +107,22 @@ def test_what_is_set_by_a_function_lasts_as_long_as_it_should(connect: Connect) 
         connection.execute("SELECT set_config('dpsql.error', '0.1', true)")
         assert connection.execute("SELECT current_setting('dpsql.error')").fetchone() == ("0.1",)
     assert connection.execute("SELECT current_setting('dpsql.error')").fetchone() == ("0.5",)
+
+
+@pytest.mark.parametrize("setting", ["role", "session_authorization"])
+def test_no_function_sets_who_the_session_is(setting: str, connect: Connect) -> None:
+    """As SET is refused, with the same words, however the name comes about."""
+    half = len(setting) // 2
+    for statement, parameters in (
+        (f"SET {setting} = dpsql_clients", ()),
+        (f"SELECT set_config('{setting}', 'dpsql_clients', false)", ()),
+        (f"SELECT set_config('{setting}', 'ana', false)", ()),
+        ("SELECT set_config(%s, 'dpsql_clients', false)", (setting.upper(),)),
+        (f"WITH x AS (SELECT set_config('{setting[:half]}' || '{setting[half:]}', 'dpsql_clients', true)) TABLE x", ()),
+    ):
+        connection = connect()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match=f"permission denied to set {setting}"):
+            connection.execute(statement.encode(), parameters)
+        assert connection.execute("SELECT current_user, session_user").fetchone() == ("ana", "ana")
+    with pytest.raises(psycopg.OperationalError, match="permission denied"):
+        connect(options=f"-c {setting}=dpsql_clients")
