@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dpsql.errors import ConfigError
 from dpsql.policy.config import EmbeddedShadow, PostgresServer, Shadow
+from dpsql.private_files import make_directory
 
 _BYTES = 32
 _MODE = 0o600
@@ -36,7 +37,7 @@ def kept_secret(file: Path) -> bytes:
 
 
 def _make(file: Path) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(file.parent)
     new = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE)
     try:

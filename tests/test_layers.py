@@ -32,7 +32,18 @@ ORDER = (
     frozenset({"epsilon", "lexer"}),
     frozenset({"interrupt", "policy", "watchdog"}),
     frozenset(
-        {"collector", "errors", "frozen", "hang_up", "hashed", "question", "rate_limited_log", "remembered", "scratch"}
+        {
+            "collector",
+            "errors",
+            "frozen",
+            "hang_up",
+            "hashed",
+            "private_files",
+            "question",
+            "rate_limited_log",
+            "remembered",
+            "scratch",
+        }
     ),
 )
 """From the top down: a room imports itself and what is below it, and none beside it."""

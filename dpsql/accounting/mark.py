@@ -6,6 +6,8 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from dpsql.private_files import open_private
+
 _LOG = logging.getLogger("dpsql.ledger")
 _WIDTH = 256
 """Bytes of the file, whatever is in it, so that one write replaces it."""
@@ -30,7 +32,8 @@ def mark_path(path: Path) -> Path:
 def read_mark(path: Path) -> Mark | None:
     """Return the mark of the ledger at `path`; None where there is none, or none that a power cut has left whole."""
     try:
-        return Mark(**json.loads(mark_path(path).read_bytes()))
+        with os.fdopen(open_private(mark_path(path), os.O_RDONLY), "rb") as file:
+            return Mark(**json.loads(file.read()))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -38,7 +41,7 @@ def read_mark(path: Path) -> Mark | None:
 def write_mark(path: Path, mark: Mark) -> None:
     """Replace the mark; that the ledger goes on matters more than that it is marked."""
     try:
-        file = os.open(mark_path(path), os.O_WRONLY | os.O_CREAT, 0o600)
+        file = open_private(mark_path(path), os.O_WRONLY | os.O_CREAT)
         try:
             os.pwrite(file, json.dumps(asdict(mark)).ljust(_WIDTH).encode(), 0)
         finally:

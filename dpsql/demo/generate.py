@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.demo.trips import PAYMENTS, trips, zones
+from dpsql.private_files import make_directory
 
 TRIPS = 1_000_000
 
@@ -29,7 +30,7 @@ FROM made
 
 def generate(path: Path, number: int = TRIPS) -> None:
     """Write the tables `trips` and `zones` to a DuckDB file, the same ones every time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _write(draft, number)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from dpsql.private_files import open_private
 from dpsql.shadow import landlock, launch, seccomp
 from dpsql.shadow.binaries import Binaries
 from dpsql.shadow.cluster import FAST_SECRETS
@@ -48,8 +49,7 @@ timezone = UTC
 
 def start(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> subprocess.Popen[bytes]:
     """Start the server; it may not be ready yet, nor live for long."""
-    with place.log.open("w") as output:
-        os.fchmod(output.fileno(), 0o600)
+    with os.fdopen(open_private(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as output:
         return subprocess.Popen(  # noqa: S603
             [sys.executable, "-I", "-S", launch.__file__, json.dumps(_plan(place, installed, sandbox, connections))],
             cwd="/",

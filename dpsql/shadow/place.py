@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from dpsql.errors import ConfigError
+from dpsql.private_files import make_directory, open_private
 from dpsql.shadow.account import SystemAccount
 from dpsql.shadow.binaries import reachable
 
@@ -94,7 +95,7 @@ def _home(directory: Path, account: SystemAccount | None) -> Path:
         _ELSEWHERE.mkdir(parents=True, exist_ok=True)
         _ELSEWHERE.chmod(0o755)
         directory = _ELSEWHERE / f"shadow-{name}"
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(directory)
     home = directory.resolve()
     if home.stat().st_uid != os.geteuid():
         raise ConfigError(
@@ -112,7 +113,7 @@ def _is_fit(parent: Path) -> bool:
     roots = all(step.st_uid == 0 and (step.st_mode & stat.S_ISVTX or not step.st_mode & 0o022) for step in steps)
     if not roots or not reachable(there):
         return False
-    parent.mkdir(parents=True, exist_ok=True)
+    make_directory(parent, 0o711)
     return reachable(parent)
 
 
@@ -122,8 +123,7 @@ def lock(home: Path) -> IO[str]:
     Raises:
         ConfigError: another is there.
     """
-    locked = (home / "lock").open("w")
-    os.fchmod(locked.fileno(), 0o600)
+    locked = os.fdopen(open_private(home / "lock", os.O_WRONLY | os.O_CREAT), "w")
     try:
         fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

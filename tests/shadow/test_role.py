@@ -149,7 +149,7 @@ def test_no_session_becomes_another(connect: Connect, shadow: Postgres, way: str
         assert caught.value.sqlstate in ("42501", "22023"), (role, caught.value)
         connection.execute("rollback")
         assert connection.execute("select current_user, session_user").fetchone() == ("ana", "ana")
-        with pytest.raises(psycopg.OperationalError, match="permission denied|must be"):
+        with pytest.raises(psycopg.OperationalError, match=r"permission denied|must be"):
             psycopg.connect(shadow.dsn("taxi", "ana"), options=f"-c {setting}={role}")
 
 

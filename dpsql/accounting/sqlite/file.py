@@ -18,6 +18,7 @@ from dpsql.accounting.sqlite.group_commit import GroupCommit
 from dpsql.accounting.sqlite.schema import VERSION, create, last_epoch, upgrade
 from dpsql.errors import ConfigError, LedgerFailed
 from dpsql.interrupt import pause
+from dpsql.private_files import prepare_file
 from dpsql.question import Cancellation
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ _LEAST = 0.2
 """Seconds to wait for it where that time has gone by with waiting for somebody who waited for it."""
 _AGAIN = 0.02
 """Seconds until it is tried again."""
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside the file; it follows no link there, and takes what it finds."""
 _LOG_SIZE = 16 * 2**20
 """Bytes that the log keeps once the file has what was in it."""
 
@@ -63,8 +66,7 @@ class SqliteFile:
         if way is not Way.ANEW and mark.read_mark(path) is not None and not (path.is_file() and path.stat().st_size):
             raise _gone(path, "is gone")
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.touch(mode=0o600)
+            prepare_file(path, _BESIDE)
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             told = error.strerror if isinstance(error, OSError) else error

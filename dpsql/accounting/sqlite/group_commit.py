@@ -5,6 +5,8 @@ import os
 import threading
 from pathlib import Path
 
+from dpsql.private_files import open_private
+
 
 class GroupCommit:
     """Syncs of one write-ahead log.
@@ -20,7 +22,7 @@ class GroupCommit:
         Raises:
             OSError: it can't be opened.
         """
-        self._file = log.open("r+b", buffering=0)
+        self._file = os.fdopen(open_private(log, os.O_RDWR), "r+b", buffering=0)
         self.inode = os.fstat(self._file.fileno()).st_ino
         self._turn = threading.Condition()
         self._asked = 0

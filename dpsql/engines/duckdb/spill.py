@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from dpsql.errors import ConfigError
+from dpsql.private_files import make_directory
 from dpsql.scratch import Scratch
 
 
@@ -19,7 +20,7 @@ def spill(place: Path | None) -> Scratch:
     try:
         if place is None:
             return Scratch("dpsql-spill-")
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(place)
         return Scratch("spill-", place)
     except OSError as error:
         raise ConfigError(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dpsql.engines.snapshot.manifest import Manifest, Origin
 from dpsql.errors import ConfigError
+from dpsql.private_files import make_directory
 
 _LOG = logging.getLogger("dpsql.engine")
 _MANIFEST, _LOCK = "manifest.json", "lock"
@@ -40,7 +41,8 @@ class SnapshotPlace:
         """
         self.directory = directory
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(directory.parent)
+            make_directory(directory)
             found = directory.lstat()
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
                 raise ConfigError(f"the snapshot's directory {directory} belongs to another account, or is none")

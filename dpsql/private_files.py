@@ -1,0 +1,94 @@
+"""Files and directories of our own, in places where another account may have been before us.
+
+What is made has a mode of its own, whatever the umask is. What is opened is a plain file of ours: who may write to a
+directory can plant a link there, and what root writes through it is written wherever it points. All raise `OSError`.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+_ABOVE = 0o711
+"""Of directories above: the account of the shadow has to pass through, and need not see what is there."""
+_MODE = 0o600
+_OURS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def make_directory(path: Path, mode: int = 0o700) -> None:
+    """Make a directory unless there is one, and those above it that are missing."""
+    missing = [step for step in (path, *path.parents) if not step.exists()]
+    for step in reversed(missing):
+        wanted = mode if step == path else _ABOVE
+        try:
+            step.mkdir(mode=wanted)
+        except FileExistsError:  # somebody was faster, or it is a link that leads nowhere
+            if step.is_dir():
+                continue
+            raise
+        found = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _OURS)
+        try:
+            os.fchmod(found, wanted)
+        finally:
+            os.close(found)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a plain file of ours that only we may read, or make one; return its descriptor."""
+    try:
+        opened = os.open(path, (flags & ~os.O_TRUNC) | _OURS, _MODE)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_ours(path, "is a symbolic link") from None
+        raise
+    try:
+        found = os.fstat(opened)
+        _see_file(path, found)
+        if stat.S_IMODE(found.st_mode) != _MODE:
+            os.fchmod(opened, _MODE)
+        if flags & os.O_TRUNC:
+            os.ftruncate(opened, 0)
+    except OSError:
+        os.close(opened)
+        raise
+    return opened
+
+
+def see_directory(path: Path) -> None:
+    """Return if nobody but us, or root, can put something into a directory, and no link of another's leads there."""
+    for step in (*reversed(path.absolute().parents), path.absolute()):
+        found = step.lstat()
+        if stat.S_ISLNK(found.st_mode) and not _is_trusted(found):
+            raise _not_ours(step, "is a link of another account's")
+    found = path.stat()
+    if not _is_trusted(found):
+        raise _not_ours(path, "belongs to another account")
+    if found.st_mode & stat.S_IWOTH:
+        raise _not_ours(path, "may be written to by everybody")
+
+
+def prepare_file(path: Path, beside: Iterable[str] = ()) -> None:
+    """Make a file of ours unless there is one, for a library to open by its name, and files with these endings beside it."""
+    make_directory(path.parent)
+    see_directory(path.parent)
+    os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+    for ending in beside:
+        other = path.with_name(path.name + ending)
+        if os.path.lexists(other):
+            _see_file(other, other.lstat())
+
+
+def _see_file(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _not_ours(path, "is no plain file")
+    if found.st_uid != os.geteuid() or found.st_nlink > 1:
+        raise _not_ours(path, "belongs to another account, or has a second name")
+
+
+def _is_trusted(found: os.stat_result) -> bool:
+    return found.st_uid in (0, os.geteuid())
+
+
+def _not_ours(path: Path, how: str) -> OSError:
+    return PermissionError(errno.EPERM, f"{path} {how}")
