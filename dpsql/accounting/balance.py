@@ -1,15 +1,20 @@
 """Whether an account can pay: what was spent, beside the budgets of the policy in force."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 
 from dpsql.accounting.composition import compose, left_of
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.errors import AccountClosed, BudgetExhausted
-from dpsql.policy.model import Privacy, Role
+from dpsql.policy.model import DatasetBudget, Privacy, Role
 
 _SHARED = "It is shared by all roles and does not renew; questions that were answered before stay available."
+_SLIDES = (
+    "It is shared by all roles, and each charge counts for {window} days{free}; questions that were answered before stay "
+    "available."
+)
+_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +23,8 @@ class Account:
 
     user: str
     role: Role
-    dataset: Privacy
-    """The data set's own budget for the unit kind that the role protects; it never renews."""
+    dataset: DatasetBudget
+    """The data set's own budget for the unit kind that the role protects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +35,15 @@ class Balance:
     role_spent: Privacy
     """By the role in its current period."""
     dataset_spent: Privacy
-    """By all roles that protect the same unit kind, ever."""
+    """By all roles that protect the same unit kind: ever, or in the window that ends now."""
     renews: date | None
     """The day (UTC) on which the role's budget renews."""
     runs: int = 0
     """How many measurements the role has paid for today (UTC)."""
     closed: bool = False
     """Whether the account is closed, since measurements have failed."""
+    room_from: Callable[[Privacy], datetime | None] = field(default=lambda _: None, repr=False, compare=False)
+    """From when on so much of the data set's budget is free, if nothing more is spent; None if it never is, or is now."""
 
     @property
     def role_left(self) -> Privacy:
@@ -46,7 +53,7 @@ class Balance:
     @property
     def dataset_left(self) -> Privacy:
         """Return what all roles of the unit kind may still spend together."""
-        return left_of(self.account.dataset, self.dataset_spent)
+        return left_of(self.account.dataset.total, self.dataset_spent)
 
 
 def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) -> None:
@@ -83,15 +90,31 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_cost: Privacy) ->
 
 def _afford_of_dataset(balance: Balance, dataset_cost: Privacy) -> None:
     """Return if the data set's own budget can pay; only owners are told what it has left."""
-    role = balance.account.role
-    if role.owner and (short := _shortfall(balance.dataset_left, dataset_cost)):
-        raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" has {short}')
-    if _shortfall(balance.dataset_left, _at_most(role, dataset_cost)):
-        raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" is used up')
+    role, most = balance.account.role, _at_most(balance.account.role, dataset_cost)
+    short = _shortfall(balance.dataset_left, most)
+    if short and role.owner:
+        raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" has {short}', balance, most)
+    if short:
+        raise _shared(f'the data set\'s budget for privacy unit "{role.protects}" is used up', balance, most)
 
 
-def _shared(message: str) -> BudgetExhausted:
-    return BudgetExhausted(message, because="data-set-budget", hint=_SHARED)
+def _shared(message: str, balance: Balance, wanted: Privacy) -> BudgetExhausted:
+    return BudgetExhausted(message, because="data-set-budget", hint=_hint(balance, wanted))
+
+
+def _hint(balance: Balance, wanted: Privacy) -> str:
+    """Return what there is to be done: of a window, from when on so much is free."""
+    window = balance.account.dataset.window
+    if window is None:
+        return _SHARED
+    when = balance.room_from(wanted)
+    amount = f"ε = {show_down(wanted.epsilon)}" + (f", δ = {show_down(wanted.delta)}" if wanted.delta else "")
+    return _SLIDES.format(window=window, free="" if when is None else f": {amount} is free from {moment(when)} on")
+
+
+def moment(when: datetime) -> str:
+    """Write a moment by the minute in which everything before it is over."""
+    return f"{(when + _MINUTE).replace(second=0, microsecond=0):%Y-%m-%d %H:%M} (UTC)"
 
 
 def _at_most(role: Role, cost: Privacy) -> Privacy:

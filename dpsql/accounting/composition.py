@@ -24,6 +24,11 @@ def equal_share(whole: Fraction, number: int) -> Fraction:
     return whole / number if number > 1 else whole
 
 
+def covers(budget: Privacy, loss: Privacy) -> bool:
+    """Return whether a budget, all of it, can pay for a loss."""
+    return loss.epsilon <= budget.epsilon and loss.delta <= budget.delta
+
+
 def left_of(budget: Privacy, spent: Privacy) -> Privacy:
     """Return what may still be spent; never less than nothing, though a budget may have been lowered."""
     return Privacy(max(budget.epsilon - spent.epsilon, Fraction(0)), max(budget.delta - spent.delta, Fraction(0)))

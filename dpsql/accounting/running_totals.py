@@ -1,10 +1,11 @@
 """Running sums over the ledger's lines, which are the only truth: a book is caught up by line number."""
 
 from collections import Counter, defaultdict
-from datetime import date
+from datetime import date, datetime
 
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
+from dpsql.accounting.sliding import SlidingTotal
 from dpsql.policy.model import Privacy
 
 _NOTHING = compose(())
@@ -18,16 +19,19 @@ class RunningTotals:
         """The number of the last line that was entered."""
         self._days: defaultdict[str, dict[date, Privacy]] = defaultdict(dict)
         self._lines: Counter[tuple[str, date]] = Counter()
-        self._kinds: dict[str, Privacy] = {}
+        self._kinds: defaultdict[str, SlidingTotal] = defaultdict(SlidingTotal)
+        self.latest: datetime | None = None
+        """The latest time of any line."""
 
     def enter(self, number: int, entry: Entry) -> None:
         """Add the next line."""
         self.last = number
+        self.latest = entry.time if self.latest is None else max(self.latest, entry.time)
         days, day = self._days[entry.role], entry.time.date()
         days[day] = compose((days.get(day, _NOTHING), entry.cost))
         self._lines[entry.role, day] += 1
         if entry.measured:
-            self._kinds[entry.kind] = compose((self.on_kind(entry.kind), entry.cost))
+            self._kinds[entry.kind].enter(entry.time, entry.cost)
 
     def by_role(self, role: str, since: date) -> Privacy:
         """Return what the role spent since a day, on whatever unit kind.
@@ -40,6 +44,6 @@ class RunningTotals:
         """Return how many measurements the role has paid for since a day, with those of days to come."""
         return sum(self._lines[role, day] for day in self._days[role] if day >= since)
 
-    def on_kind(self, kind: str) -> Privacy:
-        """Return what all measurements of a unit kind cost together."""
-        return self._kinds.get(kind, _NOTHING)
+    def on_kind(self, kind: str) -> SlidingTotal:
+        """Return what all measurements of a unit kind cost together, and when."""
+        return self._kinds[kind]

@@ -28,8 +28,8 @@ class Holder:
 def policy_lines(plan: EpsilonPlan, holder: Holder) -> str:
     """Return the lines, for a plan that keeps its promises.
 
-    The data set's budget is the total of one stay: it never renews, so that roles which put their answers together do not
-    learn more than one may.
+    The data set's budget is the total of one stay, in any time as long as a stay, so that roles which put their answers
+    together do not learn more of anybody than one may; for people who stay for good it never renews.
 
     Raises:
         BadInput: the plan breaks a promise, so there is nothing to be copied.
@@ -37,9 +37,10 @@ def policy_lines(plan: EpsilonPlan, holder: Holder) -> str:
     if not plan.keeps:
         raise BadInput(f"ε = {decimal(plan.total)} breaks a promise: at most {decimal(plan.promises.largest())} fits")
     renewing = "" if plan.period is Period.NEVER else f", period: {plan.period}"
+    window = "" if plan.days is None else f", window: {plan.days} day{'s' if plan.days > 1 else ''}"
     level = "" if holder.noise is None else f"noise: {holder.noise}, "
     return (
-        f"budget:\n  {holder.protects}: {{epsilon: {decimal(plan.total)}}}\n"
+        f"budget:\n  {holder.protects}: {{epsilon: {decimal(plan.total)}{window}}}\n"
         f"roles:\n  {holder.name}:\n    protects: {holder.protects}\n"
         f"    budget: {{epsilon: {decimal(plan.each)}{renewing}}}\n"
         f"    per_query: {{{level}epsilon: {decimal(min(holder.per_query, plan.each))}}}\n"

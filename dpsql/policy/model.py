@@ -107,6 +107,15 @@ class Privacy:
 
 
 @dataclass(frozen=True, slots=True)
+class DatasetBudget:
+    """What all roles that protect a unit kind may spend together."""
+
+    total: Privacy
+    window: int | None = None
+    """In how many days, any that follow each other; None is ever."""
+
+
+@dataclass(frozen=True, slots=True)
 class RoleBudget:
     """What a role may spend in one period."""
 
@@ -194,7 +203,7 @@ class Policy:
     dataset: str
     tables: Mapping[str, Table]
     roles: Mapping[str, Role]
-    budgets: Mapping[str, Privacy]
+    budgets: Mapping[str, DatasetBudget]
     """The data set's own budget per unit kind, for all roles together."""
     fingerprint: str
     """A hash of the tables, columns and units: releases made under others are not reused."""

@@ -19,7 +19,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.belief import belief_after
 from dpsql.epsilon.rounding import down_to_digits, percent
 from dpsql.epsilon.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
-from dpsql.policy.model import Privacy, Role
+from dpsql.policy.model import DatasetBudget, Privacy, Role
 from dpsql.web.curves import Json
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
@@ -84,17 +84,22 @@ def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[Expe
     whole = [
         _bar(
             kind,
-            "all roles together",
-            balance.account.dataset,
+            f"all roles together, {_often(balance.account.dataset)}",
+            balance.account.dataset.total,
             (balance.dataset_spent, balance.dataset_left),
             _risk(balance.dataset_spent.epsilon),
-            "ever",
+            _often(balance.account.dataset),
         )
         for kind, balance in kinds.items()
     ]
     bars = [_role_bar(balance, lines[balance.account.role.name]) for balance in balances]
     every = [line for role in roles for line in lines[role.name]]
     return bars, whole, _most_expensive(every), len(every)
+
+
+def _often(budget: DatasetBudget) -> str:
+    """Say in what time a data set's budget may be spent."""
+    return "ever" if budget.window is None else f"in any {budget.window} days"
 
 
 def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:

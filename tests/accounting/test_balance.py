@@ -8,13 +8,13 @@ import pytest
 
 from dpsql.accounting.balance import Account, Balance, afford
 from dpsql.errors import BudgetExhausted
-from dpsql.policy.model import Privacy, Role, RoleBudget
+from dpsql.policy.model import DatasetBudget, Privacy, Role, RoleBudget
 
 
 def _balance(role_spent: str, dataset_spent: str, renews: date | None = None, *, owner: bool = False) -> Balance:
     budget = RoleBudget(Privacy(Fraction(1), Fraction("1e-6")))
     role = Role("analyst", "passenger", budget, Privacy(Fraction(1)), owner=owner)
-    account = Account("ana", role, Privacy(Fraction(5), Fraction(1)))
+    account = Account("ana", role, DatasetBudget(Privacy(Fraction(5), Fraction(1))))
     return Balance(account, Privacy(Fraction(role_spent)), Privacy(Fraction(dataset_spent)), renews)
 
 

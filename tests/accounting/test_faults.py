@@ -15,7 +15,7 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import BudgetExhausted
-from dpsql.policy.model import Privacy, Role, RoleBudget
+from dpsql.policy.model import DatasetBudget, Privacy, Role, RoleBudget
 from tests.support.forked import Forked
 
 COST = Privacy(Fraction(1, 10))
@@ -27,7 +27,7 @@ def _now() -> datetime:
 
 def _account(total: int) -> Account:
     role = Role("analyst", "passenger", RoleBudget(Privacy(Fraction(total))), COST)
-    return Account("ana", role, Privacy(Fraction(10**6)))
+    return Account("ana", role, DatasetBudget(Privacy(Fraction(10**6))))
 
 
 def _charge(ledger: SqliteLedger, account: Account, key: str) -> bool:

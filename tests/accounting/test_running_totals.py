@@ -31,5 +31,5 @@ def test_what_was_measured_of_a_kind() -> None:
     totals = RunningTotals()
     totals.enter(1, _entry(1, "a", "0.1"))
     totals.enter(2, _entry(1, "b", "0.1", measured=False))
-    assert totals.on_kind("passenger") == Privacy(Fraction("0.1"))
-    assert totals.on_kind("driver") == NOTHING
+    assert totals.on_kind("passenger").whole == Privacy(Fraction("0.1"))
+    assert totals.on_kind("driver").whole == NOTHING

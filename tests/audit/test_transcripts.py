@@ -15,7 +15,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import DpsqlError
-from dpsql.policy.model import Privacy, RoleBudget
+from dpsql.policy.model import DatasetBudget, Privacy, RoleBudget
 from dpsql.privacy.measurement.partition_rule import FromCount, selection_rule
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Asker
@@ -163,7 +163,10 @@ def auditing(name: str, epsilon: Fraction, one: Wide) -> Iterator[Audit]:
     ):
         noise = random.Random(name).randbytes  # noqa: S311  (noise of an audit)
         gateway = one.gateway(
-            ledger, noise, lambda _: watched, policy=replace(one.policy, roles=roles, budgets={"passenger": _MUCH})
+            ledger,
+            noise,
+            lambda _: watched,
+            policy=replace(one.policy, roles=roles, budgets={"passenger": DatasetBudget(_MUCH)}),
         )
         client = Client(gateway, ledger, session, owner, Asker(attack.user, USERS[attack.user]))
         yield Audit(one, client, watched, attack, epsilon)

@@ -43,7 +43,7 @@ def test_budget_shows_what_is_spent_and_left(config: Path) -> None:
     renews = renewal(Period.WEEK, datetime.now(UTC))
     assert [[cell.strip() for cell in row] for row in rows] == [
         ["owner", "passenger", "ε 0.25", "ε 4.75, δ 1e-6", str(renews), "open"],
-        ["passenger", "ε 0.25", "ε 9.75, δ 1e-5"],
+        ["passenger", "all time", "ε 0.25", "ε 9.75, δ 1e-5"],
     ]
 
 

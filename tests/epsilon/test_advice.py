@@ -12,7 +12,7 @@ from dpsql.epsilon.plan import EpsilonPlan
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.standing import standing
-from dpsql.policy.model import NoiseLevel, Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import DatasetBudget, NoiseLevel, Period, Privacy, Role, RoleBudget
 
 PROMISES = Promises(10_000, Fraction("0.33"), Fraction("0.75"), Fraction("0.9"))
 SIZE = Size(people=10_000, rows=10_000, max_rows=1, groups=10)
@@ -118,9 +118,18 @@ def test_amounts_are_cut_off(amount: str, shown: str) -> None:
 
 def test_a_role_of_today_is_measured_by_the_longest_stay() -> None:
     """A weekly 1 over 30 days is 6 times; the data set's own budget ends it, and a stay for good."""
-    assert standing(ROLE, Privacy(Fraction(100)), 30).total == 6
-    assert standing(ROLE, Privacy(Fraction(4)), 30).total == 4
-    assert standing(ROLE, Privacy(Fraction(4)), 30).by_dataset
-    endless = standing(ROLE, Privacy(Fraction(100)), None)
-    assert endless.total == 100
-    assert endless.periods is None
+    much, little = DatasetBudget(Privacy(Fraction(100))), DatasetBudget(Privacy(Fraction(4)))
+    assert standing(ROLE, much, 30).total == 6
+    assert standing(ROLE, little, 30).total == 4
+    assert standing(ROLE, little, 30).by_dataset
+    endless = standing(ROLE, much, None)
+    assert (float(endless.total), endless.periods, endless.by_dataset) == (100.0, None, True)
+
+
+def test_a_budget_of_a_window_is_spent_in_each_that_a_stay_touches() -> None:
+    """Once by who stays as long as it, twice by who stays a day longer; who stays for good learns that nothing ends it."""
+    budget = DatasetBudget(Privacy(Fraction(4)), window=30)
+    assert [standing(ROLE, budget, stay).total for stay in (1, 30, 31)] == [2, 4, 6]
+    assert [standing(ROLE, budget, stay).by_dataset for stay in (1, 30, 31)] == [False, True, False]
+    assert standing(ROLE, DatasetBudget(Privacy(Fraction(1)), window=30), 61).total == 3
+    assert (standing(ROLE, budget, None).total > 1000, standing(ROLE, budget, None).by_dataset) == (True, False)

@@ -7,8 +7,9 @@ import pytest
 
 from dpsql.accounting.privacy_loss import first_day
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.stay import LONGEST_STAY, periods_touched
+from dpsql.epsilon.stay import periods_touched
 from dpsql.policy.model import Period
+from dpsql.policy.stay import LONGEST_STAY
 
 DAY = 86_400
 """Seconds."""

@@ -12,7 +12,7 @@ from dpsql.accounting.ledger import ChargeItem, DataSet
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError
-from dpsql.policy.model import Policy, Privacy
+from dpsql.policy.model import DatasetBudget, Policy, Privacy
 from dpsql.question import Settings
 from tests.gateway.engines import Watched, shuffled
 from tests.gateway.ledgers import costs, entries
@@ -107,7 +107,7 @@ def test_no_statement_hides_the_others_charges(rides: Memory, new_client: NewCli
     client = new_client(rides)
     client.ask(COUNT)
     cost = Privacy(Fraction(1))
-    account = Account("ana", client.gateway._deps.policy.roles["owner"], Privacy(Fraction(10**30)))
+    account = Account("ana", client.gateway._deps.policy.roles["owner"], DatasetBudget(Privacy(Fraction(10**30))))
     for key, text in (("zero", "SELECT '\0'"), ("quotes", "'\\\"{}$$\n\x1b"), ("long", "x" * 10**5)):
         with client.ledger.open_statement(account, text, [ChargeItem(key, cost, "count")]):
             pass

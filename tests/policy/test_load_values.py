@@ -19,7 +19,18 @@ from dpsql.policy.config import (
 )
 from dpsql.policy.interval import Interval
 from dpsql.policy.load import load
-from dpsql.policy.model import NoiseLevel, Period, Privacy, Reference, Role, RoleBudget, SqlType, UnitBound
+from dpsql.policy.model import (
+    DatasetBudget,
+    NoiseLevel,
+    Period,
+    Privacy,
+    Reference,
+    Role,
+    RoleBudget,
+    SqlType,
+    UnitBound,
+)
+from dpsql.policy.stay import periods_touched
 from tests.policy.fix_config import FILES, VERIFIER, load_changed, write_files
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,7 +85,16 @@ def test_a_role(tmp_path: Path) -> None:
             noise=NoiseLevel.LOW,
         )
     }
-    assert policy.budgets == {"passenger": Privacy(Fraction(10), Fraction(1, 10**5))}
+    assert policy.budgets == {"passenger": DatasetBudget(Privacy(Fraction(10), Fraction(1, 10**5)))}
+
+
+def test_the_risk_of_a_stay_is_divided_among_its_periods(tmp_path: Path) -> None:
+    """As `dpsql epsilon advise` divides it: 30 days touch 6 weeks, and 31 days; a budget for good has it whole."""
+    risk = "disclosure_risk: 0.33, population: 10000"
+    for written, periods in ((f"{risk}, stay: 30 days,", 6), (f"{risk}, stay: 1 day,", 2)):
+        role = load_changed(tmp_path, "config.yaml", "epsilon: 5,", written).policy.roles["owner"]
+        assert role.budget == RoleBudget(Privacy(Fraction("1.0986") / periods, Fraction(1, 10**6)), Period.WEEK)
+        assert periods == periods_touched(Period.WEEK, 30 if periods == 6 else 1)
 
 
 def test_columns(tmp_path: Path) -> None:
@@ -115,9 +135,9 @@ def test_epsilon_does_not_pass_through_a_float(tmp_path: Path) -> None:
 
 def test_disclosure_risk_instead_of_epsilon(tmp_path: Path) -> None:
     """The rule of choosing-epsilon gives ε = ln 3, rounded down, where the population is large."""
-    risk = "disclosure_risk: 0.33, population: 10000,"
+    risk = "disclosure_risk: 0.33, population: 10000, stay: 30 days,"
     config = load_changed(tmp_path, "config.yaml", "epsilon: 5,", risk)
-    assert config.policy.roles["owner"].budget.total.epsilon == Fraction("1.0986")
+    assert config.policy.roles["owner"].budget.total.epsilon == Fraction("1.0986") / 6
 
 
 def test_secrets_come_from_the_environment_and_from_files(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem, Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.policy.model import Period, Privacy, Role, RoleBudget
+from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget
 
 
 class Clock:
@@ -55,12 +55,18 @@ def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def account_of(
-    role: str = "analyst", total: str = "1", *, dataset: str = "10", period: str = "never", protects: str = "passenger"
+    role: str = "analyst",
+    total: str = "1",
+    *,
+    dataset: str = "10",
+    period: str = "never",
+    protects: str = "passenger",
+    window: int | None = None,
 ) -> Account:
     """Return an account; each statement costs it up to ε = 0.4."""
     budget = RoleBudget(Privacy(Fraction(total), Fraction("1e-6")), Period(period))
     made = Role(role, protects, budget, per_query=Privacy(Fraction("0.4")))
-    return Account("ana", made, Privacy(Fraction(dataset), Fraction("1e-6")))
+    return Account("ana", made, DatasetBudget(Privacy(Fraction(dataset), Fraction("1e-6")), window))
 
 
 def item_of(key: str, epsilon: str = "0.4", delta: str = "0") -> ChargeItem:

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, Policy, Privacy, Reference, Role, RoleBudget, SqlType, Table, UnitBound
+from dpsql.policy.model import (
+    Column,
+    DatasetBudget,
+    Policy,
+    Privacy,
+    Reference,
+    Role,
+    RoleBudget,
+    SqlType,
+    Table,
+    UnitBound,
+)
 from dpsql.shadow.build import ensure_shadow
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.schema import PublicRow
@@ -55,7 +66,7 @@ POLICY = Policy(
     "taxi",
     {"trips": TRIPS, "zones": ZONES, "secrets": SECRETS},
     {"analyst": ANALYST, "guest": GUEST},
-    {"passenger": Privacy(Fraction(10))},
+    {"passenger": DatasetBudget(Privacy(Fraction(10)))},
     "a fingerprint",
 )
 USERS = {"ana": "analyst", "gus": "guest"}

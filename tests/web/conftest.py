@@ -13,7 +13,18 @@ from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.composition import compose
 from dpsql.accounting.ledger import Entry
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, Period, Policy, Privacy, Role, RoleBudget, SqlType, Table, UnitBound
+from dpsql.policy.model import (
+    Column,
+    DatasetBudget,
+    Period,
+    Policy,
+    Privacy,
+    Role,
+    RoleBudget,
+    SqlType,
+    Table,
+    UnitBound,
+)
 from dpsql.web.app import make_app
 from dpsql.web.site import Cells, Gone, LoginRefused, Refused, Site
 from tests.support.fix_pages import running  # noqa: F401
@@ -47,7 +58,7 @@ POLICY = Policy(
         "analyst": _role("analyst", "passenger"),
         "third_party": _role("third_party", "driver"),
     },
-    {"passenger": Privacy(Fraction(30)), "driver": Privacy(Fraction(20))},
+    {"passenger": DatasetBudget(Privacy(Fraction(30))), "driver": DatasetBudget(Privacy(Fraction(20)), 30)},
     "a fingerprint",
 )
 USERS = {"olga": "owner", "ana": "analyst", "tess": "third_party"}

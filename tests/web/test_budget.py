@@ -95,3 +95,10 @@ def test_earlier_periods_are_not_forgotten(visit: Visit, server: Server) -> None
     assert "<b>0.125</b> spent" in text
     assert "membership 65.14 %" in text
     assert "ε = 0.625 in all its periods so far" in text
+
+
+def test_the_time_of_a_budget_for_all_roles_is_told(visit: Visit) -> None:
+    """Ever, or in any days that follow each other."""
+    page = visit("olga").get("/budget").text
+    assert "all roles together, ever" in page
+    assert "all roles together, in any 30 days" in page

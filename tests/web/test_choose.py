@@ -112,7 +112,7 @@ def test_yaml_can_be_loaded(visit: Visit, tmp_path: Path) -> None:
         .json()["yaml"]
     )
     budget, roles = yaml.split("roles:\n")
-    assert budget == "budget:\n  passenger: {epsilon: 1.0986}\n"
+    assert budget == "budget:\n  passenger: {epsilon: 1.0986, window: 366 days}\n"
     assert roles.startswith("  owner:\n")
     old = (
         "    protects: passenger\n    budget: {epsilon: 5, delta: 1e-6, period: week}\n"

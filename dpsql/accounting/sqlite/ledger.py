@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from dpsql.accounting.balance import Account, Balance, afford
-from dpsql.accounting.composition import compose
+from dpsql.accounting.composition import compose, covers, left_of
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import (
     Beside,
@@ -25,9 +25,11 @@ from dpsql.accounting.ledger import (
     presentable,
     without_engine,
 )
+from dpsql.accounting.ledger_clock import LedgerClock
 from dpsql.accounting.privacy_loss import first_day, issue, renewal
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
+from dpsql.accounting.sliding import reach
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
 from dpsql.accounting.sqlite.looks import Looks
@@ -43,7 +45,7 @@ from dpsql.accounting.sqlite.releases import (
 )
 from dpsql.accounting.sqlite.schema import last_epoch
 from dpsql.errors import InternalError
-from dpsql.policy.model import Period
+from dpsql.policy.model import Period, Privacy
 from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.ledger")
@@ -62,6 +64,7 @@ class SqliteLedger:
         """
         self.path = path
         self._clock = clock
+        self._charged_at = LedgerClock(clock)
         self._file = SqliteFile(path, dataset, clock, way)
         if self._file.adopted is not None:
             # What was released of other records answers no questions about these.
@@ -219,7 +222,8 @@ class SqliteLedger:
             if not ready.issuperset(unmeasured(found)):
                 return None
             due = self._due(connection, account, now, found)
-            last = enter_charges(connection, account, text, now, due) if due else None
+            at = self._charged_at.now(self._totals.latest)
+            last = enter_charges(connection, account, text, at, due) if due else None
         bought = [each for each in due if each.stored]
         if bought:
             # Whoever looks finds what the role may have only once its charge lasts.
@@ -260,14 +264,25 @@ class SqliteLedger:
     def _balance(self, connection: sqlite3.Connection, account: Account, now: datetime) -> Balance:
         for number, entry in lines.after(connection, self._totals.last):
             self._totals.enter(number, entry)
-        period = account.role.budget.period
+        period, together = account.role.budget.period, self._totals.on_kind(account.role.protects)
+        budget, span = account.dataset, reach(account.dataset.window or 0)
+        begins = None if budget.window is None else self._charged_at.now(self._totals.latest) - span
+
+        def room_from(wanted: Privacy) -> datetime | None:
+            others = left_of(budget.total, wanted)
+            if begins is None or not covers(budget.total, wanted) or covers(others, together.since(begins)):
+                return None
+            last = together.room_after(others)
+            return None if last is None else last + span
+
         return Balance(
             account,
             self._totals.by_role(account.role.name, first_day(period, now)),
-            self._totals.on_kind(account.role.protects),
+            together.whole if begins is None else together.since(begins),
             renewal(period, now),
             self._totals.lines(account.role.name, now.date()),
             events.is_closed(connection, account.role.name),
+            room_from,
         )
 
     def _next_epoch(self, connection: sqlite3.Connection, reason: str) -> int:

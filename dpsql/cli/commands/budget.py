@@ -18,7 +18,7 @@ def budget(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
     loaded = load(config)
     roles = Table("role", "protects", "spent", "left", "renews", "account", header_style="bold")
-    kinds = Table("data set, unit kind", "spent", "left", header_style="bold")
+    kinds = Table("data set, unit kind", "in", "spent", "left", header_style="bold")
     with open_ledger(loaded) as ledger:
         balances = [
             ledger.balance(Account("", role, loaded.policy.budgets[role.protects]))
@@ -29,7 +29,9 @@ def budget(config: ConfigFile = DEFAULT_CONFIG) -> None:
         account = "closed" if balance.closed else "open"
         _add(roles, role.name, role.protects, _amount(balance.role_spent), _amount(balance.role_left), renews, account)
     for kind, balance in {balance.account.role.protects: balance for balance in balances}.items():
-        _add(kinds, kind, _amount(balance.dataset_spent), _amount(balance.dataset_left))
+        window = balance.account.dataset.window
+        often = "all time" if window is None else f"{window} days"
+        _add(kinds, kind, often, _amount(balance.dataset_spent), _amount(balance.dataset_left))
     Console().print(roles, kinds)
 
 

@@ -67,6 +67,6 @@ def _notes(advice: Advice) -> list[str]:
         tables.binding_line(advice.plan.promises),
         (
             "The same question asked again within an epoch costs nothing. Roles that may collude share one total: the data "
-            "set's own budget, which never renews."
+            "set's own budget, which never renews, or of which each charge counts for as long as a person stays."
         ),
     ]

@@ -9,9 +9,10 @@ from dpsql.policy.load.disclosure import MEMBERSHIP_RISK, epsilon_for
 from dpsql.policy.load.document import Document
 from dpsql.policy.load.mistakes import Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier
-from dpsql.policy.load.shapes import AmountShape, ConfigShape, RoleShape
+from dpsql.policy.load.shapes import AmountShape, BudgetShape, ConfigShape, RoleShape
 from dpsql.policy.load.tables import Schemas
-from dpsql.policy.model import Period, Privacy, Role, RoleBudget, RoleLimits
+from dpsql.policy.model import DatasetBudget, Period, Privacy, Role, RoleBudget, RoleLimits
+from dpsql.policy.stay import periods_touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,19 @@ class Access:
             self.wrong(path, str(failure))
 
 
-def budgets_of(access: Access) -> dict[str, Privacy]:
+def budgets_of(access: Access) -> dict[str, DatasetBudget]:
     """Check the data set's own budgets, per unit kind."""
-    budgets: dict[str, Privacy] = {}
+    budgets: dict[str, DatasetBudget] = {}
     for kind, shape in (access.shape.budget or {}).items():
         if access.schemas.complete and kind not in access.kinds:
             access.wrong(("budget", kind), f"is no unit kind of any table{suggestion(kind, access.kinds)}")
         amount = _amount(shape, ("budget", kind), access)
         if amount is not None:
-            budgets[kind] = amount
+            budgets[kind] = DatasetBudget(amount, shape.window)
     return budgets
 
 
-def read_roles(access: Access, budgets: Mapping[str, Privacy]) -> dict[str, Role]:
+def read_roles(access: Access, budgets: Mapping[str, DatasetBudget]) -> dict[str, Role]:
     """Check the roles."""
     built = [_role(name, shape, access, budgets) for name, shape in (access.shape.roles or {}).items()]
     return {role.name: role for role in built if role is not None}
@@ -71,16 +72,16 @@ def users_of(access: Access) -> dict[str, User]:
     return users
 
 
-def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Privacy]) -> Role | None:
+def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, DatasetBudget]) -> Role | None:
     """Check one role."""
     path = ("roles", name)
     access.check_name(path)
     _check_protects(shape, path, access)
     _check_tables(shape, path, access)
-    total = None if shape.budget is None else _amount(shape.budget, (*path, "budget"), access)
+    total = None if shape.budget is None else _share_of_period(shape.budget, (*path, "budget"), access)
     each = _per_query(shape, path, total, access)
     whole = budgets.get(shape.protects or "")
-    if total is not None and whole is not None and (total.epsilon > whole.epsilon or total.delta > whole.delta):
+    if total is not None and whole is not None and _exceeds(total, whole.total):
         access.wrong((*path, "budget"), f'is above the data set\'s own budget for "{shape.protects}"')
     if shape.budget is None or shape.protects is None or total is None or each is None:
         return None
@@ -99,6 +100,10 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Pri
         least=None if shape.per_query is None else shape.per_query.least,
         limits=RoleLimits(shape.limits.runs, shape.limits.failures),
     )
+
+
+def _exceeds(amount: Privacy, other: Privacy) -> bool:
+    return amount.epsilon > other.epsilon or amount.delta > other.delta
 
 
 def _check_protects(shape: RoleShape, path: Path, access: Access) -> None:
@@ -147,6 +152,24 @@ def _per_query(shape: RoleShape, path: Path, total: Privacy | None, access: Acce
     # In proportion, so that ε and δ run out together.
     share = total.delta * min(Fraction(1), each.epsilon / total.epsilon)
     return Privacy(each.epsilon, share if each.delta is None else each.delta)
+
+
+def _share_of_period(shape: BudgetShape, path: Path, access: Access) -> Privacy | None:
+    """Read what a role may spend in a period: ε as it is given, or a disclosure risk's, divided by the periods of a stay."""
+    total = _amount(shape, path, access)
+    period, risk = shape.period or Period.NEVER, shape.disclosure_risk
+    if shape.stay is not None and (risk is None or period is Period.NEVER):
+        access.wrong((*path, "stay"), "is for a disclosure_risk with a period, whose ε it divides")
+    if total is None or shape.epsilon is not None or period is Period.NEVER:
+        return total
+    if shape.stay is None:
+        access.wrong(
+            (*path, "period"),
+            f'is "{period}", but a disclosure risk is that of a whole stay, which would be spent every {period}; add '
+            '"stay: 30 days", or however long a person is in the data, or leave out the period',
+        )
+        return None
+    return Privacy(total.epsilon / periods_touched(period, shape.stay), total.delta)
 
 
 def _amount(shape: AmountShape, path: Path, access: Access) -> Privacy | None:

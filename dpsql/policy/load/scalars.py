@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import TYPE_NAMES, Period, SqlType, Value
+from dpsql.policy.stay import LONGEST_STAY
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
@@ -86,6 +87,14 @@ def whole_count(text: str) -> int:
     if not re.fullmatch(r"\d[\d_]{0,20}", text, re.ASCII) or not 1 <= int(text.replace("_", "")) <= 10**15:
         raise ValueError("must be a whole number above 0, such as 20 or 1_000_000")
     return int(text.replace("_", ""))
+
+
+def days(text: str) -> int:
+    """Read a length of time in whole days."""
+    found = re.fullmatch(r"(\d{1,5}) days?", text, re.ASCII)
+    if not found or not 1 <= int(found[1]) <= LONGEST_STAY:
+        raise ValueError(f"must be a number of days such as 30 days, at most {LONGEST_STAY}")
+    return int(found[1])
 
 
 def threads(text: str) -> int:

@@ -34,6 +34,7 @@ Positive = Annotated[Fraction, _text(scalars.positive), _schema("number", exclus
 Share = Annotated[Fraction, _text(scalars.probability), _schema("number", exclusiveMinimum=0, exclusiveMaximum=1)]
 Delta = Annotated[Fraction, _text(scalars.delta), _schema("number", minimum=0, exclusiveMaximum=1)]
 CountText = Annotated[int, _text(scalars.whole_count), _schema("integer", minimum=1)]
+Days = Annotated[int, _text(scalars.days), _schema("string", pattern="^[0-9]{1,5} days?$")]
 Threads = Annotated[int, _text(scalars.threads), _schema("integer", minimum=1, maximum=1024)]
 Memory = Annotated[str, _text(scalars.memory), _schema("string")]
 Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum=65535)]
@@ -75,11 +76,20 @@ class AmountShape(StrictShape):
     """With disclosure_risk: the largest acceptable certainty that somebody is in the data; 0.75 unless given."""
 
 
+class DatasetBudgetShape(AmountShape):
+    """What all roles together may spend."""
+
+    window: Days | None = None
+    """In how many days, any that follow each other (30 days): as long as a person stays in the data; ever unless given."""
+
+
 class BudgetShape(AmountShape):
     """What a role may spend in a period."""
 
     period: Period | None = None
     """When the budget renews: day, week, month or never (UTC)."""
+    stay: Days | None = None
+    """With disclosure_risk and period: how long a person stays in the data (30 days), among whose periods ε is divided."""
 
 
 class PerQueryShape(StrictShape):
@@ -243,7 +253,7 @@ class ConfigShape(StrictShape):
     """The PostgreSQL without records; shadow in the state's directory unless given."""
     ledger: Scalar | None = None
     """What was spent: sqlite:///file or postgresql://…; <dataset>/ledger.db in the state's directory unless given."""
-    budget: dict[str, AmountShape] | None = None
+    budget: dict[str, DatasetBudgetShape] | None = None
     """What all roles together may spend, per unit kind."""
     roles: dict[str, RoleShape] | None = None
     """Who asks."""
