@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.epsilon.belief import Belief, belief_after
-from dpsql.epsilon.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import OutputKind, expected_error
+from dpsql.epsilon.levels import rows_per_group
+from dpsql.epsilon.outputs import OutputKind
 from dpsql.epsilon.plan import DAYS, EpsilonPlan
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
+from dpsql.epsilon.searching import USUAL_MEAN, Asked, served
 from dpsql.policy.model import NoiseLevel, Period
 
 
@@ -25,6 +26,8 @@ class Size:
     """How many of them one person may have: C."""
     groups: int
     """How many groups a usual question has."""
+    typical: Fraction = USUAL_MEAN
+    """The mean of the values that are asked about, as a share of the largest that is declared."""
 
     def __post_init__(self) -> None:
         for name in ("people", "rows", "max_rows", "groups"):
@@ -40,6 +43,10 @@ class Size:
     def in_group(self) -> Fraction:
         """Return how many rows a group is expected to have."""
         return rows_per_group(self.counted, self.groups)
+
+    def asked(self, output: OutputKind, rows: Fraction | None = None) -> Asked:
+        """Return a question for one statistic of a group, of the usual size unless given."""
+        return Asked(output, self.max_rows, self.in_group if rows is None else rows, self.typical)
 
     @property
     def doubt(self) -> str | None:
@@ -88,25 +95,29 @@ class Example:
     groups: int
     rows: Fraction
     error: float
-    """As the share that `share_of(output)` names."""
+    """Relative to the answer."""
+    answered: bool
+    """Whether it is no more than noise, and a median not mostly NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Affordable:
-    """What a question of a noise level costs, and how many of them a period's budget pays for."""
+    """What a question of a noise level costs in all, and how many of them a period's budget pays for."""
 
     epsilon: Fraction
     questions: int
-    """0 where one costs more than the budget."""
     error: float
-    """As the share that `share_of` names."""
+    """Relative to the answer."""
+    answered: bool
+    reached: bool
+    """Whether that is about as little as the level aims at."""
 
     @classmethod
     def of(cls, output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> "Affordable":
         """Return what a question of a level costs, and how many the budget pays for."""
-        epsilon = level_epsilon(level, [output], contribution=size.max_rows, rows=size.in_group, cap=None)
-        error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
-        return cls(epsilon, int(budget / epsilon), error)
+        found = served(size.asked(output), level, budget)
+        reached = found.error <= level.error
+        return cls(found.epsilon, int(budget / found.epsilon), found.error, found.answered, reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +162,9 @@ def _beliefs(wish: Wish, plan: EpsilonPlan, per_query: Fraction) -> tuple[tuple[
 
 def _examples(size: Size, epsilon: Fraction) -> tuple[Example, ...]:
     return tuple(
-        Example(output, groups, rows, expected_error(output, epsilon, contribution=size.max_rows, rows=rows))
+        Example(output, groups, rows, asked.error(float(epsilon)), asked.is_answered(epsilon))
         for groups in dict.fromkeys((1, size.groups))
         for output in OutputKind
         for rows in (rows_per_group(size.counted, groups),)
+        for asked in (size.asked(output, rows),)
     )

@@ -1,19 +1,20 @@
 """The calculations of the page Choose: limits, beliefs, levels, lines for the configuration, and the present roles."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from dpsql.epsilon.advice import Size
 from dpsql.epsilon.belief import Belief, belief_after
-from dpsql.epsilon.levels import TARGETS, level_epsilon
+from dpsql.epsilon.levels import TARGETS
 from dpsql.epsilon.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
+from dpsql.epsilon.outputs import OutputKind, median_epsilon
 from dpsql.epsilon.plan import EpsilonPlan
 from dpsql.epsilon.promises import Promise, Promises
 from dpsql.epsilon.refusal import BadInput
+from dpsql.epsilon.searching import USUAL_MEAN, Served, served
 from dpsql.epsilon.standing import standing
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
 from dpsql.web.curves import Json, short
@@ -36,17 +37,22 @@ class _Question:
     outputs: frozenset[OutputKind]
     size: Size
 
-    def price(self, output: OutputKind, cap: Fraction) -> Fraction:
-        """Return what a question for one statistic costs; for a median, what it takes not to be mostly NULL."""
-        size = self.size
-        wanted = level_epsilon(self.level, [output], contribution=size.max_rows, rows=size.in_group, cap=cap)
-        if output is not OutputKind.MEDIAN or output not in self.outputs:
-            return wanted
-        return min(max(wanted, median_epsilon(contribution=size.max_rows, rows=size.in_group)), cap)
+    def served(self, output: OutputKind, cap: Fraction) -> Served:
+        """Return what a question for one statistic costs in all, and gets; a median as much as it takes not to be NULL."""
+        found, size = served(self.size.asked(output), self.level, cap), self.size
+        if found.answered or output is not OutputKind.MEDIAN or output not in self.outputs:
+            return found
+        epsilon = min(median_epsilon(contribution=size.max_rows, rows=size.in_group), cap)
+        return replace(
+            found,
+            epsilon=max(epsilon, found.epsilon),
+            error=size.asked(output).error(float(epsilon)),
+            answered=size.asked(output).is_answered(epsilon),
+        )
 
     def cap(self, each: Fraction) -> Fraction:
         """Return the `per_query` that suffices for all of them, never more than a period's budget."""
-        return max(self.price(output, each) for output in self.outputs)
+        return max(self.served(output, each).epsilon for output in self.outputs)
 
 
 def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
@@ -117,7 +123,15 @@ def _question(given: Mapping[str, str], people: int) -> _Question:
     if not outputs:
         raise BadField("statistics", "a role must be able to ask for something: pick a statistic")
     rows, max_rows = whole(given, "rows", 1, 10**12), whole(given, "max_rows", 1, 10**6)
-    return _Question(level, outputs, Size(people, rows, max_rows, whole(given, "groups", 1, 10**6)))
+    return _Question(level, outputs, Size(people, rows, max_rows, whole(given, "groups", 1, 10**6), _typical(given)))
+
+
+def _typical(given: Mapping[str, str]) -> Fraction:
+    """Return where values lie, as a share of the largest."""
+    found = share(given, "typical") if given.get("typical") else USUAL_MEAN
+    if found > USUAL_MEAN:
+        raise BadField("typical", "typical value must be at most 50 % of the largest")
+    return found
 
 
 def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan: EpsilonPlan) -> Holder:
@@ -130,17 +144,18 @@ def _holder(given: Mapping[str, str], policy: Policy, question: _Question, plan:
 
 def _statistic(output: OutputKind, question: _Question, each: Fraction) -> Json:
     """Return what a role with the lines below can ask of one statistic, at which error and how often."""
-    size, epsilon = question.size, question.price(output, question.cap(each))
-    error = expected_error(output, epsilon, contribution=size.max_rows, rows=size.in_group)
+    found, alone = (
+        question.served(output, question.cap(each)),
+        served(question.size.asked(output), question.level, each),
+    )
     return {
         "name": output,
-        "epsilon": float(epsilon),
-        "error": error,
-        "of": share_of(output),
-        "answered": is_answered(output, error),
-        "questions": int(each / epsilon),
-        "above_level": epsilon
-        > level_epsilon(question.level, [output], contribution=size.max_rows, rows=size.in_group, cap=None),
+        "epsilon": float(found.epsilon),
+        "error": found.error,
+        "of": "of the answer",
+        "answered": found.answered,
+        "questions": int(each / found.epsilon),
+        "above_level": found.answered and not alone.answered,
     }
 
 

@@ -140,7 +140,7 @@ def test_advice_prints_budgets_errors_and_risks() -> None:
         "13.7 %",
         "only noise",
         "mostly NULL",
-        "164",
+        "46 at 0.0236, 5.8 %",
         "What can be believed",
         "of a member's value",
         "90 %",

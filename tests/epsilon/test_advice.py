@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -62,11 +63,27 @@ def test_errors_follow_from_the_query_epsilon() -> None:
 
 
 def test_levels_say_how_many_questions_the_budget_pays_for() -> None:
-    """More noise a question, more questions; a mean costs √2 of a count."""
+    """More noise a question, more questions; what comes after the first look is counted, and an error is the answer's."""
     found = advise(WISH).affordable
-    assert [found[OutputKind.COUNT][level].questions for level in NoiseLevel] == [27, 82, 164]
-    assert [found[OutputKind.AVG][level].questions for level in NoiseLevel] == [19, 58, 116]
+    assert [found[OutputKind.COUNT][level].questions for level in NoiseLevel] == [25, 46, 77]
+    assert [found[OutputKind.AVG][level].questions for level in NoiseLevel] == [11, 29, 51]
     assert found[OutputKind.VARIANCE][NoiseLevel.LOW].questions == 3
+    for output, level in product((OutputKind.COUNT, OutputKind.SUM, OutputKind.AVG), NoiseLevel):
+        assert found[output][level].error == pytest.approx(float(level.error), rel=0.4)
+    assert not found[OutputKind.MEDIAN][NoiseLevel.HIGH].answered
+
+
+def test_small_values_take_more_questions() -> None:
+    """A mean at a tenth of the largest value takes many times as much as one in its middle; a count takes the same."""
+    usual, low = (advise(replace(WISH, size=replace(SIZE, typical=Fraction(share)))) for share in ("1/2", "1/10"))
+    counts, means = (
+        [one.affordable[output][NoiseLevel.MEDIUM].questions for one in (usual, low)]
+        for output in (OutputKind.COUNT, OutputKind.AVG)
+    )
+    assert counts[0] == counts[1]
+    assert means[0] > 4 * means[1]
+    with pytest.raises(BadInput, match="typical value"):
+        advise(replace(WISH, size=replace(SIZE, typical=Fraction(2, 3))))
 
 
 def test_more_rows_than_people_can_have_are_questioned() -> None:

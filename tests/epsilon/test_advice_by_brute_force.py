@@ -75,7 +75,8 @@ def most_periods(period: str, days: int | None) -> int:
 
 
 LINES = re.compile(
-    r"budget:\n  (?P<kind>\w+): {epsilon: (?P<total>[\d.]+)}\nroles:\n  \w+:\n    protects: (?P=kind)\n"
+    r"budget:\n  (?P<kind>\w+): {epsilon: (?P<total>[\d.]+)(?:, window: \d+ days?)?}\n"
+    r"roles:\n  \w+:\n    protects: (?P=kind)\n"
     r"    budget: {epsilon: (?P<each>[\d.]+)(?:, period: (?P<period>\w+))?}\n"
     r"    per_query: {(?:noise: \w+, )?epsilon: (?P<question>[\d.]+)}\s*"
 )

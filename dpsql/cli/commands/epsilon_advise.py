@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpsql.cli.support import epsilon_tables as tables
-from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
+from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot, Rows, Stay, Typical
 from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.plot_output import draw_rule
 from dpsql.epsilon.advice import Advice, Size, Wish, advise
@@ -15,6 +15,7 @@ from dpsql.epsilon.plan import DAYS
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rule import MEMBERSHIP, VALUE
+from dpsql.epsilon.searching import USUAL_MEAN
 from dpsql.policy.model import Period
 
 
@@ -26,19 +27,16 @@ def advise_command(
     ],
     queries_per_day: Annotated[int, typer.Option(max=MOST, help="How many questions a role asks a day.")],
     period: Annotated[Period, typer.Option(help="How often the budget renews.")] = Period.NEVER,
-    stay: Annotated[
-        int | None, typer.Option(max=MOST, help="How many days a person stays in the data; for good unless given.")
-    ] = None,
+    stay: Stay = None,
     days: Annotated[
         int | None, typer.Option(max=MOST, help="How many days a budget that never renews has to last.")
     ] = None,
     membership: Membership = MEMBERSHIP,
     value: NumberOption = VALUE,
     max_rows: Annotated[int, typer.Option(max=MOST, help="How many rows of one person count.")] = 1,
-    rows: Annotated[
-        int | None, typer.Option(max=MOST, help="How many rows are expected; one a person unless given.")
-    ] = None,
+    rows: Rows = None,
     groups: Annotated[int, typer.Option(max=MOST, help="How many groups a usual question has.")] = 10,
+    typical: Typical = USUAL_MEAN,
     role: Annotated[str, typer.Option(help="The role's name, for the configuration.")] = "analyst",
     protects: Annotated[str, typer.Option(help="The privacy unit's name, for the configuration.")] = "person",
     plot: Plot = None,
@@ -49,7 +47,7 @@ def advise_command(
     lasting = DAYS[period] if days is None else days
     try:
         promises = Promises(people, max_posterior, membership, value)
-        size = Size(people, people if rows is None else rows, max_rows, groups)
+        size = Size(people, people if rows is None else rows, max_rows, groups, typical)
         advice = advise(Wish(promises, size, period, stay, queries_per_day, lasting))
         written = policy_lines(advice.plan, Holder(role, protects, advice.per_query))
     except BadInput as error:

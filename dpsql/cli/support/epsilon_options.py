@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.support.numbers import read_fraction
+from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.plot_output import need_plots
 
 
@@ -17,6 +17,13 @@ def _plot_path(path: Path | None) -> Path | None:
 
 
 Plot = Annotated[Path | None, typer.Option(help="Draw the risk curves into this HTML file.", callback=_plot_path)]
+Stay = Annotated[
+    int | None, typer.Option(max=MOST, help="How many days a person stays in the data; for good unless given.")
+]
+Rows = Annotated[int | None, typer.Option(max=MOST, help="How many rows are expected; one a person unless given.")]
+Typical = Annotated[
+    Fraction, typer.Option(parser=read_fraction, help="The mean of the values asked about, as a share of the largest.")
+]
 Membership = Annotated[
     Fraction,
     typer.Option(parser=read_fraction, help='Largest acceptable answer to "is this person in the data?", from 50/50.'),

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.epsilon.advice import Advice, Affordable
+from dpsql.epsilon.advice import Advice, Affordable, Example
 from dpsql.epsilon.belief import Belief
 from dpsql.epsilon.lines import decimal
 from dpsql.epsilon.outputs import OutputKind, is_answered, share_of
@@ -109,11 +109,11 @@ def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
         errors.add_row(
             f"{example.output.upper()}, {where}",
             f"{float(example.rows):,.6g}",
-            *error_words(example.output, example.error),
+            *_relative_words(example),
         )
-    levels = _table("Or fewer, better answers", "questions, and ε of each", *NoiseLevel)
+    levels = _table("Or fewer, better answers: per_query: {noise: …}", "questions, ε and error of each", *NoiseLevel)
     for output, entries in advice.affordable.items():
-        levels.add_row(output.upper(), *(_affordable(output, entry) for entry in entries.values()))
+        levels.add_row(output.upper(), *map(_affordable, entries.values()))
     blocks = [budget, errors, levels, belief_table("What can be believed at worst", "after", advice.beliefs)]
     if plan.periods > 1:
         counts = [(_stay_mark(plan, count), belief) for count, belief in plan.milestones()]
@@ -121,10 +121,22 @@ def advice_tables(advice: Advice) -> tuple[RenderableType, ...]:
     return tuple(blocks)
 
 
-def _affordable(output: OutputKind, entry: Affordable) -> str:
-    if not is_answered(output, entry.error):
-        return "mostly NULL"
-    return f"{entry.questions:,} at {decimal(entry.epsilon)}" if entry.questions else f"needs {decimal(entry.epsilon)}"
+def _affordable(entry: Affordable) -> str:
+    if not entry.answered:
+        return "says nothing"
+    less = "" if entry.reached else "only "
+    return f"{entry.questions:,} at {_short(entry.epsilon)}, {less}{100 * entry.error:.2g} %"
+
+
+def _short(epsilon: Fraction) -> str:
+    return f"{float(epsilon):.3g}"
+
+
+def _relative_words(example: Example) -> tuple[str, str]:
+    """Return an expected error, and what it is a share of."""
+    if example.answered:
+        return f"{100 * example.error:.3g} %", "of the answer"
+    return ("mostly NULL", "too few rows") if example.output is OutputKind.MEDIAN else ("only noise", "")
 
 
 def _stay_mark(plan: EpsilonPlan, count: int) -> str:

@@ -6,7 +6,7 @@ import { ask, blank, cells, complain, get, latest, percent, say, show, slide } f
 const ruleChart = new Chart(get("rule-chart"));
 const studyChart = new Chart(get("study-chart"));
 const probability = { low: 0, title: "probability", format: (value) => `${Number((100 * value).toPrecision(3))} %` };
-const FIELDS = ["people", "naming", "membership", "value", "stay", "stay_unit", "period", "epsilon", "rows", "max_rows", "groups", "role", "protects"];
+const FIELDS = ["people", "naming", "membership", "value", "stay", "stay_unit", "period", "epsilon", "rows", "max_rows", "groups", "typical", "role", "protects"];
 const FORMS = ["promises", "quality", "writing"];
 const BELIEFS = [["named", "naming"], ["guess", "membership"], ["valued", "value"]];
 
