@@ -1,6 +1,7 @@
 """Measurements on a thread of their own, which is left to itself where the engine hangs: nobody waits for it for good.
 
-Promise: what is asked here ends soon after its time is up or somebody cancels, whatever the engine does.
+Promise: what is asked here ends soon after its time is up or somebody cancels, whatever the engine does. A measurement whose
+time is up is late, whether the engine stops or not: rows may be the cause of both.
 """
 
 import logging
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Engine, PreparedMeasurements
-from dpsql.errors import DpsqlError, EngineAway, EngineLost, QueryCanceled
+from dpsql.errors import DpsqlError, EngineAway, QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
@@ -51,7 +52,7 @@ class _PreparedApart:
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
-        return self.thread.ask(lambda: self.prepared.run(sql, charge), EngineLost)
+        return self.thread.ask(lambda: self.prepared.run(sql, charge), QueryCanceled)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,8 @@ from dpsql.server import Server
 from dpsql.supervisor import Supervisor, Worker
 
 _LOG = logging.getLogger("dpsql.server")
+_TURN = 0.001
+"""Seconds until a thread that computes lets another one go on: whoever asks little waits for each that plans."""
 
 
 @with_exit_code
@@ -68,6 +71,7 @@ async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
             _stop_when_alone(worker.lifeline, signals)
         async with Server(config, ledger, None if worker is None else worker.post) as server:
             collect_seldom()
+            sys.setswitchinterval(_TURN)
             if worker is None:
                 _say_so(config, server.address[1], server.pages)
             else:

@@ -114,6 +114,8 @@ class PgPrepared:
         except psycopg.errors.QueryCanceled:
             raise QueryCanceled from None
         except psycopg.Error as error:
+            if stopped.is_set() and is_lost(error):  # we have hung up
+                raise QueryCanceled from None
             _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
             raise (EngineLost if is_lost(error) else EngineFailed) from None
         finally:

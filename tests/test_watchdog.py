@@ -1,0 +1,117 @@
+"""Work that takes too long is ended wherever it is, and what must not be left half done is not."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from dpsql import watchdog
+from dpsql.errors import QueryCanceled, TooComplex
+from dpsql.question import Cancellation
+from dpsql.watchdog import NODES, called_when_overdue, count_nodes, ended_when_overdue, undivided
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let work take a moment."""
+    monkeypatch.setattr(watchdog, "PROCESSOR_SECONDS", 0.2)
+    monkeypatch.setattr(watchdog, "_SECONDS", 2.0)
+
+
+def _endless() -> None:
+    while True:
+        pass
+
+
+def _stubborn() -> None:
+    while True:
+        try:
+            _endless()
+        except Exception:  # noqa: BLE001, S112 # as careless code would
+            continue
+
+
+def _swallowing() -> None:
+    while True:
+        try:
+            _endless()
+        except BaseException:  # noqa: BLE001 # once; then it is raised again
+            break
+    _endless()
+
+
+def _nodes() -> None:
+    count_nodes(NODES + 1)
+
+
+@pytest.mark.parametrize("work", [_endless, _stubborn, _swallowing, _nodes])
+def test_endless_work_ends(work: Callable[[], None]) -> None:
+    """Whether it handles errors or not, and whether it counts."""
+    with pytest.raises(TooComplex, match="planning this statement takes more than"):
+        ended_when_overdue(work, Cancellation())
+    time.sleep(0.1)  # in which nothing more is raised
+
+
+def test_a_cancel_ends_it() -> None:
+    """Soon, and long before its time is up."""
+    cancellation = Cancellation()
+    threading.Timer(0.05, cancellation.cancel).start()
+    with pytest.raises(QueryCanceled):
+        ended_when_overdue(_endless, cancellation)
+
+
+def test_usual_work_returns() -> None:
+    """With what it returns, or raises; within other such work it is a part of that."""
+    assert ended_when_overdue(lambda: ended_when_overdue(lambda: 1, None), None) == 1
+    with pytest.raises(ZeroDivisionError):
+        ended_when_overdue(lambda: 1 // 0, None)
+
+
+def test_what_is_undivided_is_ended_behind_it() -> None:
+    """However long it takes, it is done wholly."""
+    steps = []
+
+    def work() -> None:
+        with undivided():
+            until = time.thread_time() + 0.5
+            while time.thread_time() < until:
+                pass
+            steps.append("done")
+        _endless()
+
+    with pytest.raises(TooComplex):
+        ended_when_overdue(work, None)
+    assert steps == ["done"]
+
+
+def test_a_wait_is_ended_by_a_call() -> None:
+    """When its own time is up, and when that of the work around it is."""
+    for seconds, cancelled in ((0.1, False), (60.0, True)):
+        over, cancellation = threading.Event(), Cancellation()
+        if cancelled:
+            threading.Timer(0.1, cancellation.cancel).start()
+
+        def work(over: threading.Event = over, seconds: float = seconds, endless: bool = cancelled) -> None:
+            with called_when_overdue(over.set, seconds):
+                assert over.wait(10)
+            if endless:
+                _endless()
+
+        since = time.monotonic()
+        if cancelled:
+            with pytest.raises(QueryCanceled):
+                ended_when_overdue(work, cancellation)
+        else:
+            work()
+        assert time.monotonic() - since < 5
+
+
+def test_many_ends_leave_nothing_behind() -> None:
+    """A thread whose work was ended thirty times goes on as if nothing had been."""
+    for _ in range(30):
+        cancellation = Cancellation()
+        cancellation.cancel()
+        with pytest.raises(QueryCanceled):
+            ended_when_overdue(_endless, cancellation)
+    assert sum(range(1_000_000)) == 499_999_500_000
