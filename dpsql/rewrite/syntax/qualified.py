@@ -10,7 +10,7 @@ schema's table is meant by nothing but that table without an alias.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from sqlglot import exp
@@ -20,7 +20,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.sources import Ctes, Source, sources, sources_of
+from dpsql.rewrite.syntax.sources import Ctes, Known, Source, sources, sources_of
 
 Around = tuple[tuple[Source, ...], ...]
 """What the FROM of each query offers, the innermost first."""
@@ -62,6 +62,7 @@ class _Walk:
 
     policy: Policy
     visit: "Visit"
+    known: Known = field(default_factory=dict)
 
     def query(self, node: exp.Expr, around: Around, ctes: Ctes) -> None:
         """Show the columns of a query."""
@@ -90,8 +91,8 @@ class _Walk:
         before: tuple[Source, ...] = ()
         for item in from_items(select):
             self._item(item, before, around, ctes)
-            before += sources_of(item, ctes, self.policy)
-        inside = (sources(select, ctes, self.policy), *around)
+            before += sources_of(item, ctes, self.policy, self.known)
+        inside = (sources(select, ctes, self.policy, self.known), *around)
         named = frozenset(map(output_name, select.expressions))
         for key, value in select.args.items():
             if key in {"with_", "from_", "laterals"}:

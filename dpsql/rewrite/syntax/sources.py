@@ -15,8 +15,12 @@ from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.view_nodes import ViewRead
 
 Ctes = Mapping[str, exp.CTE]
+Known = dict[int, tuple[str, ...] | None]
+"""The columns of CTEs, by their `id`."""
 _SYSTEM = frozenset({"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"})
 """The columns that every table of PostgreSQL's has besides."""
+_MOST_COLUMNS = 1_664
+"""PostgreSQL's own limit."""
 _OF_ONE_COLUMN = frozenset(
     {"generate_series", "generate_subscripts", "regexp_split_to_table", "string_to_table", "unnest"}
 )
@@ -45,19 +49,20 @@ class Source:
         return self.columns is not None and column in self.columns
 
 
-def sources(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[Source, ...]:
-    """Return what stands in FROM, in order."""
-    return tuple(one for item in from_items(select) for one in sources_of(item, ctes, policy))
+def sources(select: exp.Select, ctes: Ctes, policy: Policy, known: Known | None = None) -> tuple[Source, ...]:
+    """Return what stands in FROM, in order; `known` is what was found out of CTEs, which may be read very often."""
+    known = {} if known is None else known
+    return tuple(one for item in from_items(select) for one in sources_of(item, ctes, policy, known))
 
 
-def sources_of(item: exp.Expr, ctes: Ctes, policy: Policy) -> tuple[Source, ...]:
+def sources_of(item: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[Source, ...]:
     """Return what an element of FROM is: several where it is a join in brackets without a name."""
     alias = item.args.get("alias")
     named = alias.this if isinstance(alias, exp.TableAlias) else None
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table):
-        inside = sources(exp.Select(from_=exp.From(this=item.this.copy())), ctes, policy)
+        inside = sources(exp.Select(from_=exp.From(this=item.this.copy())), ctes, policy, known)
         return inside if named is None else (Source(fold(named), None),)
-    found = _columns(item, ctes, policy)
+    found = _columns(item, ctes, policy, known)
     new = tuple(map(fold, alias.args.get("columns") or ())) if isinstance(alias, exp.TableAlias) else ()
     if found is not None:
         found = (*new, *found[len(new) :])
@@ -80,27 +85,29 @@ def _is_stored(item: exp.Expr, ctes: Ctes) -> bool:
     return named and bool(item.args.get("db") or fold(item.this) not in ctes)
 
 
-def _columns(item: exp.Expr, ctes: Ctes, policy: Policy) -> tuple[str, ...] | None:
+def _columns(item: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[str, ...] | None:
     match item:
         case exp.Table(this=exp.Identifier()):
-            return _of_table(item, ctes, policy)
+            return _of_table(item, ctes, policy, known)
         case exp.Table(this=exp.Anonymous() as call) | exp.Lateral(this=exp.Unnest() | exp.Anonymous() as call):
             return _of_function(item, call)
         case exp.Unnest():
             return _of_function(item, item)
         case exp.Lateral(this=exp.Subquery() | exp.Query()) | exp.Subquery():
-            return _of_query(item.this, ctes, policy)
+            return _of_query(item.this, ctes, policy, known)
         case exp.Values():
             return _of_values(item)
         case _:
             return None
 
 
-def _of_table(item: exp.Table, ctes: Ctes, policy: Policy) -> tuple[str, ...] | None:
+def _of_table(item: exp.Table, ctes: Ctes, policy: Policy, known: Known) -> tuple[str, ...] | None:
     name = fold(item.this)
     if name in ctes and not item.args.get("db"):
         cte = ctes[name]
-        found = _of_query(cte.this, {k: v for k, v in ctes.items() if k != name}, policy)
+        if id(cte) not in known:
+            known[id(cte)] = _of_query(cte.this, {k: v for k, v in ctes.items() if k != name}, policy, known)
+        found = known[id(cte)]
         new = tuple(map(fold, cte.args["alias"].args.get("columns") or ()))
         return None if found is None else (*new, *found[len(new) :])
     table = policy.tables.get(name)
@@ -123,7 +130,7 @@ def _of_values(item: exp.Values) -> tuple[str, ...]:
     return tuple(f"column{i + 1}" for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
 
 
-def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy) -> tuple[str, ...] | None:
+def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[str, ...] | None:
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if isinstance(query, exp.Values):
@@ -135,7 +142,7 @@ def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy) -> tuple[str, ...] | 
     found: list[str] = []
     for output in query.expressions:
         if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
-            shown = _shown(query, fold(output.args.get("table")), visible, policy)
+            shown = _shown(query, fold(output.args.get("table")), visible, policy, known)
             if shown is None:
                 return None
             found += shown
@@ -144,10 +151,16 @@ def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy) -> tuple[str, ...] | 
     return tuple(found)
 
 
-def _shown(select: exp.Select, table: str, ctes: Ctes, policy: Policy) -> Sequence[str] | None:
+def _shown(select: exp.Select, table: str, ctes: Ctes, policy: Policy, known: Known) -> Sequence[str] | None:
     """Return what `*` shows; None where that, or its order, can't be told."""
     joins = [*(select.args.get("joins") or ()), *(select.args["from_"].this.args.get("joins") or ())]
     if any(join.args.get("using") or join.args.get("method") for join in joins) and not table:
         return None
-    shown = [one.columns for one in sources(select, ctes, policy) if table in {"", one.name}]
-    return None if any(one is None for one in shown) else [name for one in shown for name in one or ()]
+    shown: list[str] = []
+    for item in from_items(select):
+        for one in sources_of(item, ctes, policy, known):
+            if table in {"", one.name}:
+                if one.columns is None or len(shown) + len(one.columns) > _MOST_COLUMNS:
+                    return None  # before what else stands there is looked at: CTEs that double would never end
+                shown += one.columns
+    return shown

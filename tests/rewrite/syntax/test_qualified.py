@@ -74,3 +74,11 @@ def test_a_schemas_table_is_none_of_another_with_its_name(sql: str, policy: Poli
     """Without its schema it would be another table's column."""
     with pytest.raises(Unsupported, match="is not the table"):
         _qualified(sql, policy)
+
+
+@pytest.mark.parametrize("star", ["*", "x.*", "x.d"])
+def test_queries_that_double_are_looked_at_once(star: str, policy: Policy) -> None:
+    """Eighteen CTEs that each join the one before with itself: written out they would be 2^18."""
+    doubling = ", ".join(f"c{i} AS (SELECT {star} FROM c{i - 1} x JOIN c{i - 1} y ON true)" for i in range(1, 19))
+    sql = f"WITH c0 AS (SELECT 1 AS d), {doubling} SELECT (SELECT 1 FROM rides WHERE fare > d) FROM c18"
+    assert ("fare > c18.d" in _qualified(sql, policy)) == (star != "*")
