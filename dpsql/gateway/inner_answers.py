@@ -13,7 +13,7 @@ from dpsql.gateway.statement_plan import ScopePlan
 from dpsql.interrupt import until_cancelled
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.release import postprocess
-from dpsql.privacy.release.postprocess import Possible
+from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
 from dpsql.rewrite.emit.emitter import Emitter
@@ -54,7 +54,7 @@ class Reading:
             rows = postprocess.rows(measured.plan, draws, scope.types, clamp=self.clamp, possible=shown)
             yield scope, list(until_cancelled(rows, self.cancellation))
 
-    def possible(self, priced: PricedPlan, drawn: Drawn) -> list[Possible | None]:
+    def possible(self, priced: PricedPlan, drawn: Drawn) -> list[CanHaveRows | None]:
         """Return for each scope of a plan which groups can have rows, None if that does not depend on inner answers.
 
         Raises:
@@ -87,7 +87,7 @@ class Reading:
         text = inner.plan.text(self.tables(inner, drawn))
         return answered_table(self.evaluator.rows(Spelled(text))).rows
 
-    def _possible(self, scope: ScopePlan, answers: Mapping[int, TableRows]) -> Possible | None:
+    def _possible(self, scope: ScopePlan, answers: Mapping[int, TableRows]) -> CanHaveRows | None:
         keys = [key.expr for key in scope.plan.groups.keys]
         if scope.waiting is None or not keys:
             return None

@@ -9,7 +9,7 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedScope
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.postprocess import Possible, empty_groups
+from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups
 from dpsql.privacy.release.target import is_aimed, is_met
 
 
@@ -20,7 +20,7 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
     return tuple(dict.fromkeys(text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which)))
 
 
-def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Possible | None) -> Iterator[str]:
+def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
     draws = [drawn[part.identity] for part in scope.parts]
     yield from _empty(scope.plan, draws, possible)
     if priced.aim is None:
@@ -37,7 +37,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Po
             )
 
 
-def _empty(plan: MeasurementPlan, draws: list[Draws], possible: Possible | None) -> Iterator[str]:
+def _empty(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
     """Yield how many groups may be empty, where that is most of those that are shown."""
     if plan.hides_empty or plan.sets is not None or not plan.groups.keys or plan.count is None or not draws:
         return

@@ -64,5 +64,7 @@ def test_one_row_of_something_else_is_a_value(session: psycopg.Connection) -> No
         "SELECT count(*) > 0, (SELECT n FROM kept WHERE g = %s), (SELECT borough FROM zones WHERE zone = %s) FROM trips"
     )
     assert session.execute(one, ("cheque", "none of them")).fetchone() == (True, 2, None)
-    each = "SELECT payment_type, (SELECT max(n) FROM kept WHERE g = payment_type) FROM trips GROUP BY 1"
-    assert ("cash", 1) in session.execute(each).fetchall()
+    each = "SELECT payment_type, (SELECT max(n) FROM kept WHERE g = {}payment_type) FROM trips GROUP BY 1"
+    assert ("cash", 1) in session.execute(each.format("trips.").encode()).fetchall()
+    with pytest.raises(psycopg.Error, match='may be a column of "kept"'):  # nobody here knows what columns that has
+        session.execute(each.format("").encode())

@@ -35,7 +35,7 @@ from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.grouping import Set
 
 CellText = str | None
-Possible = Callable[[KeyRow], bool]
+CanHaveRows = Callable[[KeyRow], bool]
 """Returns whether a group can have rows."""
 _HALF = 0.5
 _DIGITS, _LAST = Context(prec=330), Decimal("1e-10")
@@ -65,7 +65,7 @@ def rows(
     types: Sequence[str],
     *,
     clamp: bool,
-    possible: Possible | None = None,
+    possible: CanHaveRows | None = None,
 ) -> Iterator[list[CellText]]:
     """Yield the answer's rows as text: the keys, then the aggregates in the types that PostgreSQL gives them.
 
@@ -80,7 +80,7 @@ def rows(
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 
 
-def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: Possible | None = None) -> tuple[int, int]:
+def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
     """Return how many of the groups may be empty, by their released counts, and of how many that are shown."""
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     groups, read = plan.groups.shown, [draw.reader() for draw in draws]
@@ -89,7 +89,7 @@ def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: Possib
     return sum(may_be_empty([found(i) for found in read]) for i in shown), len(shown)
 
 
-def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: Possible | None) -> Iterator[_Line]:
+def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]

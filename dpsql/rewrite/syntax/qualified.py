@@ -20,9 +20,9 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.columns import from_items
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.sources import Ctes, Known, Source, sources, sources_of
+from dpsql.rewrite.syntax.sources import Ctes, FoundColumns, OfferedTable, sources, sources_of
 
-Around = tuple[tuple[Source, ...], ...]
+Levels = tuple[tuple[OfferedTable, ...], ...]
 """What the FROM of each query offers, the innermost first."""
 _BY_OUTPUTS = ("group", "order", "distinct")
 
@@ -42,7 +42,7 @@ def outer_columns(select: exp.Select, names: Collection[str], ctes: Ctes, policy
     """Return the columns in a SELECT that belong to queries around it, whose columns have these names."""
     found: list[exp.Column] = []
 
-    def visit(column: exp.Column, around: Around, outputs: frozenset[str]) -> None:
+    def visit(column: exp.Column, around: Levels, outputs: frozenset[str]) -> None:
         table, name = fold(column.args.get("table")), fold(column.this)
         offered = (source for level in around for source in level)
         if table:
@@ -61,10 +61,10 @@ class _Walk:
     """Goes through a query, and shows each column what the queries offer that it stands in."""
 
     policy: Policy
-    visit: "Visit"
-    known: Known = field(default_factory=dict)
+    visit: "Looked"
+    known: FoundColumns = field(default_factory=dict)
 
-    def query(self, node: exp.Expr, around: Around, ctes: Ctes) -> None:
+    def query(self, node: exp.Expr, around: Levels, ctes: Ctes) -> None:
         """Show the columns of a query."""
         with_ = node.args.get("with_")
         if with_ is not None:
@@ -80,15 +80,15 @@ class _Walk:
             case _:
                 self._parts(node, ((), *around), ctes)
 
-    def _with(self, with_: exp.Expr, around: Around, ctes: Ctes) -> Ctes:
+    def _with(self, with_: exp.Expr, around: Levels, ctes: Ctes) -> Ctes:
         for cte in with_.expressions:
             known = {**ctes, fold(cte.args["alias"].this): cte}
             self.query(cte.this, around, known if with_.args.get("recursive") else ctes)
             ctes = known
         return ctes
 
-    def _select(self, select: exp.Select, around: Around, ctes: Ctes) -> None:
-        before: tuple[Source, ...] = ()
+    def _select(self, select: exp.Select, around: Levels, ctes: Ctes) -> None:
+        before: tuple[OfferedTable, ...] = ()
         for item in from_items(select):
             self._item(item, before, around, ctes)
             before += sources_of(item, ctes, self.policy, self.known)
@@ -106,7 +106,7 @@ class _Walk:
             if isinstance(join.args.get("on"), exp.Expr):
                 self._expression(join.args["on"], inside, ctes, frozenset())
 
-    def _item(self, item: exp.Expr, before: tuple[Source, ...], around: Around, ctes: Ctes) -> None:
+    def _item(self, item: exp.Expr, before: tuple[OfferedTable, ...], around: Levels, ctes: Ctes) -> None:
         """Go through an element of FROM; what is LATERAL, as functions are, sees the elements before it."""
         match item:
             case exp.Subquery(this=exp.Table()):
@@ -118,11 +118,11 @@ class _Walk:
             case _:
                 self._parts(item, ((), before, *around), ctes)
 
-    def _parts(self, node: exp.Expr, around: Around, ctes: Ctes) -> None:
+    def _parts(self, node: exp.Expr, around: Levels, ctes: Ctes) -> None:
         for child in list(node.iter_expressions()):
             self._expression(child, around, ctes, frozenset())
 
-    def _expression(self, node: exp.Expr, around: Around, ctes: Ctes, named: frozenset[str]) -> None:
+    def _expression(self, node: exp.Expr, around: Levels, ctes: Ctes, named: frozenset[str]) -> None:
         pending = [node]
         while pending:
             one = pending.pop()
@@ -134,11 +134,11 @@ class _Walk:
                 pending += one.iter_expressions()
 
 
-Visit = Callable[[exp.Column, Around, frozenset[str]], None]
+Looked = Callable[[exp.Column, Levels, frozenset[str]], None]
 """What is done with a column; the names are those of outputs that it may stand for."""
 
 
-def _qualify(policy: Policy, column: exp.Column, around: Around, outputs: frozenset[str]) -> None:
+def _qualify(policy: Policy, column: exp.Column, around: Levels, outputs: frozenset[str]) -> None:
     if column.args.get("db"):
         _without_schema(policy, column, around)
     elif not column.args.get("table") and isinstance(column.this, exp.Identifier) and fold(column.this) not in outputs:
@@ -147,7 +147,7 @@ def _qualify(policy: Policy, column: exp.Column, around: Around, outputs: frozen
             column.set("table", exp.to_identifier(source.name, quoted=source.quoted))
 
 
-def _without_schema(policy: Policy, column: exp.Column, around: Around) -> None:
+def _without_schema(policy: Policy, column: exp.Column, around: Levels) -> None:
     table = fold(column.args["table"])
     if fold(column.args["db"]) != "public" or fold(column.args.get("catalog")) not in {"", policy.dataset}:
         return
@@ -163,7 +163,7 @@ def _without_schema(policy: Policy, column: exp.Column, around: Around) -> None:
     column.set("catalog", None)
 
 
-def _found(name: str, around: Around) -> Source | None:
+def _found(name: str, around: Levels) -> OfferedTable | None:
     """Return the table by whose name a bare name can be written that is a column of a query around; None else."""
     hidden: set[str] = set()
     for depth, level in enumerate(around):

@@ -15,7 +15,7 @@ from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.view_nodes import ViewRead
 
 Ctes = Mapping[str, exp.CTE]
-Known = dict[int, tuple[str, ...] | None]
+FoundColumns = dict[int, tuple[str, ...] | None]
 """The columns of CTEs, by their `id`."""
 _SYSTEM = frozenset({"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"})
 """The columns that every table of PostgreSQL's has besides."""
@@ -28,7 +28,7 @@ _OF_ONE_COLUMN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OfferedTable:
     """An element of FROM: its name, and its columns in order."""
 
     name: str
@@ -49,19 +49,21 @@ class Source:
         return self.columns is not None and column in self.columns
 
 
-def sources(select: exp.Select, ctes: Ctes, policy: Policy, known: Known | None = None) -> tuple[Source, ...]:
+def sources(
+    select: exp.Select, ctes: Ctes, policy: Policy, known: FoundColumns | None = None
+) -> tuple[OfferedTable, ...]:
     """Return what stands in FROM, in order; `known` is what was found out of CTEs, which may be read very often."""
     known = {} if known is None else known
     return tuple(one for item in from_items(select) for one in sources_of(item, ctes, policy, known))
 
 
-def sources_of(item: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[Source, ...]:
+def sources_of(item: exp.Expr, ctes: Ctes, policy: Policy, known: FoundColumns) -> tuple[OfferedTable, ...]:
     """Return what an element of FROM is: several where it is a join in brackets without a name."""
     alias = item.args.get("alias")
     named = alias.this if isinstance(alias, exp.TableAlias) else None
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table):
         inside = sources(exp.Select(from_=exp.From(this=item.this.copy())), ctes, policy, known)
-        return inside if named is None else (Source(fold(named), None),)
+        return inside if named is None else (OfferedTable(fold(named), None),)
     found = _columns(item, ctes, policy, known)
     new = tuple(map(fold, alias.args.get("columns") or ())) if isinstance(alias, exp.TableAlias) else ()
     if found is not None:
@@ -70,8 +72,8 @@ def sources_of(item: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tupl
     own = item.this if named is None else named
     quoted = bool(own.args.get("quoted")) if isinstance(own, exp.Identifier) else True
     if isinstance(item, ViewRead):
-        return (Source(name, found, stored=True, aliased=name != item.view, quoted=quoted),)
-    return (Source(name, found, _is_stored(item, ctes), aliased=named is not None, quoted=quoted),)
+        return (OfferedTable(name, found, stored=True, aliased=name != item.view, quoted=quoted),)
+    return (OfferedTable(name, found, _is_stored(item, ctes), aliased=named is not None, quoted=quoted),)
 
 
 def _own_name(item: exp.Expr) -> str:
@@ -85,7 +87,7 @@ def _is_stored(item: exp.Expr, ctes: Ctes) -> bool:
     return named and bool(item.args.get("db") or fold(item.this) not in ctes)
 
 
-def _columns(item: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[str, ...] | None:
+def _columns(item: exp.Expr, ctes: Ctes, policy: Policy, known: FoundColumns) -> tuple[str, ...] | None:
     match item:
         case exp.Table(this=exp.Identifier()):
             return _of_table(item, ctes, policy, known)
@@ -101,7 +103,7 @@ def _columns(item: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[
             return None
 
 
-def _of_table(item: exp.Table, ctes: Ctes, policy: Policy, known: Known) -> tuple[str, ...] | None:
+def _of_table(item: exp.Table, ctes: Ctes, policy: Policy, known: FoundColumns) -> tuple[str, ...] | None:
     name = fold(item.this)
     if name in ctes and not item.args.get("db"):
         cte = ctes[name]
@@ -130,7 +132,7 @@ def _of_values(item: exp.Values) -> tuple[str, ...]:
     return tuple(f"column{i + 1}" for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
 
 
-def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tuple[str, ...] | None:
+def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy, known: FoundColumns) -> tuple[str, ...] | None:
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if isinstance(query, exp.Values):
@@ -151,7 +153,7 @@ def _of_query(query: exp.Expr, ctes: Ctes, policy: Policy, known: Known) -> tupl
     return tuple(found)
 
 
-def _shown(select: exp.Select, table: str, ctes: Ctes, policy: Policy, known: Known) -> Sequence[str] | None:
+def _shown(select: exp.Select, table: str, ctes: Ctes, policy: Policy, known: FoundColumns) -> Sequence[str] | None:
     """Return what `*` shows; None where that, or its order, can't be told."""
     joins = [*(select.args.get("joins") or ()), *(select.args["from_"].this.args.get("joins") or ())]
     if any(join.args.get("using") or join.args.get("method") for join in joins) and not table:

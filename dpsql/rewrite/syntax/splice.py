@@ -18,7 +18,7 @@ from dpsql.rewrite.syntax.found import Scope
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.output_names import output_name
 from dpsql.rewrite.syntax.scopes import tables_read
-from dpsql.rewrite.syntax.sources import sources
+from dpsql.rewrite.syntax.sources import OfferedTable, sources
 from dpsql.rewrite.syntax.trees import every, holds
 
 ANSWER = "_dp"
@@ -87,9 +87,22 @@ def _correlate(scope: Scope, match: Match, policy: Policy) -> None:
             for column in [one for one in every(query, exp.Column) if one.parent_select is query]:
                 table, name = fold(column.args.get("table")), fold(column.this)
                 around = [source for one in _around(query, scope.select) for source in offered[id(one)]]
-                theirs = any(source.name == table if table else source.may_have(name) for source in around)
+                theirs = any(source.name == table if table else source.has(name) for source in around)
                 if not (theirs or _is_output(column, query)) and (table or name in ours):
+                    _see_whose(column, [] if table else around)
                     column.replace(substituted(column, match))
+
+
+def _see_whose(column: exp.Column, around: Iterable[OfferedTable]) -> None:
+    """Refuse a bare name that a table in between may have, of which it is not known what columns it has."""
+    unknown = next((source.name for source in around if source.columns is None), None)
+    if unknown is not None:
+        raise Unsupported(
+            f'"{column.sql("postgres")}" may be a column of "{unknown}", or of the rows around',
+            because="whose-column",
+            hint="Write the table's name before it.",
+            position=position(column),
+        )
 
 
 def _ctes(query: exp.Select) -> Sequence[exp.CTE]:
