@@ -116,9 +116,9 @@ function quality(answer, often, period) {
 }
 
 function standing(role) {
-  const often = role.by_dataset ? "the data set’s own budget" : role.periods > 1 ? `${role.periods} renewals` : "once";
+  const often = role.by_dataset ? "the data set’s own budget" : role.periods === null ? "without end" : role.periods > 1 ? `${role.periods} renewals` : "once";
   const verdict = role.kept ? "kept" : `broken: ${words(role.broken)}`;
-  const row = cells(get("roles"), [role.name, role.budget, `${show(role.spent, 5)} (${often})`, percent(role.named), percent(role.guess), percent(role.valued), verdict]);
+  const row = cells(get("roles"), [role.name, role.budget, role.periods === null && !role.by_dataset ? `∞ (${often})` : `${show(role.spent, 5)} (${often})`, percent(role.named), percent(role.guess), percent(role.valued), verdict]);
   row.lastChild.className = role.kept ? "good" : "bad";
   return row;
 }
