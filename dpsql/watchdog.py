@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from dpsql.errors import QueryCanceled, TooComplex
+from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
 from dpsql.question import Cancellation
 
 _LOG = logging.getLogger("dpsql.server")
@@ -93,9 +93,9 @@ class _Effort:
 
     cancellation: Cancellation | None
     thread: int = field(default_factory=threading.get_ident)
-    clock: int = field(default_factory=lambda: time.pthread_getcpuclockid(threading.get_ident()))
+    clock: int = field(default_factory=lambda: _clock_of_thread())  # noqa: PLW0108
     until: float = field(default_factory=lambda: time.monotonic() + _SECONDS)
-    processor: float = field(default_factory=lambda: time.thread_time() + PROCESSOR_SECONDS)
+    processor: float = field(default_factory=lambda: time.clock_gettime(_clock_of_thread()) + PROCESSOR_SECONDS)
     nodes: int = 0
     calls: int = 0
     """How many calls it is in that must not be left half done."""
@@ -105,8 +105,11 @@ class _Effort:
     @property
     def is_overdue(self) -> bool:
         """Return whether somebody has cancelled, or it has taken what it may."""
-        cancelled = self.cancellation is not None and self.cancellation.requested
-        return cancelled or time.monotonic() > self.until or time.clock_gettime(self.clock) > self.processor
+        return (
+            _is_cancelled(self.cancellation)
+            or time.monotonic() > self.until
+            or time.clock_gettime(self.clock) > self.processor
+        )
 
     def end(self) -> None:
         """Raise an exception in the thread; with the watchdog's lock held."""
@@ -118,6 +121,16 @@ class _Effort:
         """Let nothing be raised from now on."""
         _WATCHDOG.leave(self)
         _raise_in(self.thread, None)
+
+
+def _clock_of_thread() -> int:
+    """Return the clock of what this thread has had of the processor; where there is none, that on the wall."""
+    found = getattr(time, "pthread_getcpuclockid", None)
+    return time.CLOCK_MONOTONIC if found is None else int(found(threading.get_ident()))
+
+
+def _is_cancelled(cancellation: Cancellation | None) -> bool:
+    return cancellation is not None and cancellation.requested
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
@@ -155,10 +168,13 @@ def ended_when_overdue(work: Callable[[], _T], cancellation: Cancellation | None
         effort.leave()  # it may have come while we left
     except _TooManyNodesError:
         pass
+    except DpsqlError:
+        if not _is_cancelled(cancellation):  # else it may be for that
+            raise
     finally:
         _OF_THREAD.effort = None
     gc.collect(_YOUNG)  # trees refer to themselves, and others of the same size may come at once
-    if cancellation is not None and cancellation.requested:
+    if _is_cancelled(cancellation):
         raise QueryCanceled
     raise TooComplex(
         f"planning this statement takes more than {PROCESSOR_SECONDS:g} seconds or {NODES:,} nodes",

@@ -74,8 +74,8 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
         frozenset({"open"}),
         frozenset({"snapshot"}),
         frozenset({"connect"}),
-        frozenset({"duckdb", "owner", "postgres", "source", "spark", "tables"}),
-        frozenset({"apart", "base", "kinds", "use", "values", "watch"}),
+        frozenset({"apart", "duckdb", "owner", "postgres", "source", "spark", "tables"}),
+        frozenset({"base", "kinds", "use", "values", "watch"}),
     ),
 }
 """The same for the rooms within a room; what holds nothing but a docstring is in none."""

@@ -1,15 +1,21 @@
 """Spark is told to stop: a measurement that is cancelled, or takes too long, ends at the server too."""
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.apart import ready_apart
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
 from tests.engines.asking import asked
+from tests.support.fix_spark import sail
+from tests.support.processes import children
 
 LONG = "SELECT sum(n) FROM (SELECT count(*) AS n FROM range(9000000000) AS r(i) GROUP BY i % 1000003) AS g"
 """Minutes, of an operator that looks now and then whether it is to stop: Sail's cross joins never do."""
@@ -67,3 +73,22 @@ def test_a_cancel_stops_nobody_else(engine: SparkEngine, charge: Charge) -> None
     assert list(asked(engine, sql, charge, timeout=600)) == [("149999997",)]
     asking.join()
     assert len(heard) == 1
+
+
+def test_a_server_that_hangs_is_not_waited_for(charge: Charge) -> None:
+    """Whoever cancels hears so in seconds, though the server's process stands still."""
+    before = set(children(os.getpid()))
+    with sail() as address:
+        (server,) = set(children(os.getpid())) - before
+        engine, cancellation = SparkEngine(address, {}), Cancellation()
+        try:
+            with ready_apart(engine, [LONG], timeout=600, cancellation=cancellation) as prepared:
+                os.kill(server, signal.SIGSTOP)
+                threading.Timer(0.5, cancellation.cancel).start()
+                since = time.monotonic()
+                with pytest.raises(QueryCanceled):
+                    prepared.run(LONG, charge)
+            assert time.monotonic() - since < 10
+        finally:
+            os.kill(server, signal.SIGCONT)
+        engine.close()

@@ -27,7 +27,7 @@ server.stop()
 
 
 @contextmanager
-def _sail() -> Iterator[str]:
+def sail() -> Iterator[str]:
     """Start Sail; give its address."""
     command = [sys.executable, "-c", _SERVE]
     with subprocess.Popen(  # noqa: S603
@@ -44,7 +44,7 @@ def _sail() -> Iterator[str]:
 def spark_server() -> Iterator[str]:
     """Give the address of a server."""
     home = os.environ.get("SPARK_HOME")
-    with _sail() if home is None else spark_cluster(Path(home)) as address:
+    with sail() if home is None else spark_cluster(Path(home)) as address:
         yield address
 
 

@@ -1,0 +1,64 @@
+"""A session for constants that does not answer is given up, and is nobody else's."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from dpsql.errors import QueryCanceled, Unsupported
+from dpsql.question import Cancellation, Settings
+from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.shadow import oracle
+from dpsql.shadow.oracle import OracleSession, ShadowOracle
+from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.role import ORACLE
+from dpsql.watchdog import ended_when_overdue
+
+ONE = Spelled("1")
+SOON = 3.0
+"""Seconds on a busy machine."""
+
+
+@pytest.fixture
+def sessions(shadow: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
+    """Give sessions that are impatient."""
+    monkeypatch.setattr(oracle, "_PATIENCE", 0.3)
+    made = OracleSession(shadow.dsn("taxi", ORACLE))
+    yield made
+    made.close()
+
+
+def _hanging(sessions: OracleSession) -> int:
+    """Let the session that is asked next stand still; return its process."""
+    ShadowOracle(sessions, Settings()).constant(ONE)
+    process = next(one._connection.info.backend_pid for one in sessions._all if one._connection is not None)
+    os.kill(process, signal.SIGSTOP)
+    return process
+
+
+def test_a_session_that_does_not_answer_is_replaced(sessions: OracleSession) -> None:
+    """Whoever asked hears it soon, and the next question is answered by another one."""
+    process = _hanging(sessions)
+    try:
+        since = time.monotonic()
+        with pytest.raises(Unsupported, match="takes too long to evaluate"):
+            ShadowOracle(sessions, Settings()).constant(ONE)
+        assert ShadowOracle(sessions, Settings()).constant(ONE) == ("1", "integer")
+        assert time.monotonic() - since < SOON
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_a_cancel_of_planning_is_heard_meanwhile(sessions: OracleSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long before the session is given up by itself."""
+    monkeypatch.setattr(oracle, "_PATIENCE", 60.0)
+    process = _hanging(sessions)
+    cancellation = Cancellation()
+    cancellation.cancel()
+    try:
+        with pytest.raises(QueryCanceled):
+            ended_when_overdue(lambda: ShadowOracle(sessions, Settings()).constant(ONE), cancellation)
+    finally:
+        os.kill(process, signal.SIGCONT)
