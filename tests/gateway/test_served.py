@@ -20,7 +20,7 @@ from tests.support.memory import Memory
 from tests.support.records import Maker
 
 ROWS = 20_000
-MANY = 20
+MANY = 30
 """How many questions a budget pays for, by what is said."""
 Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 ASKED: dict[OutputKind, tuple[str, Callable[[Values], object]]] = {
