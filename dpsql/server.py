@@ -29,7 +29,8 @@ from dpsql.retired import RetiredEngines
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax.dialect import check_parser
 from dpsql.shadow import build
-from dpsql.shadow.oracle import OracleSession, ShadowOracle
+from dpsql.shadow.oracle import ShadowOracle
+from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
 from dpsql.shadow.sandbox import Sandbox

@@ -109,10 +109,12 @@ def _hint(balance: Balance, wanted: Privacy) -> str:
         return _SHARED
     when = balance.room_from(wanted)
     amount = f"ε = {show_down(wanted.epsilon)}" + (f", δ = {show_down(wanted.delta)}" if wanted.delta else "")
-    return _SLIDES.format(window=window, free="" if when is None else f": {amount} is free from {moment(when)} on")
+    return _SLIDES.format(
+        window=window, free="" if when is None else f": {amount} is free from {minute_after(when)} on"
+    )
 
 
-def moment(when: datetime) -> str:
+def minute_after(when: datetime) -> str:
     """Write a moment by the minute in which everything before it is over."""
     return f"{(when + _MINUTE).replace(second=0, microsecond=0):%Y-%m-%d %H:%M} (UTC)"
 

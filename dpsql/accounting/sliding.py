@@ -21,7 +21,7 @@ _GRAIN = timedelta(minutes=1)
 _NOTHING = compose(())
 
 
-def reach(days: int) -> timedelta:
+def counts_for(days: int) -> timedelta:
     """Return for how long a charge counts in a window of so many days."""
     return timedelta(days=days) + READ_WITHIN
 

@@ -11,7 +11,7 @@ from dpsql.epsilon.plan import DAYS, EpsilonPlan
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
-from dpsql.epsilon.searching import USUAL_MEAN, Asked, served
+from dpsql.epsilon.searching import USUAL_MEAN, SoughtAnswer, served
 from dpsql.policy.model import NoiseLevel, Period
 
 
@@ -44,9 +44,9 @@ class Size:
         """Return how many rows a group is expected to have."""
         return rows_per_group(self.counted, self.groups)
 
-    def asked(self, output: OutputKind, rows: Fraction | None = None) -> Asked:
+    def asked(self, output: OutputKind, rows: Fraction | None = None) -> SoughtAnswer:
         """Return a question for one statistic of a group, of the usual size unless given."""
-        return Asked(output, self.max_rows, self.in_group if rows is None else rows, self.typical)
+        return SoughtAnswer(output, self.max_rows, self.in_group if rows is None else rows, self.typical)
 
     @property
     def doubt(self) -> str | None:

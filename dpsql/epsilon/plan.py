@@ -8,7 +8,7 @@ from dpsql.epsilon.belief import Belief, belief_after
 from dpsql.epsilon.promises import Promises
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits
-from dpsql.epsilon.stay import periods_touched
+from dpsql.epsilon.stay import periods_of_stay
 from dpsql.policy.model import Period
 
 DAYS = {Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 31}
@@ -40,7 +40,7 @@ class EpsilonPlan:
         Raises:
             BadInput: numbers out of range, or a renewing budget for people who stay for good.
         """
-        periods = periods_touched(period, days)
+        periods = periods_of_stay(period, days)
         chosen = promises.largest() if total is None else total
         if chosen <= 0:
             raise BadInput(f"a total ε of {float(chosen):g}: it must be positive")

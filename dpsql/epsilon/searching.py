@@ -33,7 +33,7 @@ _NEARLY, _DOUBT, _WORTH, _FURTHER, _CELLS = 0.9, 2, 4, 3, 0.79
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SoughtAnswer:
     """A question for one statistic: public numbers, and a guess of where values lie."""
 
     output: OutputKind
@@ -70,7 +70,7 @@ class Served:
     """Whether it says anything; of medians, from the first look on: where that is NULL nobody knows what follows."""
 
 
-def served(asked: Asked, level: NoiseLevel, cap: Fraction) -> Served:
+def served(asked: SoughtAnswer, level: NoiseLevel, cap: Fraction) -> Served:
     """Return what a role of a noise level pays for a question, within `cap` for a statement, and what it gets."""
     target = float(TARGETS[level])
     first = level_epsilon(level, [asked.output], contribution=asked.contribution, rows=asked.rows, cap=cap)
@@ -83,7 +83,7 @@ def served(asked: Asked, level: NoiseLevel, cap: Fraction) -> Served:
     return Served(max(first, paid), error, answered)
 
 
-def _summed(asked: Asked, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:
+def _summed(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:
     """Pay until the error is small beside the value less twice its noise; all releases are read together."""
     while True:
         now = _worth(paid)
@@ -99,7 +99,7 @@ def _summed(asked: Asked, target: float, paid: list[float], ladder: list[float],
             return paid
 
 
-def _chosen(asked: Asked, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:
+def _chosen(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:
     """Pay three times as much for a second choice, and until two choices lie near enough."""
     _pay(paid, paid[0] * _FURTHER, paid[0], ladder)
     while len(paid) > 1:

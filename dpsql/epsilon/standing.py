@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.epsilon.stay import periods_touched
+from dpsql.epsilon.stay import periods_of_stay
 from dpsql.policy.model import DatasetBudget, Period, Role
 
 _ENDLESS = Fraction(10**6)
@@ -34,7 +34,7 @@ def standing(role: Role, dataset: DatasetBudget, stay: int | None) -> Standing:
     whole = _together(dataset, stay)
     if stay is None and period is not Period.NEVER:
         return Standing(whole, None, by_dataset=dataset.window is None)
-    periods = periods_touched(period, stay)
+    periods = periods_of_stay(period, stay)
     return Standing(min(each * periods, whole), periods, by_dataset=each * periods > whole)
 
 

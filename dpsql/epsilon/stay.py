@@ -5,7 +5,7 @@ from dpsql.policy import stay
 from dpsql.policy.model import Period
 
 
-def periods_touched(period: Period, days: int | None) -> int:
+def periods_of_stay(period: Period, days: int | None) -> int:
     """Return in how many periods, at the most, somebody is there who stays for `days`, or for good (None).
 
     Raises:

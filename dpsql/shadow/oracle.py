@@ -1,163 +1,24 @@
-"""The oracle that planning asks: sessions in the shadow without rights, for constants and public values.
+"""The oracle that planning asks for constants and public values; what is asked was spelled by us (`Spelled`)."""
 
-What is asked was spelled by us (`Spelled`), one statement at a time by the extended protocol, in a transaction that is
-rolled back and a session that is reset: nothing that one question does reaches another.
-"""
-
-import queue
 from collections.abc import Sequence
 
-import psycopg
-from psycopg import sql
+from psycopg import adapters, sql
 
-from dpsql.errors import InternalError, SyntaxFailed, Unsupported
-from dpsql.hang_up import hang_up
+from dpsql.errors import InternalError, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, Settings
 from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.watchdog import called_when_overdue, undivided
+from dpsql.shadow.oracle_session import ConstantQuestion, OracleSession
 
 _MOST_VALUES = 10_000
-_SESSIONS = 8
-_PATIENCE = 3.0
-"""Seconds for one question: a little more than the shadow gives itself, which some functions don't look at."""
-_WAIT = 10.0
-"""Seconds until a session must be free."""
-_OPTIONS = " ".join(
-    f"-c {name}={value}"
-    for name, value in {
-        "statement_timeout": 2000,
-        "search_path": "pg_catalog,public",
-        "standard_conforming_strings": "on",
-        "array_nulls": "on",
-        "intervalstyle": "iso_8601",
-        "extra_float_digits": 1,
-        "bytea_output": "hex",
-    }.items()
-)
 _LONGEST = 1_000_000
 """Characters of one constant; `lpad` alone could write a thousand times as many."""
 _LONGEST_OF_MANY = 10_000
 """Characters of a function's result for one of many values."""
 
 ConstantRows = list[tuple[str | None, ...]]
-ConstantCursor = psycopg.Cursor[tuple[str | None, ...]]
-ConstantQuestion = sql.SQL | sql.Composed
-
-
-class OracleSession:
-    """A few sessions that any thread may use; one that asks something slow does not keep the others waiting."""
-
-    def __init__(self, dsn: str) -> None:
-        self._free: queue.LifoQueue[_Session] = queue.LifoQueue()
-        self._all = tuple(_Session(dsn) for _ in range(_SESSIONS))
-        for session in self._all:
-            self._free.put(session)
-
-    def described(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        """Return the answer to a SELECT over public values, in which dates are written in a style.
-
-        Raises:
-            SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
-        """
-        with undivided():
-            session = self._taken()
-            try:
-                with called_when_overdue(session.hang_up, _PATIENCE):
-                    return session.ask(settings, question, style)
-            finally:
-                self._free.put(session)
-
-    def _taken(self) -> "_Session":
-        try:
-            return self._free.get(timeout=_WAIT)
-        except queue.Empty:
-            raise _too_costly("waits for others for too long") from None
-
-    def close(self) -> None:
-        """End the sessions."""
-        for session in self._all:
-            session.close()
-
-
-class _Session:
-    """One session, for one question at a time; it comes back after the shadow was restarted."""
-
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-        self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
-        self._given_up = False
-
-    def hang_up(self) -> None:
-        """Leave what is asked to itself: whoever waits is told so at once, and the next question gets a new session."""
-        self._given_up = True
-        hang_up(self._connection)
-
-    def ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        """Return the rows; see `OracleSession.described`."""
-        self._given_up = False
-        try:
-            return self._again(settings, question, style)
-        except BaseException:
-            self.close()  # in a state that nobody has to think about
-            raise
-
-    def _again(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        try:
-            return self._ask(settings, question, style)
-        except psycopg.errors.QueryCanceled:
-            raise _too_costly("takes too long to evaluate") from None
-        except psycopg.errors.ProgramLimitExceeded:
-            raise _too_costly("is made of texts or numbers that are too long") from None
-        except psycopg.OperationalError:
-            if self._given_up:
-                raise _too_costly("takes too long to evaluate") from None
-            if self._connection is not None and not self._connection.closed:
-                raise _too_costly("takes too much memory to evaluate") from None
-            self.close()
-            return self._ask(settings, question, style)
-        except psycopg.Error as error:
-            raise SyntaxFailed(error.diag.message_primary or "this constant can't be evaluated") from None
-
-    def _ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        connection = self._opened()
-        local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
-        with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
-            connection.execute("BEGIN READ ONLY")
-            for text, value in zip(local, (settings.time_zone, f"{style}, {settings.date_order}"), strict=True):
-                connection.execute(sql.SQL(text).format(value))
-            answered = connection.execute(question)
-            connection.execute("ROLLBACK")
-            pipeline.sync()  # which ends the transaction that PostgreSQL takes a pipeline for: DISCARD must stand in none
-            connection.execute("DISCARD ALL")
-        return answered
-
-    def _opened(self) -> psycopg.Connection[tuple[str | None, ...]]:
-        if self._connection is None or self._connection.closed:
-            # What PostgreSQL prepares by itself it would also plan once for all: `'now'::timestamp` would stand still.
-            opened = psycopg.connect(
-                self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None, connect_timeout=10
-            )
-            self._connection = opened
-            if opened.info.parameter_status("standard_conforming_strings") != "on":
-                raise InternalError
-        return self._connection
-
-    def close(self) -> None:
-        """End the session."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-def _too_costly(why: str) -> Unsupported:
-    return Unsupported(
-        f"a constant of this statement {why}",
-        because="constant-too-costly",
-        hint="Compute it before, and write the result.",
-    )
 
 
 class ShadowOracle:
@@ -232,7 +93,7 @@ class ShadowOracle:
             raise InternalError
         if result.ntuples > _MOST_VALUES:
             raise _too_many()
-        known = (psycopg.adapters.types.get(column.type_code) for column in columns)
+        known = (adapters.types.get(column.type_code) for column in columns)
         return PublicAnswer(
             tuple(column.name for column in columns),
             tuple("?" if type_ is None else type_.name for type_ in known),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpsql.accounting.composition import compose, left_of
 from dpsql.accounting.ledger_clock import LedgerClock
-from dpsql.accounting.sliding import READ_WITHIN, SlidingTotal, reach
+from dpsql.accounting.sliding import READ_WITHIN, SlidingTotal, counts_for
 from dpsql.policy.model import Privacy
 
 START = datetime(2024, 5, 15, 12, tzinfo=UTC)
@@ -85,4 +85,4 @@ def test_the_clock_goes_on_where_it_was_set_back() -> None:
 
 def test_a_charge_counts_for_the_window_and_as_long_as_its_measurement_may_take() -> None:
     """Who comes just before the records are read, and stays to the end of the last day, is there for all that counts."""
-    assert reach(30) == timedelta(days=30) + READ_WITHIN
+    assert counts_for(30) == timedelta(days=30) + READ_WITHIN

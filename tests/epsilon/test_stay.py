@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.accounting.privacy_loss import first_day
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.stay import periods_touched
+from dpsql.epsilon.stay import periods_of_stay
 from dpsql.policy.model import Period
 from dpsql.policy.stay import LONGEST_STAY
 
@@ -36,29 +36,29 @@ def walked(period: Period, days: int) -> int:
 @pytest.mark.parametrize("period", [Period.DAY, Period.WEEK, Period.MONTH])
 def test_a_stay_touches_what_the_calendar_says(period: Period, days: int) -> None:
     """Nine years that include 1900, which had no 29th of February; the product's own first days of periods."""
-    assert periods_touched(period, days) == walked(period, days)
+    assert periods_of_stay(period, days) == walked(period, days)
 
 
 @pytest.mark.parametrize(("days", "months"), [(365, 13), (366, 14), (LONGEST_STAY, 1202)])
 def test_long_stays_in_months(days: int, months: int) -> None:
     """A year that begins and ends within months touches 13; a day more may hold 12 whole ones and both ends."""
-    assert periods_touched(Period.MONTH, days) == months
+    assert periods_of_stay(Period.MONTH, days) == months
 
 
 def test_a_budget_that_never_renews_is_spent_once() -> None:
     """However long somebody stays."""
-    assert periods_touched(Period.NEVER, None) == periods_touched(Period.NEVER, 900) == 1
+    assert periods_of_stay(Period.NEVER, None) == periods_of_stay(Period.NEVER, 900) == 1
 
 
 @pytest.mark.parametrize(("period", "days"), [(Period.DAY, 0), (Period.NEVER, -1), (Period.WEEK, LONGEST_STAY + 1)])
 def test_stays_without_sense_are_refused(period: Period, days: int) -> None:
     """With the limits."""
     with pytest.raises(BadInput, match="from 1 to"):
-        periods_touched(period, days)
+        periods_of_stay(period, days)
 
 
 @pytest.mark.parametrize("period", [Period.DAY, Period.WEEK, Period.MONTH])
 def test_who_stays_for_good_outlives_every_period(period: Period) -> None:
     """So nothing that renews keeps a promise to them."""
     with pytest.raises(BadInput, match="stay for good"):
-        periods_touched(period, None)
+        periods_of_stay(period, None)

@@ -12,7 +12,7 @@ import pytest
 from dpsql.accounting.balance import Account
 from dpsql.epsilon.levels import level_epsilon
 from dpsql.epsilon.outputs import OutputKind
-from dpsql.epsilon.searching import Asked, served
+from dpsql.epsilon.searching import SoughtAnswer, served
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, UnitBound
 from dpsql.question import Settings
 from tests.support.fix_world import Client, NewClient, replied
@@ -83,7 +83,7 @@ def test_a_role_gets_what_is_said(
 
     The noise is the same in every run; with that of others costs of single levels differ by a half, and of all by a fifth.
     """
-    asked, (words, exact) = Asked(output, 1, Fraction(ROWS), SPREADS[spread]), ASKED[output]
+    asked, (words, exact) = SoughtAnswer(output, 1, Fraction(ROWS), SPREADS[spread]), ASKED[output]
     right, costs, errors = float(str(exact(_fares(spread)))), list[float](), list[float]()
     for level in NoiseLevel:
         look = level_epsilon(level, [output], contribution=1, rows=asked.rows, cap=None)

@@ -10,8 +10,9 @@ import pytest
 from dpsql.errors import QueryCanceled, Unsupported
 from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.shadow import oracle
-from dpsql.shadow.oracle import OracleSession, ShadowOracle
+from dpsql.shadow import oracle_session
+from dpsql.shadow.oracle import ShadowOracle
+from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
 from dpsql.watchdog import ended_when_overdue
@@ -24,7 +25,7 @@ SOON = 3.0
 @pytest.fixture
 def sessions(shadow: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
     """Give sessions that are impatient."""
-    monkeypatch.setattr(oracle, "_PATIENCE", 0.3)
+    monkeypatch.setattr(oracle_session, "_PATIENCE", 0.3)
     made = OracleSession(shadow.dsn("taxi", ORACLE))
     yield made
     made.close()
@@ -53,7 +54,7 @@ def test_a_session_that_does_not_answer_is_replaced(sessions: OracleSession) -> 
 
 def test_a_cancel_of_planning_is_heard_meanwhile(sessions: OracleSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long before the session is given up by itself."""
-    monkeypatch.setattr(oracle, "_PATIENCE", 60.0)
+    monkeypatch.setattr(oracle_session, "_PATIENCE", 60.0)
     process = _hanging(sessions)
     cancellation = Cancellation()
     cancellation.cancel()

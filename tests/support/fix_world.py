@@ -26,7 +26,8 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.shadow import build
-from dpsql.shadow.oracle import OracleSession, ShadowOracle
+from dpsql.shadow.oracle import ShadowOracle
+from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
 from tests.support import clusters

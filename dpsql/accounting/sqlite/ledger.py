@@ -29,7 +29,7 @@ from dpsql.accounting.ledger_clock import LedgerClock
 from dpsql.accounting.privacy_loss import first_day, issue, renewal
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
-from dpsql.accounting.sliding import reach
+from dpsql.accounting.sliding import counts_for
 from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
 from dpsql.accounting.sqlite.looks import Looks
@@ -265,7 +265,7 @@ class SqliteLedger:
         for number, entry in lines.after(connection, self._totals.last):
             self._totals.enter(number, entry)
         period, together = account.role.budget.period, self._totals.on_kind(account.role.protects)
-        budget, span = account.dataset, reach(account.dataset.window or 0)
+        budget, span = account.dataset, counts_for(account.dataset.window or 0)
         begins = None if budget.window is None else self._charged_at.now(self._totals.latest) - span
 
         def room_from(wanted: Privacy) -> datetime | None:

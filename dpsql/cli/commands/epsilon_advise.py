@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpsql.cli.support import epsilon_tables as tables
-from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot, Rows, Stay, Typical
+from dpsql.cli.support.epsilon_options import ExpectedRows, Membership, NumberOption, Plot, Stay, Typical
 from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.plot_output import draw_rule
 from dpsql.epsilon.advice import Advice, Size, Wish, advise
@@ -34,7 +34,7 @@ def advise_command(
     membership: Membership = MEMBERSHIP,
     value: NumberOption = VALUE,
     max_rows: Annotated[int, typer.Option(max=MOST, help="How many rows of one person count.")] = 1,
-    rows: Rows = None,
+    rows: ExpectedRows = None,
     groups: Annotated[int, typer.Option(max=MOST, help="How many groups a usual question has.")] = 10,
     typical: Typical = USUAL_MEAN,
     role: Annotated[str, typer.Option(help="The role's name, for the configuration.")] = "analyst",

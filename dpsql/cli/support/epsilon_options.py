@@ -20,7 +20,9 @@ Plot = Annotated[Path | None, typer.Option(help="Draw the risk curves into this 
 Stay = Annotated[
     int | None, typer.Option(max=MOST, help="How many days a person stays in the data; for good unless given.")
 ]
-Rows = Annotated[int | None, typer.Option(max=MOST, help="How many rows are expected; one a person unless given.")]
+ExpectedRows = Annotated[
+    int | None, typer.Option(max=MOST, help="How many rows are expected; one a person unless given.")
+]
 Typical = Annotated[
     Fraction, typer.Option(parser=read_fraction, help="The mean of the values asked about, as a share of the largest.")
 ]

@@ -11,7 +11,7 @@ import psycopg
 from dpsql.engines.base import Edition, NoEngine
 from dpsql.engines.postgres.catalogue import PostgresCatalogue, catalogue_sql, catalogues, check_role
 from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, UnsettledError
-from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping, unchanging
+from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping_connection, unchanging
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
 from dpsql.policy.model import Value
@@ -112,7 +112,7 @@ class PostgresEngine:
     ) -> tuple[PgConnection, list[list[Any]]]:
         with ExitStack() as own:
             connection = own.enter_context(self._pool.lent(wait=timeout, fresh=fresh))
-            with stopping(connection, timeout, cancellation):
+            with stopping_connection(connection, timeout, cancellation):
                 rows = own.enter_context(reading(connection, timeout, *asked))
             stack.push(own.pop_all())
         return connection, rows

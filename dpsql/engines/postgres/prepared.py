@@ -108,7 +108,7 @@ class PgPrepared:
         """Return the rows of a statement, whoever pays."""
         connection = self.connection
         try:
-            with stopping(connection, self.timeout, self.cancellation) as stopped:
+            with stopping_connection(connection, self.timeout, self.cancellation) as stopped:
                 text = f"EXECUTE {self.names[sql]}" if sql in self.names else sql
                 return connection.execute(text.encode()).fetchall()
         except psycopg.errors.QueryCanceled:
@@ -128,7 +128,7 @@ def is_lost(error: psycopg.Error) -> bool:
     return isinstance(error, psycopg.OperationalError) and (state is None or state.startswith(("08", "57P")))
 
 
-def stopping(
+def stopping_connection(
     connection: PgConnection, timeout: float, cancellation: Cancellation
 ) -> AbstractContextManager[threading.Event]:
     """Stop what a connection runs in a block when time is up or somebody cancels; where that fails, hang up."""

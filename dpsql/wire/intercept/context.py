@@ -132,6 +132,7 @@ class SessionContext:
 
         Raises:
             SkippedError: meanwhile something before it has failed.
+            ProtocolError: or copies, and waits for data.
         """
         try:
             found = await self.runner.planned(work)
@@ -139,6 +140,7 @@ class SessionContext:
             found = cancelled(RefusedStatement(Refusal.of(failed)))
         if self.backend.replies.skipping:
             raise SkippedError
+        self.see_no_copy()
         return found
 
     def inspected(self, text: str, cancellation: Cancellation) -> ClassifiedStatement | None:
