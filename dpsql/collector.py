@@ -10,6 +10,9 @@ import gc
 
 _YOUNG = 20_000
 """New objects, some megabytes of them, until it looks among these; by itself it would after 700."""
+_TIMES, _ALL = 10, 3
+"""How often it looks there until it looks among older ones, and there until it looks among all; by itself ten times: large
+statements that are refused would leave hundreds of megabytes."""
 
 
 def collect_seldom() -> None:
@@ -21,4 +24,4 @@ def collect_seldom() -> None:
     gc.freeze()
     atexit.unregister(gc.unfreeze)
     atexit.register(gc.unfreeze)
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_YOUNG, _TIMES, _ALL)

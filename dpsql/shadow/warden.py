@@ -1,13 +1,17 @@
-"""Sees to it that no client fills the disk with temporary tables, or leaves settings and passwords for later sessions.
+"""Sees to it that no client fills the disk, leaves settings and passwords for later sessions, or keeps the processors.
 
-PostgreSQL has no limit for the one (`temp_file_limit` is about sorting) and no privilege for the others.
+PostgreSQL has no limit for temporary tables (`temp_file_limit` is about sorting), no privilege for settings and
+passwords, and gives nobody a share of the processors.
 """
 
 import logging
 import threading
+import time
 from dataclasses import dataclass
 
 import psycopg
+
+from dpsql.shadow.priorities import Priorities
 
 _LOG = logging.getLogger("dpsql.shadow")
 _PAUSE = 0.5  # seconds between two looks
@@ -35,6 +39,9 @@ SELECT pid, coalesce(sum(size), 0)::bigint
   FROM files LEFT JOIN sessions ON files.number = sessions.number OR files.process = pid
  GROUP BY 1 ORDER BY 2 DESC, 1
 """  # both parts are above
+_SESSIONS = (
+    "SELECT pid, usename FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename <> current_user"
+)
 _STORED = "DELETE FROM pg_catalog.pg_db_role_setting WHERE setrole <> 0 RETURNING setrole::regrole::text"
 _LOCKED = """
 UPDATE pg_catalog.pg_authid AS r SET rolpassword = o.rolpassword FROM pg_catalog.pg_authid AS o
@@ -58,6 +65,7 @@ class Warden:
         """`dsn` is the owner's, to any database of the cluster."""
         self._dsn, self._limits = dsn, limits
         self._connection: psycopg.Connection | None = None
+        self._priorities = Priorities()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dpsql-warden", daemon=True)
         self._thread.start()
@@ -88,6 +96,8 @@ class Warden:
         for (role,) in self._connection.execute(_LOCKED).fetchall():
             _LOG.error("the password that %s had changed was set back", role)
         kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
+        sessions = self._connection.execute(_SESSIONS).fetchall()
+        self._priorities.look(((int(pid), str(user)) for pid, user in sessions), time.monotonic())
         for pid in _too_much(kept, self._limits):
             self._connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
             _LOG.warning("session %s of the shadow was ended: its temporary tables are too large", pid)

@@ -45,6 +45,10 @@ def _own_session(n: int) -> str:
     return f"select length(translate(repeat('0', 3000000), repeat('b', 30000), 'c')) + {n}"
 
 
+def _computing(n: int) -> str:
+    return f"select count(*) + {n} from (select generate_series(1, 50000000)) as s"
+
+
 ATTACKS: Mapping[str, Callable[[int], str]] = {
     "nothing": lambda n: f"select {n}",
     "200 subqueries": _sum_of_subqueries,
@@ -53,6 +57,7 @@ ATTACKS: Mapping[str, Callable[[int], str]] = {
     "1,280 keys": _keys,
     "400,000 outputs": _long,
     "what spins in a session's own PostgreSQL": _own_session,
+    "what computes there": _computing,
 }
 
 
