@@ -49,6 +49,10 @@ def _computing(n: int) -> str:
     return f"select count(*) + {n} from (select generate_series(1, 50000000)) as s"
 
 
+def _many(n: int) -> str:
+    return "; ".join(["select 1"] * 180) + f"; select {n}"
+
+
 ATTACKS: Mapping[str, Callable[[int], str]] = {
     "nothing": lambda n: f"select {n}",
     "200 subqueries": _sum_of_subqueries,
@@ -56,6 +60,7 @@ ATTACKS: Mapping[str, Callable[[int], str]] = {
     "constants that spin": _spinning,
     "1,280 keys": _keys,
     "400,000 outputs": _long,
+    "180 statements in a message": _many,
     "what spins in a session's own PostgreSQL": _own_session,
     "what computes there": _computing,
 }

@@ -39,6 +39,8 @@ _SYNTAX = "PREPARE _dpsql_syntax AS "
 _PREPARABLE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"})
 _LOOKED_AT = frozenset({"CREATE TABLE", "DECLARE CURSOR", "EXPLAIN"})
 """Statements that Parse also analyzes: they may name what earlier statements of the message make."""
+_FEW = 10
+"""Statements of one message that are told apart in no noticeable time."""
 _NOTHING = bytes(6)  # no parameters, all results as text
 _NO_COPY = messages.message(b"f", messages.text("COPY FROM STDIN needs a message of its own"))
 
@@ -59,7 +61,7 @@ async def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
     Raises:
         DpsqlError: when they can't be told apart.
     """
-    if len(text) > SHORT:
+    if len(text) > SHORT or text.count(";") > _FEW:
         return await context.on_worker(partial(_parts_of, context, text), lambda refused: (Part(text, 0, refused),))
     spans = _spans(text)
     return _as_refused([Part(text[start:end], start, await context.inspect(text[start:end])) for start, end in spans])
