@@ -6,20 +6,21 @@ nothing; only a `Release` comes out, or one of a few errors that are the same ev
 
 import hashlib
 import logging
-import traceback
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.failures import Failing, Failure
+from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem, Ledger, PaidStatement
+from dpsql.accounting.sliding import READ_WITHIN
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import Engine, PreparedMeasurements
-from dpsql.errors import EngineFailed, EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
+from dpsql.errors import EngineLost, LedgerBusy, LedgerFailed, LedgerFull, QueryCanceled
 from dpsql.gateway.aiming import Drawn, is_declared
+from dpsql.gateway.failing import failure_of
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.interrupt import interruptible, stop_if_cancelled
@@ -32,10 +33,11 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draw, Draws
 from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums, exact_units
 from dpsql.privacy.release.release import Release, release_buckets, release_keys, release_sums
-from dpsql.question import Asker, Cancellation
+from dpsql.question import Asker
 
 _LOG = logging.getLogger("dpsql.gateway")
-_OURS = Path(__file__).parent.parent
+_MARGIN = 120.0
+"""Seconds that may pass between a charge and what is counted from it, and until an engine stops when time is up."""
 
 Releases = Mapping[str, Release]
 """A release for each measurement, by its identity."""
@@ -79,6 +81,8 @@ class PaidPlan:
     statement: PaidStatement
     stored: dict[str, bytes]
     """Releases by key, those included that were stored since."""
+    since: float = field(default_factory=time.monotonic)
+    """When it was paid, or a little later, in seconds."""
     untold: set[str] = field(default_factory=set)
     """The keys of releases that could not be stored: what was measured with them would be found beside others."""
 
@@ -128,7 +132,7 @@ class PaidPlan:
         except EngineLost:
             raise
         except Exception as error:  # whatever it is
-            failure = _failure(error, self.ready.request.cancellation)
+            failure = failure_of(error, self.ready.request.cancellation)
             if failure is None:
                 raise
             self.statement.fail(self.key(part), failure)
@@ -222,7 +226,13 @@ class Measuring:
             yield PaidPlan(ready, statement, dict(statement.stored))
 
     def run(self, paid: PaidPlan, part: PricedMeasurement) -> Exact:
-        """Ask the engine for one measurement."""
+        """Ask the engine for one measurement, unless it might read records later than its charge counts for.
+
+        Raises:
+            QueryCanceled: it might; or somebody cancels, or time is up.
+        """
+        if time.monotonic() - paid.since > READ_WITHIN.total_seconds() - self.timeout - _MARGIN:
+            raise QueryCanceled
         prepared = paid.ready.prepared[paid.key(part)]
         return Exact(paid, part, prepared.run(part.sql, paid.statement.charge))
 
@@ -268,20 +278,6 @@ def account(policy: Policy, asker: Asker) -> Account:
     """Return who pays for what somebody asks."""
     role = policy.roles[asker.role]
     return Account(asker.user, role, policy.budgets[role.protects])
-
-
-def _failure(error: Exception, cancellation: Cancellation) -> Failure | None:
-    """Return how a measurement failed; None if somebody has stopped it."""
-    match error:
-        case QueryCanceled():
-            return None if cancellation.requested else Failure(Failing.LATE, "the time limit was met")
-        case EngineFailed():
-            return Failure(Failing.ENGINE, "the engine could not run the statement")
-        case _:
-            _LOG.exception("a measurement failed after the engine was asked")
-            frames = [f for f in traceback.extract_tb(error.__traceback__) if _OURS in Path(f.filename).parents]
-            where = Path(frames[-1].filename).relative_to(_OURS)
-            return Failure(Failing.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
 def _released(part: PricedMeasurement, rows: Sequence[EngineRow], finder: Release | None, entropy: Entropy) -> Release:

@@ -7,7 +7,8 @@ from threading import Barrier
 
 import pytest
 
-from dpsql.errors import BudgetExhausted, InvalidSetting, Unsupported
+from dpsql.errors import BudgetExhausted, InvalidSetting, QueryCanceled, Unsupported
+from dpsql.gateway import measuring
 from dpsql.gateway.request import Request
 from dpsql.policy.model import NoiseLevel, Policy
 from dpsql.question import Cancellation, Settings
@@ -99,6 +100,18 @@ def test_a_statement_is_paid_as_a_whole(rides: Memory, policy: Policy, new_clien
     with pytest.raises(BudgetExhausted):
         client.ask("SELECT median(fare), count(*) FROM rides", Settings(epsilon="0.5"))
     assert (engine.runs, costs(client)) == (1, [Fraction(3, 5)])
+
+
+def test_no_measurement_begins_when_its_charge_counts_no_more(
+    rides: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window counts an hour from the charge for what is read; the engine is not asked later, and that is a failure."""
+    engine = Watched(rides)
+    client = new_client(engine)
+    monkeypatch.setattr(measuring, "_MARGIN", 3600.0)
+    with pytest.raises(QueryCanceled):
+        client.ask(COUNT)
+    assert (engine.runs, client.charges) == (0, 1)
 
 
 def test_one_of_fifty_sessions_wins_the_last_question(rides: Memory, policy: Policy, new_client: NewClient) -> None:
