@@ -55,6 +55,7 @@ class OracleSession:
         """
         with undivided():
             session = self._taken()
+            session.given_up = False
             try:
                 with called_when_overdue(session.hang_up, _PATIENCE):
                     return session.ask(settings, question, style)
@@ -79,23 +80,25 @@ class _Session:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
-        self._given_up = False
+        self.given_up = False
+        """Whether nobody waits for what it was asked last."""
 
     def hang_up(self) -> None:
         """Leave what is asked to itself: whoever waits is told so at once, and the next question gets a new session."""
-        self._given_up = True
+        self.given_up = True
         hang_up(self._connection)
 
     def ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
         """Return the rows; see `OracleSession.described`."""
-        self._given_up = False
         try:
             return self._again(settings, question, style)
         except BaseException:
             self.close()  # in a state that nobody has to think about
             raise
 
-    def _again(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
+    def _again(
+        self, settings: Settings, question: ConstantQuestion, style: str, *, first: bool = True
+    ) -> ConstantCursor:
         try:
             return self._ask(settings, question, style)
         except psycopg.errors.QueryCanceled:
@@ -103,12 +106,14 @@ class _Session:
         except psycopg.errors.ProgramLimitExceeded:
             raise _too_costly("is made of texts or numbers that are too long") from None
         except psycopg.OperationalError:
-            if self._given_up:
+            if self.given_up:
                 raise _too_costly("takes too long to evaluate") from None
             if self._connection is not None and not self._connection.closed:
                 raise _too_costly("takes too much memory to evaluate") from None
+            if not first:
+                raise InternalError from None
             self.close()
-            return self._ask(settings, question, style)
+            return self._again(settings, question, style, first=False)
         except psycopg.Error as error:
             said = error.diag.message_primary or "this constant can't be evaluated"
             raise SyntaxFailed(said if len(said) <= _SHOWN else f"{said[:_SHOWN]} …") from None

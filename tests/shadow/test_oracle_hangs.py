@@ -3,7 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,7 +16,7 @@ from dpsql.shadow.oracle import ShadowOracle
 from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
-from dpsql.watchdog import ended_when_overdue
+from dpsql.watchdog import called_when_overdue, ended_when_overdue
 
 ONE = Spelled("1")
 SOON = 3.0
@@ -63,3 +64,20 @@ def test_a_cancel_of_planning_is_heard_meanwhile(sessions: OracleSession, monkey
             ended_when_overdue(lambda: ShadowOracle(sessions, Settings()).constant(ONE), cancellation)
     finally:
         os.kill(process, signal.SIGCONT)
+
+
+def test_a_session_that_is_given_up_at_once_is_not_asked_again(
+    sessions: OracleSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where time was up before the question was sent, the connection is cut, and that is no shadow that was restarted."""
+    ShadowOracle(sessions, Settings()).constant(ONE)
+
+    @contextmanager
+    def cut(stop: Callable[[], None], seconds: float) -> Iterator[None]:
+        stop()
+        with called_when_overdue(stop, seconds):
+            yield
+
+    monkeypatch.setattr(oracle_session, "called_when_overdue", cut)
+    with pytest.raises(Unsupported, match="takes too long to evaluate"):
+        ShadowOracle(sessions, Settings()).constant(ONE)
