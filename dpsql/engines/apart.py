@@ -62,7 +62,8 @@ class _Answer(Generic[_T]):
     over: threading.Event = field(default_factory=threading.Event)
     changed: threading.Event = field(default_factory=threading.Event)
     """Set when it is over, and when somebody cancels."""
-    returned: list[_T] = field(default_factory=list)
+    returned: list[_T] = field(default_factory=list, repr=False)
+    """What may be exact rows: not to be printed or logged."""
     error: BaseException | None = None
 
     def make(self, call: Callable[[], _T]) -> None:
@@ -118,6 +119,8 @@ class _Thread:
         self._calls.put(None)
         if not self._hangs and not answer.over.wait(_AFTER_CANCEL):
             _LOG.warning("the engine does not take back what a measurement held")
+        elif answer.error is not None:
+            _LOG.warning("the engine failed to take back what a measurement held: %s", type(answer.error).__name__)
 
     def _run(self) -> None:
         while (call := self._calls.get()) is not None:

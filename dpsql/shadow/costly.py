@@ -5,6 +5,8 @@
 No cancel, no time limit and no end of the client's stops one, and to kill its process would end everybody's session. Ours
 take their places, and look at the sizes before they call PostgreSQL's: for clients, and for the constants of planning. They
 are written in PL/pgSQL, which can be stopped between any two calls.
+
+They are not all that there are: LIKE, normalize, position of bits and `jsonb - text[]` are known to spin and are not guarded.
 """
 
 from collections.abc import Mapping

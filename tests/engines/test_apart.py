@@ -86,6 +86,14 @@ def test_the_end_is_not_waited_for() -> None:
     assert _asked(Hanging("end"), Cancellation()) == [(1,)]
 
 
+def test_what_may_be_exact_is_not_shown() -> None:
+    """Neither in a log nor in a traceback that shows values."""
+    answer: apart._Answer[int] = apart._Answer()
+    answer.make(lambda: 987654321)
+    assert answer.returned == [987654321]
+    assert "987654321" not in repr(answer)
+
+
 def test_others_are_as_before() -> None:
     """Rows and errors come through, and what was held is let go of before whoever asked goes on."""
     engine = Hanging("nowhere")

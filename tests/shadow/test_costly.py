@@ -1,4 +1,4 @@
-"""What PostgreSQL can't interrupt is refused where it would take long, and is PostgreSQL's own where it would not."""
+"""Some of what PostgreSQL can't interrupt is refused where it would take long, and is as before where it would not."""
 
 from collections.abc import Iterator
 from time import monotonic
