@@ -18,6 +18,7 @@ from dpsql.policy.model import Table
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow import build
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.sandbox import Sandbox
 from dpsql.system_limits import Shares
@@ -85,7 +86,9 @@ def start_shadow(config: Config, post: Post | None) -> Postgres:
             raise ConfigError("a shadow on another server is not supported yet; use shadow: {directory: …}")
 
 
-def listener_of(config: Config, gateway: Gateway, shadow: Postgres, shares: Shares, processes: int) -> Listener:
+def listener_of(
+    config: Config, gateway: Gateway, shadow: Postgres, left: LeftBehind, shares: Shares, processes: int
+) -> Listener:
     """Return what clients connect to; what is kept for them has as much room in several `processes` as in one."""
     return Listener(
         gateway,
@@ -94,6 +97,7 @@ def listener_of(config: Config, gateway: Gateway, shadow: Postgres, shares: Shar
         config.policy.dataset,
         config.listen.host,
         config.listen.port,
+        left=left,
         secret=kept_secret(secret_file(config.shadow, config.file.parent)),
         tls=certificate_of(config.listen.tls),
         limits=Limits(

@@ -29,6 +29,7 @@ from dpsql.retired import RetiredEngines
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.syntax.dialect import check_parser
 from dpsql.shadow import build
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.oracle import ShadowOracle
 from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
@@ -78,6 +79,7 @@ class Server:
         self._contents: str
         self._engine: Engine
         self._retired = RetiredEngines()
+        self._left = LeftBehind()
         self._ledger: SqliteLedger
         self._shadow: Postgres
         self._oracle: OracleSession
@@ -197,8 +199,8 @@ class Server:
         self._stack.callback(self._shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
-        self._stack.callback(Warden(self._shadow.dsn("postgres")).close)
-        self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE))
+        self._stack.callback(Warden(self._shadow.dsn("postgres"), self._left).close)
+        self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE), self._left)
         self._stack.callback(self._oracle.close)
         self._contents = self._contents_of(config, self._public, self._engine)
         parts = (config, self._public, self._engine, self._contents)
@@ -221,15 +223,15 @@ class Server:
         policy, session = config.policy, self._oracle
         build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
 
-        def evaluator(settings: Settings) -> ConstantEvaluator:
-            return ShadowOracle(session, settings)
+        def evaluator(settings: Settings, user: str) -> ConstantEvaluator:
+            return ShadowOracle(session, settings, user)
 
         parts = (policy, engine, self._ledger, evaluator, public.declared, public.rows, os.urandom)
         return Gateway(GatewayDependencies(*parts, config.asked_anew, _TIMEOUT))
 
     async def _listen(self, gateway: Gateway) -> Listener:
         processes = 1 if self._post is None else len(self._post.doors)
-        listener = listener_of(self._config, gateway, self._shadow, self._shares, processes)
+        listener = listener_of(self._config, gateway, self._shadow, self._left, self._shares, processes)
         await listener.start(self._post)
         self._stack.push_async_callback(listener.stop)
         return listener

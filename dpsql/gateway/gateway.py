@@ -54,7 +54,8 @@ class GatewayDependencies:
     policy: Policy
     engine: Engine
     ledger: Ledger
-    evaluator: Callable[[Settings], ConstantEvaluator]
+    evaluator: Callable[[Settings, str], ConstantEvaluator]
+    """For the settings of a session, and its user."""
     declared: Declared
     rows: PublicRows
     entropy: Entropy
@@ -164,7 +165,7 @@ class Gateway:
         """Return a priced plan, from `plan` if there is one, and whether a constant in it changes by itself."""
         role, settings, volatile = self._deps.policy.roles[request.asker.role], request.settings, False
         if plan is None:
-            planner = self._planner(role, settings)
+            planner = self._planner(role, request)
             resolved = planner.resolve(analyzed, request.described)
             tracked = planner.track(resolved, request.arguments)
             plan, volatile = planner.measure(tracked), planner.evaluator.volatile
@@ -197,11 +198,11 @@ class Gateway:
                 paid.keep(part, release)
         return paid.releases
 
-    def _planner(self, role: Role, settings: Settings) -> Planner:
-        deps = self._deps
+    def _planner(self, role: Role, request: Request) -> Planner:
+        deps, settings = self._deps, request.settings
         hides_empty = hides_empty_groups(settings, role)
         context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, hides_empty)
-        return Planner(deps.policy, context, deps.evaluator(settings))
+        return Planner(deps.policy, context, deps.evaluator(settings, request.asker.user))
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
         reading = self._reading(request)
@@ -209,7 +210,8 @@ class Gateway:
 
     def _reading(self, request: Request) -> Reading:
         clamp = self._deps.policy.roles[request.asker.role].clamp
-        return Reading(self._deps.evaluator(request.settings), self._emitter, request.cancellation, clamp)
+        evaluator = self._deps.evaluator(request.settings, request.asker.user)
+        return Reading(evaluator, self._emitter, request.cancellation, clamp)
 
 
 def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:

@@ -24,8 +24,8 @@ ConstantRows = list[tuple[str | None, ...]]
 class ShadowOracle:
     """An `ConstantEvaluator` for one statement of one client's session."""
 
-    def __init__(self, session: OracleSession, settings: Settings) -> None:
-        self._session, self._settings = session, settings
+    def __init__(self, session: OracleSession, settings: Settings, user: str) -> None:
+        self._session, self._settings, self._user = session, settings, user
         self.volatile = False
 
     @property
@@ -40,10 +40,10 @@ class ShadowOracle:
 
     def _asked(self, question: ConstantQuestion) -> ConstantRows:
         """Return values with their types: times in ISO 8601, and all else as in the session, where texts may be of times."""
-        rows = self._session.described(self._settings, question, self._settings.date_style).fetchall()
+        rows = self._session.described(self._user, self._settings, question, self._settings.date_style).fetchall()
         if self.dates_in_iso or not any(_is_of_times(type_ or "") for _, type_ in rows):
             return rows
-        return self._session.described(self._settings, question, USUAL_STYLE).fetchall()
+        return self._session.described(self._user, self._settings, question, USUAL_STYLE).fetchall()
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
@@ -87,7 +87,7 @@ class ShadowOracle:
         return found
 
     def _described(self, question: ConstantQuestion, style: str) -> PublicAnswer:
-        found = self._session.described(self._settings, question, style)
+        found = self._session.described(self._user, self._settings, question, style)
         columns, result = found.description or (), found.pgresult
         if result is None:
             raise InternalError

@@ -5,13 +5,15 @@ reset: nothing that one question does reaches another.
 """
 
 import queue
+import time
 
 import psycopg
 from psycopg import sql
 
-from dpsql.errors import InternalError, SyntaxFailed, Unsupported
+from dpsql.errors import InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.hang_up import hang_up
 from dpsql.question import Settings
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.watchdog import called_when_overdue, undivided
 
 _SESSIONS = 8
@@ -19,6 +21,10 @@ _PATIENCE = 3.0
 """Seconds for one question: a little more than the shadow gives itself, which some functions don't look at."""
 _WAIT = 10.0
 """Seconds until a session must be free."""
+_LONG = 0.5
+"""Seconds of a question after which its session is replaced: it may have been told to stand back (`priorities`)."""
+_MOST_LEFT = 4
+"""Sessions of one user that were left behind, whatever they do, before no more constants of theirs are evaluated."""
 _OPTIONS = " ".join(
     f"-c {name}={value}"
     for name, value in {
@@ -41,21 +47,30 @@ ConstantQuestion = sql.SQL | sql.Composed
 class OracleSession:
     """A few sessions that any thread may use; one that asks something slow does not keep the others waiting."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, left: LeftBehind) -> None:
+        """`left` takes those that don't answer."""
+        self._left = left
         self._free: queue.LifoQueue[_Session] = queue.LifoQueue()
-        self._all = tuple(_Session(dsn) for _ in range(_SESSIONS))
+        self._all = tuple(_Session(dsn, left) for _ in range(_SESSIONS))
         for session in self._all:
             self._free.put(session)
 
-    def described(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        """Return the answer to a SELECT over public values, in which dates are written in a style.
+    def described(self, user: str, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
+        """Return the answer to a SELECT over public values for a user, in which dates are written in a style.
 
         Raises:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
+            TooComplex: earlier ones of the user's are evaluated still, though nobody waits for them.
         """
+        if self._left.of(user) >= _MOST_LEFT:
+            raise TooComplex(
+                "constants of earlier statements, which took too long, are still being evaluated",
+                because="constants-left-behind",
+                hint="Try again when they have ended, in a few seconds, and compute before what takes long.",
+            )
         with undivided():
             session = self._taken()
-            session.given_up = False
+            session.given_up, session.user = False, user
             try:
                 with called_when_overdue(session.hang_up, _PATIENCE):
                     return session.ask(settings, question, style)
@@ -77,24 +92,33 @@ class OracleSession:
 class _Session:
     """One session, for one question at a time; it comes back after the shadow was restarted."""
 
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
+    def __init__(self, dsn: str, left: LeftBehind) -> None:
+        self._dsn, self._left = dsn, left
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
         self.given_up = False
         """Whether nobody waits for what it was asked last."""
+        self.user = ""
+        """For whom it was asked."""
+        self._process = 0
 
     def hang_up(self) -> None:
         """Leave what is asked to itself: whoever waits is told so at once, and the next question gets a new session."""
         self.given_up = True
+        if self._process:
+            self._left.add(self._process, self.user)
         hang_up(self._connection)
 
     def ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
         """Return the rows; see `OracleSession.described`."""
+        since = time.monotonic()
         try:
-            return self._again(settings, question, style)
+            answered = self._again(settings, question, style)
         except BaseException:
             self.close()  # in a state that nobody has to think about
             raise
+        if time.monotonic() - since > _LONG:
+            self.close()
+        return answered
 
     def _again(
         self, settings: Settings, question: ConstantQuestion, style: str, *, first: bool = True
@@ -137,7 +161,7 @@ class _Session:
             opened = psycopg.connect(
                 self._dsn, autocommit=True, options=_OPTIONS, prepare_threshold=None, connect_timeout=10
             )
-            self._connection = opened
+            self._connection, self._process = opened, opened.info.backend_pid
             if opened.info.parameter_status("standard_conforming_strings") != "on":
                 raise InternalError
         return self._connection
@@ -146,7 +170,7 @@ class _Session:
         """End the session."""
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection, self._process = None, 0
 
 
 def _too_costly(why: str) -> Unsupported:

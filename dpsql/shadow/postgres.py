@@ -24,7 +24,8 @@ __all__ = ["OWNER", "Postgres", "ShadowAddress"]
 
 _LOG = logging.getLogger("dpsql.shadow")
 _PORT = 5432
-_CONNECTIONS = 300
+_CONNECTIONS = 340
+"""For clients 290, for what planning asks and dpsql itself 10; 40 for those of planning that were left behind."""
 _PATIENCE = 30.0  # seconds to start
 _ORDERLY, _AT_ONCE = 10.0, 5.0  # seconds to stop
 _POLL = 0.005

@@ -6,10 +6,11 @@ would let another wait for a hundred turns. With the lowest priority they have w
 
 import contextlib
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from dpsql.shadow.processes import see
 
 _LOWEST = 19
 _MOST = 0.5
@@ -29,7 +30,7 @@ class Priorities:
         `sessions` are the processes with the names of their users, `now` is in seconds.
         """
         users = dict(sessions)
-        worked = {process: found for process in users if (found := _seconds_worked(process)) is not None}
+        worked = {process: found.worked for process in users if (found := see(process)) is not None}
         spent: defaultdict[str, float] = defaultdict(float)
         for process, seconds in worked.items():
             spent[users[process]] += seconds - self._worked.get(process, seconds)
@@ -47,14 +48,3 @@ def _stand_back(process: int) -> None:
         os.setpriority(os.PRIO_PROCESS, process, _LOWEST)
     with contextlib.suppress(OSError):  # there are none, or too many were told just now: then at the next look
         Path(f"/proc/{process}/autogroup").write_text(str(_LOWEST), encoding="ascii")
-
-
-def _seconds_worked(process: int) -> float | None:
-    """Return how long a process has had a processor; None if that is not known."""
-    if sys.platform != "linux":
-        return None
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return None

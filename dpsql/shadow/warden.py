@@ -1,4 +1,4 @@
-"""Sees to it that no client fills the disk, leaves settings and passwords for later sessions, or keeps the processors.
+"""Sees to it that no client fills the disk, leaves settings, passwords and sessions behind, or keeps the processors.
 
 PostgreSQL has no limit for temporary tables (`temp_file_limit` is about sorting), no privilege for settings and
 passwords, and gives nobody a share of the processors.
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import psycopg
 
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.priorities import Priorities
+from dpsql.shadow.role import ORACLE
 
 _LOG = logging.getLogger("dpsql.shadow")
 _PAUSE = 0.5  # seconds between two looks
@@ -61,9 +63,9 @@ class SessionLimits:
 class Warden:
     """Looks twice a second, on a thread of its own, until it is closed."""
 
-    def __init__(self, dsn: str, limits: SessionLimits = SessionLimits()) -> None:  # a frozen value
-        """`dsn` is the owner's, to any database of the cluster."""
-        self._dsn, self._limits = dsn, limits
+    def __init__(self, dsn: str, left: LeftBehind, limits: SessionLimits = SessionLimits()) -> None:  # a frozen value
+        """`dsn` is the owner's, to any database of the cluster; `left` are the sessions that nobody waits for."""
+        self._dsn, self._left, self._limits = dsn, left, limits
         self._connection: psycopg.Connection | None = None
         self._priorities = Priorities()
         self._over = threading.Event()
@@ -79,6 +81,7 @@ class Warden:
     def _run(self) -> None:
         failing = False
         while not self._over.wait(_PAUSE):
+            self._left.look()
             try:
                 self._look()
                 failing = False
@@ -97,7 +100,9 @@ class Warden:
             _LOG.error("the password that %s had changed was set back", role)
         kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
         sessions = self._connection.execute(_SESSIONS).fetchall()
-        self._priorities.look(((int(pid), str(user)) for pid, user in sessions), time.monotonic())
+        # What planning asks for one user is nobody else's: each of its sessions counts for itself.
+        whose = ((int(pid), f"{user} {pid}" if user == ORACLE else str(user)) for pid, user in sessions)
+        self._priorities.look(whose, time.monotonic())
         for pid in _too_much(kept, self._limits):
             self._connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
             _LOG.warning("session %s of the shadow was ended: its temporary tables are too large", pid)

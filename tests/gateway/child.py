@@ -37,7 +37,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
             policy,
             engine,
             ledger,
-            lambda _: _NoShadow(),
+            lambda _settings, _user: _NoShadow(),
             public.declared,
             public.rows,
             os.urandom,

@@ -12,6 +12,7 @@ from dpsql.errors import QueryCanceled, Unsupported
 from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.shadow import oracle_session
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.oracle import ShadowOracle
 from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
@@ -27,14 +28,14 @@ SOON = 3.0
 def sessions(shadow: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
     """Give sessions that are impatient."""
     monkeypatch.setattr(oracle_session, "_PATIENCE", 0.3)
-    made = OracleSession(shadow.dsn("taxi", ORACLE))
+    made = OracleSession(shadow.dsn("taxi", ORACLE), LeftBehind())
     yield made
     made.close()
 
 
 def _hanging(sessions: OracleSession) -> int:
     """Let the session that is asked next stand still; return its process."""
-    ShadowOracle(sessions, Settings()).constant(ONE)
+    ShadowOracle(sessions, Settings(), "ana").constant(ONE)
     process = next(one._connection.info.backend_pid for one in sessions._all if one._connection is not None)
     os.kill(process, signal.SIGSTOP)
     return process
@@ -46,8 +47,8 @@ def test_a_session_that_does_not_answer_is_replaced(sessions: OracleSession) -> 
     try:
         since = time.monotonic()
         with pytest.raises(Unsupported, match="takes too long to evaluate"):
-            ShadowOracle(sessions, Settings()).constant(ONE)
-        assert ShadowOracle(sessions, Settings()).constant(ONE) == ("1", "integer")
+            ShadowOracle(sessions, Settings(), "ana").constant(ONE)
+        assert ShadowOracle(sessions, Settings(), "ana").constant(ONE) == ("1", "integer")
         assert time.monotonic() - since < SOON
     finally:
         os.kill(process, signal.SIGCONT)
@@ -61,7 +62,7 @@ def test_a_cancel_of_planning_is_heard_meanwhile(sessions: OracleSession, monkey
     cancellation.cancel()
     try:
         with pytest.raises(QueryCanceled):
-            ended_when_overdue(lambda: ShadowOracle(sessions, Settings()).constant(ONE), cancellation)
+            ended_when_overdue(lambda: ShadowOracle(sessions, Settings(), "ana").constant(ONE), cancellation)
     finally:
         os.kill(process, signal.SIGCONT)
 
@@ -70,7 +71,7 @@ def test_a_session_that_is_given_up_at_once_is_not_asked_again(
     sessions: OracleSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where time was up before the question was sent, the connection is cut, and that is no shadow that was restarted."""
-    ShadowOracle(sessions, Settings()).constant(ONE)
+    ShadowOracle(sessions, Settings(), "ana").constant(ONE)
 
     @contextmanager
     def cut(stop: Callable[[], None], seconds: float) -> Iterator[None]:
@@ -80,4 +81,4 @@ def test_a_session_that_is_given_up_at_once_is_not_asked_again(
 
     monkeypatch.setattr(oracle_session, "called_when_overdue", cut)
     with pytest.raises(Unsupported, match="takes too long to evaluate"):
-        ShadowOracle(sessions, Settings()).constant(ONE)
+        ShadowOracle(sessions, Settings(), "ana").constant(ONE)

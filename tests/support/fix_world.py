@@ -26,6 +26,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.shadow import build
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.oracle import ShadowOracle
 from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
@@ -168,9 +169,9 @@ class World:
     owner: psycopg.Connection
     """The superuser of the cluster, in no database of ours."""
 
-    def oracle(self, settings: Settings = Settings()) -> ShadowOracle:
+    def oracle(self, settings: Settings = Settings(), user: str = "ana") -> ShadowOracle:
         """Return the oracle of one statement."""
-        return ShadowOracle(self.session, settings)
+        return ShadowOracle(self.session, settings, user)
 
     def gateway(
         self, engine: Engine, ledger: Ledger, *, policy: Policy | None = None, entropy: Entropy = os.urandom
@@ -205,7 +206,7 @@ def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | N
 
     server = clusters.start(directory / "shadow")
     build.ensure_shadow(server, policy, users, rows)
-    session = OracleSession(server.dsn(policy.dataset, ORACLE))
+    session = OracleSession(server.dsn(policy.dataset, ORACLE), LeftBehind())
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
     yield World(policy, public, server, session, owner)
     owner.close()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dpsql.gateway.request import Answers
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.postgres import Postgres
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -25,6 +26,7 @@ def listening(
     silence: Silence = Silence(),
     *,
     iterations: int = 1,
+    left: LeftBehind | None = None,
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on.
 
@@ -38,6 +40,7 @@ def listening(
         "taxi",
         "127.0.0.1",
         0,
+        left=LeftBehind() if left is None else left,
         secret=b"of the tests",
         tls=tls,
         limits=limits,

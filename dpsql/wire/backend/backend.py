@@ -83,6 +83,11 @@ class Backend(asyncio.Protocol):
 
     # What the session calls.
 
+    @property
+    def number(self) -> int:
+        """Return the session's number, which is its process's in the shadow; 0 before it has begun."""
+        return int.from_bytes(self.key[:4], "big")
+
     async def start(self, options: dict[str, str], secret: str) -> None:
         """Begin the session; `secret` is what the shadow asks for, and is sent before it does.
 

@@ -41,7 +41,7 @@ class Limits:
     """How often a log-in may fail within `failure_window` seconds, before nothing more is tried."""
     failure_window: float = 60.0
     sessions: int = 290
-    """Sessions in the shadow: of PostgreSQL's 300, those that dpsql does not need itself."""
+    """Sessions in the shadow: of PostgreSQL's 340, those that dpsql does not need itself. Those left behind count."""
     unasked: int = 100
     """From so many sessions in the shadow on, a client that logs in gets its own with its first statement."""
     login_timeout: float = 30.0

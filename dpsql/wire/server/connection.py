@@ -23,6 +23,7 @@ from dpsql.wire.server.half_closed import try_client
 from dpsql.wire.server.login import log_in, session_options
 from dpsql.wire.server.opening import open_backend
 from dpsql.wire.server.registry import ConnectionRegistry, RegisteredConnection, StartupKey, UserEntry
+from dpsql.wire.server.unheard import UnheardCancel
 
 _LOG = logging.getLogger("dpsql.wire")
 
@@ -41,6 +42,7 @@ class Connection:
         self._user: str | None = None
         self._entry: UserEntry | None = None
         self._announced: Mapping[str, str] = {}
+        self._unheard = UnheardCancel()
         self.has_asked = False
         """Whether the client has asked anything; until then its session in the shadow may be replaced."""
         self._ending: ShuttingDown | None = None
@@ -90,8 +92,7 @@ class Connection:
             if self._allowance is not None:
                 self._allowance.close()
             self._transport.close()
-            if self._backend is not None:
-                self._backend.close()
+            self._leave_shadow()
             await asyncio.gather(*self._signals, return_exceptions=True)
 
     @property
@@ -106,6 +107,15 @@ class Connection:
         self._stopped_at = replies.since
         return True
 
+    def note_cancel(self) -> None:
+        """Hear that the shadow was asked to cancel what it works on."""
+        self._unheard.note(self._backend)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Return whether the shadow works on, long after a cancel."""
+        return self._unheard.is_of(self._backend)
+
     @property
     def is_outdated(self) -> bool:
         """Return whether the user was removed, or has another role or password now."""
@@ -116,9 +126,9 @@ class Connection:
         self._ending = reason
         self._end_if_idle()
 
-    def end(self) -> None:
-        """End the connection at once, and tell the client why."""
-        self._tell(session_ends.by_a_user())
+    def end(self, reason: ShuttingDown | None = None) -> None:
+        """End the connection at once, and tell the client why: because its user says so, unless there is another reason."""
+        self._tell(reason or session_ends.by_a_user())
         self._transport.close()
 
     def abort(self) -> None:
@@ -169,7 +179,8 @@ class Connection:
         if parameters is None or registry.has_room:
             parameters = await self._prepare(registered.user, options)
             registry.keep_startup_parameters(known, parameters)
-        registered.process = _number(self.shadow_key) if self.shadow_key else registry.free_number()
+        number = 0 if self._backend is None else self._backend.number
+        registered.process = number or registry.free_number()
         self._announced = parameters | {"application_name": options.get("application_name", "")}
         statuses = b"".join(_status(name, value) for name, value in self._announced.items())
         self._transport.write(
@@ -252,8 +263,15 @@ class Connection:
         self._registry.pending.remove(self._transport)
         if not self._over and (self.working is not None or self.in_shadow):
             self._send_signal(self._registry.interrupt(self))
-        if self._backend is not None:
-            self._backend.close()
+        self._leave_shadow()
+
+    def _leave_shadow(self) -> None:
+        """Close the session in the shadow; one that works counts as its user's until it has ended."""
+        if self._backend is None:
+            return
+        if self.in_shadow and self.shadow_key and self._user is not None:
+            self._registry.left.add(self._backend.number, self._user)
+        self._backend.close()
 
     def _shadow_lost(self) -> None:
         if self._backend is None or self._over or self._gone:
@@ -273,11 +291,6 @@ class Connection:
 
     def _tell(self, failed: DpsqlError) -> None:
         self._transport.write(messages.error(failed, "FATAL"))
-
-
-def _number(key: bytes) -> int:
-    """Return the number of the session that a key is of."""
-    return int.from_bytes(key[:4], "big")
 
 
 def _status(name: str, value: str) -> bytes:

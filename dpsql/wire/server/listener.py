@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dpsql.errors import ShuttingDown, TooManyClients
 from dpsql.gateway.request import Answers
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.postgres import ShadowAddress
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
@@ -15,7 +16,7 @@ from dpsql.wire.protocol.transport import ClientTransport
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection
-from dpsql.wire.server.registry import ConnectionRegistry, UserEntry
+from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
 from dpsql.wire.server.siblings import Post, Siblings
 
 _WORKERS = 16
@@ -36,6 +37,7 @@ class Listener:
         host: str,
         port: int,
         *,
+        left: LeftBehind,
         secret: bytes,
         tls: Certificate | None = None,
         limits: Limits = Limits(),  # noqa: B008 # a frozen value
@@ -51,8 +53,7 @@ class Listener:
             answers,
             users,
             database,
-            open_shadow=self._open_shadow,
-            shadow_secret=shadow.secret,
+            shadow=ShadowDoor(self._open_shadow, shadow.secret, left),
             secret=secret,
             planning=self._planning,
             measuring=self._measuring,
@@ -148,12 +149,17 @@ class Listener:
             await asyncio.wait(tasks, timeout=seconds)
 
     async def _interrupt_overdue(self) -> None:
-        """Cancel statements past their limit, for which the session may have turned off the shadow's own."""
+        """Cancel statements past their limit, for which the session may have turned off the shadow's own.
+
+        Sessions that do not hear a cancel are ended.
+        """
         while True:
             await asyncio.sleep(_EVERY)
             for connection in tuple(self._open.values()):
                 if connection.is_overdue:
                     await self._registry.interrupt(connection)
+                elif connection.is_deaf:
+                    connection.end(session_ends.deaf())
 
     def _accept(self, transport: ClientTransport) -> None:
         connection = Connection(self._registry, transport)

@@ -17,6 +17,7 @@ from dpsql.errors import TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
+from dpsql.shadow.left_behind import LeftBehind
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
@@ -53,6 +54,18 @@ class UserEntry:
     """As PostgreSQL spells it: `SCRAM-SHA-256$4096:…`."""
 
 
+@dataclass(frozen=True, slots=True)
+class ShadowDoor:
+    """How sessions in the shadow begin, and which of them have not ended."""
+
+    open: Callable[[asyncio.Protocol], Awaitable[None]]
+    """Connects a protocol to the shadow, or raises OSError."""
+    secret: str = field(repr=False)
+    """What lets it in."""
+    left: LeftBehind
+    """Those that work on, though their clients have gone."""
+
+
 class CancelTarget(Protocol):
     """A connection, as a cancel request sees it."""
 
@@ -74,6 +87,9 @@ class CancelTarget(Protocol):
 
     def release_session(self) -> None:
         """Close that session."""
+
+    def note_cancel(self) -> None:
+        """Hear that the shadow was asked to cancel what it works on."""
 
     def end(self) -> None:
         """End the connection at once, and tell the client why."""
@@ -102,23 +118,19 @@ class ConnectionRegistry:
         users: Mapping[str, UserEntry],
         database: str,
         *,
-        open_shadow: Callable[[asyncio.Protocol], Awaitable[None]],
-        shadow_secret: str,
+        shadow: ShadowDoor,
         secret: bytes,
         planning: Executor,
         measuring: Executor,
         tls: Certificate | None,
         limits: Limits,
     ) -> None:
-        """`open_shadow` connects a protocol to the shadow, or raises OSError; `shadow_secret` lets it in.
-
-        `secret` makes the salts of unknown names; were it another after a restart, unknown names could be told from users.
+        """`secret` makes the salts of unknown names; were it another after a restart, unknown names could be told from users.
 
         Raises:
             ValueError: when a verifier is none.
         """
         self.database = database
-        self.shadow_secret = shadow_secret
         # The first plan statements and answer from what is stored; the second wait for engines and draw noise.
         self.planning, self.measuring = Workers(planning, _PLANNED), Workers(measuring, _MEASURED)
         self.tls = tls
@@ -127,7 +139,7 @@ class ConnectionRegistry:
         self.pending: PendingConnections[ClientTransport] = PendingConnections(limits.unauthenticated, time.monotonic)
         failures = (limits.failures_per_user, limits.failures_per_address, limits.failure_window)
         self.attempts = LoginThrottle(*failures, time.monotonic)
-        self._open_shadow = open_shadow
+        self._open_shadow, self.shadow_secret, self.left = shadow.open, shadow.secret, shadow.left
         self._shadow_is_there = asyncio.Event()
         self._beginning = 0
         self._registered: set[RegisteredConnection] = set()
@@ -170,7 +182,7 @@ class ConnectionRegistry:
             TooManyClients: all are in use.
         """
         held = [registered.target for registered in self._registered if registered.target.shadow_key is not None]
-        if len(held) + self._beginning >= self.limits.sessions:
+        if len(held) + self._beginning + self.left.number >= self.limits.sessions:
             unasked = next((target for target in held if target.is_unasked), None)
             if unasked is None:
                 _RATE_LIMITED.warning("all %d sessions of the shadow are in use", self.limits.sessions)
@@ -199,8 +211,11 @@ class ConnectionRegistry:
         """
         if len(self._registered) >= self.limits.connections:
             raise TooManyClients("sorry, too many clients already")
-        if self._present[user] >= self.limits.connections_per_user:
-            raise TooManyClients(f'too many connections for user "{user}"')
+        if self._present[user] + self.left.of(user) >= self.limits.connections_per_user:
+            hint = (
+                "Sessions that were left while they worked count until they have ended." if self.left.of(user) else None
+            )
+            raise TooManyClients(f'too many connections for user "{user}"', hint=hint)
         registered = RegisteredConnection(user, secrets.token_bytes(_KEY), target)
         self._registered.add(registered)
         self._present[user] += 1
@@ -274,3 +289,4 @@ class ConnectionRegistry:
                     canceller = Canceller(key)
                     await self._open_shadow(canceller)
                     await canceller.over()
+            target.note_cancel()

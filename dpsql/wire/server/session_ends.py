@@ -20,6 +20,11 @@ def shadow_ended() -> ShuttingDown:
     return ShuttingDown("terminating connection because its session in the shadow ended", hint=_AGAIN)
 
 
+def deaf() -> ShuttingDown:
+    """Return the error where the shadow works on after a cancel."""
+    return ShuttingDown("terminating connection because what it runs can't be canceled otherwise", hint=_AGAIN)
+
+
 def reconfigured() -> ShuttingDown:
     """Return the error where the declared tables have changed."""
     return ShuttingDown("terminating connection because the declared tables have changed", hint=_AGAIN)
