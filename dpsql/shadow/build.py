@@ -29,7 +29,7 @@ from dpsql.shadow.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 16
+_EDITION = 17
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 

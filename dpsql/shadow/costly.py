@@ -4,9 +4,10 @@
 
 No cancel, no time limit and no end of the client's stops one, and to kill its process would end everybody's session. Ours
 take their places, and look at the sizes before they call PostgreSQL's: for clients, and for the constants of planning. They
-are written in PL/pgSQL, which can be stopped between any two calls.
+are functions that can be stopped between any two calls: in PL/pgSQL, or in SQL where arrays of rows are given, which the
+other does not take.
 
-They are not all that there are: LIKE, normalize, position of bits and `jsonb - text[]` are known to spin and are not guarded.
+They are those that people use, and not all that there are: `left_behind` ends a session in whatever it is.
 """
 
 from collections.abc import Mapping
@@ -34,22 +35,33 @@ GUARDED: Mapping[str, str] = {
 }
 """Each with what its time grows with."""
 
+_TOO_MUCH = """
+CREATE FUNCTION dpsql.too_much(name text) RETURNS boolean LANGUAGE plpgsql VOLATILE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '54000', MESSAGE = format('%s is given more than it can be stopped at', name),
+    HINT = 'Shorten its arguments.';
+END $$
+"""
 _REPLACE = """
-DO $$ DECLARE one record; old oid := {signature}::regprocedure; ours text; BEGIN
+DO $$ DECLARE one record; old oid := {signature}::regprocedure; BEGIN
   SELECT f.proname AS name, pg_get_function_arguments(f.oid) AS arguments, pg_get_function_result(f.oid) AS result,
          f.proisstrict AS null_on_null, f.provolatile = 'i' AS fixed,
          (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, f.pronargs) AS n) AS given,
-         CASE WHEN f.proretset THEN 'QUERY SELECT * FROM ' ELSE '' END AS rows
+         CASE WHEN f.proretset THEN 'QUERY SELECT * FROM ' ELSE '' END AS rows,
+         'anyarray'::regtype = ANY (f.proargtypes) AS of_arrays
     INTO one FROM pg_proc AS f WHERE f.oid = old;
   EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', old::regprocedure);
   EXECUTE format('ALTER FUNCTION %s RENAME TO %I', old::regprocedure, 'dpsql_' || one.name);
   EXECUTE format(
-    'CREATE FUNCTION pg_catalog.%1$I(%2$s) RETURNS %3$s LANGUAGE plpgsql %4$s %5$s PARALLEL SAFE SECURITY DEFINER'
-    ' SET search_path = pg_catalog, pg_temp AS $f$ BEGIN IF %6$s > %7$s THEN RAISE EXCEPTION USING ERRCODE = ''54000'','
-    ' MESSAGE = ''%1$s is given more than it can be stopped at'', HINT = ''Shorten its arguments.''; END IF;'
-    ' RETURN %8$s dpsql_%1$s(%9$s); END $f$',
+    'CREATE FUNCTION pg_catalog.%1$I(%2$s) RETURNS %3$s LANGUAGE %10$s %4$s %5$s PARALLEL SAFE SECURITY DEFINER'
+    ' SET search_path = pg_catalog, pg_temp AS $f$ ' || CASE WHEN one.of_arrays
+      THEN 'SELECT CASE WHEN %6$s > %7$s THEN dpsql.too_much(''%1$s'') ELSE dpsql_%1$s(%9$s) END'
+      ELSE 'BEGIN IF %6$s > %7$s THEN PERFORM dpsql.too_much(''%1$s''); END IF; RETURN %8$s dpsql_%1$s(%9$s); END'
+      END || ' $f$',
     one.name, one.arguments, one.result, CASE WHEN one.fixed THEN 'IMMUTABLE' ELSE 'STABLE' END,
-    CASE WHEN one.null_on_null THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END, {size}, {most}, one.rows, one.given);
+    CASE WHEN one.null_on_null THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END, {size}, {most}, one.rows, one.given,
+    CASE WHEN one.of_arrays THEN 'sql' ELSE 'plpgsql' END);
   UPDATE pg_operator SET oprcode = {signature}::regprocedure WHERE oprcode = old;
 END $$
 """
@@ -85,6 +97,7 @@ def create_guarded(connection: Connection) -> None:
     """Put the functions in their places; the owner's connection, in the new database."""
     connection.execute("SET LOCAL allow_system_table_mods = on")
     connection.execute("SET LOCAL check_function_bodies = off")
+    connection.execute(_TOO_MUCH)
     for signature, size in GUARDED.items():
         given = {"signature": Literal(f"pg_catalog.{signature}"), "size": Literal(size), "most": Literal(str(_MOST))}
         connection.execute(SQL(_REPLACE).format(**given))

@@ -37,6 +37,10 @@ SAME = (
     ("ARRAY[1, 2] && ARRAY[2]", True),
     ("ARRAY['a'] @> ARRAY['b']", False),
     ("ARRAY['a'] <@ ARRAY['a', 'b']", True),
+    ("ARRAY[ROW(1, 2)] && ARRAY[ROW(1, 2)]", True),
+    ("ARRAY[ROW(1, 2)] @> ARRAY[ROW(1, 3)]", False),
+    ("ARRAY[ROW(1, 'a'::text)] <@ ARRAY[ROW(2, 'b'::text), ROW(1, 'a'::text)]", True),
+    ("ARRAY[1] && NULL::int[]", None),
 )
 
 
