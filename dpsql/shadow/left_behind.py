@@ -81,5 +81,5 @@ class LeftBehind:
 
 
 def _signal(process: int, kind: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it has just ended
+    with contextlib.suppress(OSError):  # it has just ended, or we may not: it goes on to count
         os.kill(process, kind)

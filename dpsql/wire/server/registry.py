@@ -276,6 +276,8 @@ class ConnectionRegistry:
                 registered.target.end()
             elif registered.target.working is not None or number != shown:
                 await self.interrupt(registered.target)
+            else:
+                registered.target.note_cancel()
 
     async def interrupt(self, target: CancelTarget) -> None:
         """Cancel what a connection runs, in the gateway or in the shadow; never what it runs after this has returned."""

@@ -92,11 +92,24 @@ def test_left_sessions_count_among_all(shadow: Postgres, answers: Exact) -> None
             _until(lambda: see(process) is None)
 
 
-def test_a_session_that_hears_no_cancel_is_ended(shadow: Postgres, answers: Exact) -> None:
+def _cancel(session: psycopg.Connection, _: Listener) -> None:
+    session.cancel_safe()
+
+
+def _cancel_by_sql(session: psycopg.Connection, served: Listener) -> None:
+    with closing(_open(served)) as another:
+        another.execute("SELECT pg_cancel_backend(%s)", (session.info.backend_pid,))
+
+
+Cancel = Callable[[psycopg.Connection, Listener], None]
+
+
+@pytest.mark.parametrize("cancel", [_cancel, _cancel_by_sql])
+def test_a_session_that_hears_no_cancel_is_ended(shadow: Postgres, answers: Exact, cancel: Cancel) -> None:
     """Its client is told so, and may connect again."""
     left = LeftBehind()
     with listening(answers, shadow, left=left) as (served, _), closing(_open(served)) as session, _looking(left):
-        timer = threading.Timer(0.5, session.cancel_safe)
+        timer = threading.Timer(0.5, cancel, (session, served))
         timer.start()
         with pytest.raises(psycopg.OperationalError, match="can't be canceled otherwise"):
             session.execute(_SPIN)
