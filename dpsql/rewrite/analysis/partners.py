@@ -9,6 +9,7 @@ more than its bound times these (`owners`); where they are too small counts are 
 more noise than need be. They are made of public rows and of the statement, so that they tell nothing.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +24,9 @@ from dpsql.rewrite.ir.facts import Facts
 
 Row = Mapping[Ref, Value | None]
 """What is known of a public row."""
-_FAR = 10**40
+_FAR = math.inf
 """Beyond all numbers that are compared."""
-_Place = tuple[Fraction, bool]
+_Place = tuple[Fraction | float, bool]
 """A number, or what comes right behind it."""
 
 
@@ -76,7 +77,7 @@ def _stretches(
     for op, mine, other in _sides(conditions, index):
         if op == "eq" or not (mine.type.is_number or mine.type.is_temporal):
             continue
-        new = _Stretches([(Fraction(-_FAR), False)] * len(rows), [(Fraction(_FAR), False)] * len(rows))
+        new = _Stretches([(-_FAR, False)] * len(rows), [(_FAR, False)] * len(rows))
         stretches = found.setdefault((other, mine.type), new)
         for place, row in enumerate(rows):
             _narrow(stretches, place, op, mine, row)

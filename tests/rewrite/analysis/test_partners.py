@@ -49,6 +49,8 @@ TOUCHING = _rows((0, 10), (10, 20), (20, 30))
         ((_is("lt", LO, Const(15, SqlType.INTEGER)),), TOUCHING, 2),
         ((_is("lt", LO, LATER),), TOUCHING, 3),
         ((_is("ne", X, LO),), TOUCHING, 3),
+        ((_is("gt", X, LO),), _rows((0, 0), (10**50, 0)), 2),
+        ((_is("lt", X, LO),), _rows((0, 0), (-(10**50), 0)), 2),
     ],
 )
 def test_rows_that_one_row_can_meet(
