@@ -5,7 +5,7 @@ and to kill the process of one would end everybody's session, because the shadow
 PostgreSQL takes SIGFPE for an error in its arithmetic, and raises that wherever it is, at once: the transaction is rolled
 back, and the session, which was told to end before, does.
 
-Promise: a session that was left behind ends within a second of the processor, and until then its user has no other in its
+Promise: a session that was left behind ends within seconds of the processor, and until then its user has no other in its
 place.
 """
 
@@ -14,13 +14,16 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from dpsql.shadow.processes import SeenProcess, see
 
 _LOG = logging.getLogger("dpsql.shadow")
-_DEAF = 0.5
-"""Seconds of the processor after which who was told to end, and has not ended, does not look: the others take a hundredth."""
+_DEAF = 0.2
+"""Seconds of the processor after which who was told to end, and has not ended, does not look: the others take a twentieth."""
+_TIDYING = 10.0
+"""Seconds likewise where there are temporary tables: thousands of them are dropped at the end, and would stay."""
 
 
 @dataclass(slots=True)
@@ -55,9 +58,13 @@ class LeftBehind:
         """Return how many of all have not ended yet."""
         return len(self._still())
 
-    def look(self) -> None:
-        """Tell those to end that are still there, and stop those wherever they are that have not listened."""
+    def look(self, keeping: Collection[int] = ()) -> None:
+        """Tell those to end that are still there, and stop those wherever they are that have not listened.
+
+        `keeping` are the processes that have temporary tables.
+        """
         self._still()
+        stopped = 0
         with self._lock:
             for process, left in self._left.items():
                 now = see(process)
@@ -66,10 +73,12 @@ class LeftBehind:
                 if not left.told:
                     left.told, left.seen = True, now
                     _signal(process, signal.SIGTERM)
-                elif now.worked > left.seen.worked + _DEAF:
+                elif now.worked > left.seen.worked + (_TIDYING if process in keeping else _DEAF):
                     left.seen = now
                     _signal(process, signal.SIGFPE)
-                    _LOG.warning("session %s of the shadow did not listen, and was stopped where it was", process)
+                    stopped += 1
+        if stopped:
+            _LOG.warning("%d sessions of the shadow did not listen, and were stopped where they were", stopped)
 
     def _still(self) -> tuple[_Left, ...]:
         with self._lock:

@@ -81,7 +81,6 @@ class Warden:
     def _run(self) -> None:
         failing = False
         while not self._over.wait(_PAUSE):
-            self._left.look()
             try:
                 self._look()
                 failing = False
@@ -99,6 +98,7 @@ class Warden:
         for (role,) in self._connection.execute(_LOCKED).fetchall():
             _LOG.error("the password that %s had changed was set back", role)
         kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
+        self._left.look({pid for pid, _ in kept})
         sessions = self._connection.execute(_SESSIONS).fetchall()
         # What planning asks for one user is nobody else's: each of its sessions counts for itself.
         whose = ((int(pid), f"{user} {pid}" if user == ORACLE else str(user)) for pid, user in sessions)

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
@@ -13,7 +13,7 @@ import pytest
 from dpsql.errors import TooComplex, Unsupported
 from dpsql.question import Settings
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.shadow import oracle_session
+from dpsql.shadow import left_behind, oracle_session
 from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.oracle import ShadowOracle
 from dpsql.shadow.oracle_session import OracleSession
@@ -51,8 +51,8 @@ def _until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def _looked(left: LeftBehind) -> bool:
-    left.look()
+def _looked(left: LeftBehind, keeping: Collection[int] = ()) -> bool:
+    left.look(keeping)
     return not left.number
 
 
@@ -68,6 +68,22 @@ def test_a_session_that_hears_nothing_is_ended(connect: Connect) -> None:
     with pytest.raises(psycopg.OperationalError):
         session.execute("SELECT 1")
     assert other.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_session_with_temporary_tables_has_longer(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it stopped while it drops them, they would stay for good."""
+    session, left = connect("ana"), LeftBehind()
+    with _spinning(session) as process:
+        left.add(process, "ana")
+        left.look({process})
+        begun = see(process)
+        assert begun is not None
+        _until(lambda: (seen := see(process)) is not None and seen.worked > begun.worked + 1)
+        left.look({process})
+        time.sleep(0.2)
+        assert left.number == 1
+        monkeypatch.setattr(left_behind, "_TIDYING", 0.2)
+        _until(lambda: _looked(left, {process}))
 
 
 def test_a_session_that_listens_is_only_told(connect: Connect) -> None:

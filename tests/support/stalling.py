@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psycopg
 
+from tests.support.spinning import SPINNING
+
 _NUMBERS = count()
 """No statement is the same twice."""
 OTHER = "bob"
@@ -45,6 +47,10 @@ def _own_session(n: int) -> str:
     return f"select length(translate(repeat('0', 3000000), repeat('b', 30000), 'c')) + {n}"
 
 
+def _deaf(n: int) -> str:
+    return f"select {n}, {SPINNING}"
+
+
 def _computing(n: int) -> str:
     return f"select count(*) + {n} from (select generate_series(1, 50000000)) as s"
 
@@ -62,6 +68,7 @@ ATTACKS: Mapping[str, Callable[[int], str]] = {
     "400,000 outputs": _long,
     "180 statements in a message": _many,
     "what spins in a session's own PostgreSQL": _own_session,
+    "what hears no cancel there": _deaf,
     "what computes there": _computing,
 }
 
