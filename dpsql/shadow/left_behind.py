@@ -78,7 +78,7 @@ class LeftBehind:
                     _signal(process, signal.SIGFPE)
                     stopped += 1
         if stopped:
-            _LOG.warning("%d sessions of the shadow did not listen, and were stopped where they were", stopped)
+            _LOG.warning("sessions of the shadow that did not listen were stopped where they were: %d", stopped)
 
     def _still(self) -> tuple[_Left, ...]:
         with self._lock:

@@ -76,12 +76,13 @@ class _Client:
         try:
             self._session.execute(statement.encode())
         except psycopg.Error:
-            if latest[0] > _LATE:
-                self._session.close()
-                self._session = self._connected()
+            pass
         finally:
             over.set()
             thread.join()
+        if latest[0] > _LATE:  # it was told to end, even if it had just answered
+            self._session.close()
+            self._session = self._connected()
         return latest[0]
 
 
