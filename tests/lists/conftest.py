@@ -1,4 +1,4 @@
-"""The tables of TPC-H and of ClickBench in DuckDB and in a PostgreSQL, which also says what their statements mean."""
+"""The tables of the benchmarks in DuckDB and in a PostgreSQL, which also says what their statements mean."""
 
 import shutil
 import subprocess
@@ -15,10 +15,11 @@ from dpsql.policy.model import Policy
 from dpsql.question import Asker
 from tests.docs.pages import ROOT
 from tests.lists.hits import hits
+from tests.lists.retail import retail
 from tests.support.fix_world import Client, World, noon, running
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
-from tests.support.served import Filled, Served
+from tests.support.served import Served
 
 _CONFIG = """\
 dataset: lists
@@ -35,6 +36,18 @@ roles:
 users: {}
 """
 USERS = {"tom": "tpch", "kim": "clickbench"}
+_RETAIL = """\
+dataset: retail
+engine: {kind: duckdb, database: unused.duckdb}
+schemas: schemas
+listen: {host: 127.0.0.1, port: 5439}
+ledger: sqlite:///unused.db
+budget:
+  customer: {epsilon: 1e30, delta: 0.5}
+roles:
+  tpcds: {protects: customer, budget: {epsilon: 1e30, delta: 0.5}, per_query: {epsilon: 1e12, delta: 0.01}}
+users: {}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +58,10 @@ class Lists:
     plain: Served
 
 
-def read_policy(directory: Path) -> Policy:
-    """Return the policy of both benchmarks; its files are put together in `directory`."""
-    shutil.copytree(ROOT / "tests" / "schemas" / "lists", directory / "schemas")
-    (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
+def read_policy(directory: Path, schemas: str = "lists", config: str = _CONFIG) -> Policy:
+    """Return the policy of some benchmarks; its files are put together in `directory`."""
+    shutil.copytree(ROOT / "tests" / "schemas" / schemas, directory / "schemas")
+    (directory / "config.yaml").write_text(config, encoding="utf-8")
     return load(directory / "config.yaml").policy
 
 
@@ -83,24 +96,40 @@ def _served(world: World, files: Mapping[str, Path]) -> Served:
 
 
 def lists(directory: Path, scale: str) -> Iterator[Lists]:
-    """Yield clients of both engines, for whom nothing is noisy."""
+    """Yield clients of TPC-H and ClickBench on both engines, for whom nothing is noisy."""
     policy, files = read_policy(directory), generate(directory / "tpch", scale)
     memory = _filled(policy, files)
-    with running(policy, USERS, memory) as world, quick_ledger(noon) as ledger:
-        served = _served(world, files)
-        clients: dict[tuple[str, str], Client] = {}
-        engines: Mapping[str, Filled] = {"duckdb": memory, "postgres": served}
+    with running(policy, USERS, memory) as world:
+        yield from _asking(world, USERS, {"duckdb": memory, "postgres": _served(world, files)})
+
+
+def _asking(world: World, users: Mapping[str, str], engines: Mapping[str, Memory | Served]) -> Iterator[Lists]:
+    """Yield users' clients of all engines, and end these."""
+    clients: dict[tuple[str, str], Client] = {}
+    with quick_ledger(noon) as ledger:
         for name, engine in engines.items():
-            gateway = replace(world, public=read_public(policy, engine)).gateway(engine, ledger)
-            for user, role in USERS.items():
-                connections = (world.connect(user, "lists"), world.connect("dpsql_owner", "lists"))
+            gateway = replace(world, public=read_public(world.policy, engine)).gateway(engine, ledger)
+            for user, role in users.items():
+                connections = (world.connect(user, world.policy.dataset), world.connect("dpsql_owner", world.policy.dataset))
                 clients[name, role] = Client(gateway, ledger, *connections, Asker(user, role))
-        yield Lists(clients, served)
+        plain = engines["postgres"]
+        assert isinstance(plain, Served)
+        yield Lists(clients, plain)
         for client in clients.values():
             client.connection.close()
             client.owner.close()
-        served.close()
-        memory.close()
+        for engine in engines.values():
+            engine.close()
+
+
+def retail_lists(directory: Path) -> Iterator[Lists]:
+    """Yield clients of TPC-DS on both engines, for whom nothing is noisy."""
+    policy, rows = read_policy(directory, "tpcds", _RETAIL), retail()
+    memory = Memory(policy, public=rows, types=_types(policy))
+    with running(policy, {"tom": "tpcds"}, memory) as world:
+        served = Served(world, "retail_records", rows)
+        served.execute("ANALYZE")
+        yield from _asking(world, {"tom": "tpcds"}, {"duckdb": memory, "postgres": served})
 
 
 @pytest.fixture(scope="session")
@@ -113,3 +142,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
 def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
     """The tables at a hundredth of TPC-H's size."""
     yield from lists(tmp_path_factory.mktemp("lists"), "0.01")
+
+
+@pytest.fixture(scope="session")
+def sales(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lists]:
+    """A few thousand sales to a few hundred customers, and all that TPC-DS has around them."""
+    yield from retail_lists(tmp_path_factory.mktemp("retail"))
