@@ -110,7 +110,10 @@ def _asking(world: World, users: Mapping[str, str], engines: Mapping[str, Memory
         for name, engine in engines.items():
             gateway = replace(world, public=read_public(world.policy, engine)).gateway(engine, ledger)
             for user, role in users.items():
-                connections = (world.connect(user, world.policy.dataset), world.connect("dpsql_owner", world.policy.dataset))
+                connections = (
+                    world.connect(user, world.policy.dataset),
+                    world.connect("dpsql_owner", world.policy.dataset),
+                )
                 clients[name, role] = Client(gateway, ledger, *connections, Asker(user, role))
         plain = engines["postgres"]
         assert isinstance(plain, Served)

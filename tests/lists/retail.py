@@ -1,9 +1,12 @@
-"""Made-up customers and sales of TPC-DS, the same each time; whoever buys returns, and only what was bought."""
+"""Made-up customers and sales of TPC-DS, the same each time; whoever buys returns, and only what was bought.
+
+Everything happens three times over, with numbers of their own: how many there are of what there is one of would be noise.
+"""
 
 import datetime as dt
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from tests.lists.retail_dimensions import ADDRESSES, FIRST, ITEMS, STORES, day_number, dimensions
@@ -12,12 +15,22 @@ from tests.support.records import Cell, Row
 CUSTOMERS = 300
 _LAST_SALE = (dt.date(2003, 6, 30) - FIRST).days
 _MONTHS = (1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 11, 12, 12)
-_LIKED = {("M", "Advanced Degree"), ("M", "4 yr Degree"), ("S", "College"), ("W", "2 yr Degree"), ("W", "Advanced Degree"), ("D", "2 yr Degree")}
+_LIKED = {
+    ("M", "Advanced Degree"),
+    ("M", "4 yr Degree"),
+    ("S", "College"),
+    ("W", "2 yr Degree"),
+    ("W", "Advanced Degree"),
+    ("M", "Unknown"),
+    ("D", "2 yr Degree"),
+}
 """What the statements ask of those who buy: every other buyer is so."""
-_BACK = (dt.date(2000, 6, 30), dt.date(2000, 9, 27), dt.date(2000, 11, 17))
+_BACK = (dt.date(1998, 11, 15), dt.date(2000, 6, 30), dt.date(2000, 9, 27), dt.date(2000, 11, 17))
 """Days on which more comes back than on others."""
-_WAYS = {"ss": 2_000, "cs": 1_200, "ws": 1_000}
-"""How many tickets and orders there are of each way to buy."""
+_WAYS = {"ss": 700, "cs": 420, "ws": 350}
+"""How many tickets and orders there are of each way to buy, three times."""
+_TWINS = (0, 100_000, 200_000)
+"""What the numbers of the three differ by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,7 @@ class _Line:
     amounts: Mapping[str, Decimal | int]
 
 
-def retail(seed: int = 1) -> Mapping[str, Sequence[Row]]:
+def retail(seed: int = 22) -> Mapping[str, Sequence[Row]]:
     """Return the rows of all tables."""
     draw = random.Random(seed)  # noqa: S311  (made-up records)
     public = dimensions(draw)
@@ -49,23 +62,45 @@ def retail(seed: int = 1) -> Mapping[str, Sequence[Row]]:
         for n, row in enumerate(public["customer_demographics"], 1)
         if (row["cd_marital_status"], row["cd_education_status"]) in _LIKED
     ]
+    able = [n for n, row in enumerate(public["household_demographics"], 1) if row["hd_buy_potential"] == "Unknown"]
     buyers = [
-        _Buyer(n, draw.choice((draw.choice(liked), draw.randint(1, people))), draw.randint(1, homes), draw.randint(1, ADDRESSES))
+        _Buyer(
+            n,
+            draw.choice((draw.choice(liked), draw.randint(1, people))),
+            draw.choice((draw.choice(able), draw.randint(1, homes))),
+            draw.randint(1, ADDRESSES),
+        )
         for n in range(1, CUSTOMERS + 1)
     ]
-    lines = {way: [line for n in range(1, tickets + 1) for line in _ticket(n, buyers, draw)] for way, tickets in _WAYS.items()}
+    lines = {
+        way: [line for n in range(1, tickets + 1) for line in _ticket(n, buyers, draw)]
+        for way, tickets in _WAYS.items()
+    }
     _again(lines, draw)
-    returned = {way: [line for line in bought if draw.random() < 0.25] for way, bought in lines.items()}
+    back = {way: [line for line in bought if draw.random() < 0.25] for way, bought in lines.items()}
+    sold, returned = _thrice(lines), _thrice(back)
     return {
         **public,
         "customer": [_customer(one, draw) for one in buyers],
-        "store_sales": [*_store(lines["ss"])],
-        "catalog_sales": [_catalog(one, buyers, draw) for one in lines["cs"]],
-        "web_sales": [_web(one, buyers, draw) for one in lines["ws"]],
-        "store_returns": [_store_return(one, draw) for one in returned["ss"]],
-        "catalog_returns": [_catalog_return(one, draw) for one in returned["cs"]],
-        "web_returns": [_web_return(one, draw) for one in returned["ws"]],
+        "store_sales": [_store(one) for one in sold["ss"]],
+        "catalog_sales": [_catalog(one, buyers) for one in sold["cs"]],
+        "web_sales": [_web(one, buyers) for one in sold["ws"]],
+        "store_returns": [_store_return(one) for one in returned["ss"]],
+        "catalog_returns": [_catalog_return(one) for one in returned["cs"]],
+        "web_returns": [_web_return(one) for one in returned["ws"]],
     }
+
+
+def _thrice(lines: Mapping[str, Sequence[_Line]]) -> Mapping[str, Sequence[_Line]]:
+    return {
+        way: [replace(one, order=one.order + more) for one in several for more in _TWINS]
+        for way, several in lines.items()
+    }
+
+
+def _drawn(what: str, line: _Line, *, whole: bool = False) -> random.Random:
+    """Return what draws the rest of a line, or of the ticket that it belongs to: for its twins the same."""
+    return random.Random(f"{what} {line.order % _TWINS[1]} {0 if whole else line.item}")  # noqa: S311  (made-up records)
 
 
 def _ticket(number: int, buyers: Sequence[_Buyer], draw: random.Random) -> Iterator[_Line]:
@@ -78,7 +113,7 @@ def _ticket(number: int, buyers: Sequence[_Buyer], draw: random.Random) -> Itera
 
 def _again(lines: Mapping[str, list[_Line]], draw: random.Random) -> None:
     """Let some buy by catalog, or in the web, what they bought in a store some months before."""
-    for number, line in enumerate(draw.sample(lines["ss"], 1_000)):
+    for number, line in enumerate(draw.sample(lines["ss"], 350)):
         later = min(line.day + dt.timedelta(draw.randint(1, 200)), FIRST + dt.timedelta(_LAST_SALE))
         way = ("cs", "ws")[number % 2]
         lines[way].append(_Line(line.buyer, later, line.item, 10_000 + number, _amounts(draw)))
@@ -144,27 +179,27 @@ def _customer(one: _Buyer, draw: random.Random) -> Row:
 
 
 def _second(draw: random.Random) -> int:
-    return 900 * draw.choice((*range(24, 96), *range(32, 50), *range(80, 84)))
+    quarters: tuple[int, ...] = (*range(24, 96), *range(32, 50), *range(80, 84))
+    return 900 * draw.choice(quarters)
 
 
-def _store(lines: Sequence[_Line]) -> Iterator[Row]:
-    """Yield lines of tickets: one was made out in one shop, at one time, to one household, of one address."""
-    for line in lines:
-        ticket = random.Random(f"ticket {line.order}")  # noqa: S311  (made-up records)
-        yield {
-            "ss_sold_date_sk": day_number(line.day),
-            "ss_sold_time_sk": _second(ticket),
-            "ss_item_sk": line.item,
-            "ss_customer_sk": line.buyer.number,
-            "ss_cdemo_sk": line.buyer.person,
-            "ss_hdemo_sk": line.buyer.household,
-            "ss_addr_sk": ticket.choice((None, *[line.buyer.address, ticket.randint(1, ADDRESSES)] * 9)),
-            "ss_store_sk": ticket.choice((None, *range(1, STORES + 1), *range(1, STORES + 1))),
-            "ss_promo_sk": 1 + line.item % 12,
-            "ss_ticket_number": line.order,
-            "ss_ext_tax": line.amounts["ext_tax"],
-            **_spelled("ss", line, _SOLD),
-        }
+def _store(line: _Line) -> Row:
+    """Return a line of a ticket: one was made out in one shop, at one time, to one household, of one address."""
+    ticket = _drawn("ticket", line, whole=True)
+    return {
+        "ss_sold_date_sk": day_number(line.day),
+        "ss_sold_time_sk": _second(ticket),
+        "ss_item_sk": line.item,
+        "ss_customer_sk": line.buyer.number,
+        "ss_cdemo_sk": line.buyer.person,
+        "ss_hdemo_sk": line.buyer.household,
+        "ss_addr_sk": ticket.choice((None, *[line.buyer.address, ticket.randint(1, ADDRESSES)] * 9)),
+        "ss_store_sk": ticket.choice((None, *range(1, STORES + 1), *range(1, STORES + 1))),
+        "ss_promo_sk": 1 + line.item % 12,
+        "ss_ticket_number": line.order,
+        "ss_ext_tax": line.amounts["ext_tax"],
+        **_spelled("ss", line, _SOLD),
+    }
 
 
 def _sent_to(line: _Line, buyers: Sequence[_Buyer], draw: random.Random) -> tuple[_Buyer, dt.date]:
@@ -172,7 +207,8 @@ def _sent_to(line: _Line, buyers: Sequence[_Buyer], draw: random.Random) -> tupl
     return other, line.day + dt.timedelta(draw.randint(2, 120))
 
 
-def _catalog(line: _Line, buyers: Sequence[_Buyer], draw: random.Random) -> Row:
+def _catalog(line: _Line, buyers: Sequence[_Buyer]) -> Row:
+    draw = _drawn("catalog", line)
     other, sent = _sent_to(line, buyers, draw)
     return {
         "cs_sold_date_sk": day_number(line.day),
@@ -195,7 +231,8 @@ def _catalog(line: _Line, buyers: Sequence[_Buyer], draw: random.Random) -> Row:
     }
 
 
-def _web(line: _Line, buyers: Sequence[_Buyer], draw: random.Random) -> Row:
+def _web(line: _Line, buyers: Sequence[_Buyer]) -> Row:
+    draw = _drawn("web", line)
     other, sent = _sent_to(line, buyers, draw)
     ship: Cell = draw.choice((other.number,) * 9 + (None,))
     return {
@@ -227,7 +264,8 @@ def _back(line: _Line, draw: random.Random) -> tuple[int, int, Decimal, Decimal]
     return day, quantity, amount, (amount * draw.randint(5, 90) / 100).quantize(Decimal("0.01"))
 
 
-def _store_return(line: _Line, draw: random.Random) -> Row:
+def _store_return(line: _Line) -> Row:
+    draw = _drawn("store return", line)
     day, quantity, amount, lost = _back(line, draw)
     return {
         "sr_returned_date_sk": day,
@@ -243,7 +281,8 @@ def _store_return(line: _Line, draw: random.Random) -> Row:
     }
 
 
-def _catalog_return(line: _Line, draw: random.Random) -> Row:
+def _catalog_return(line: _Line) -> Row:
+    draw = _drawn("catalog return", line)
     day, quantity, amount, lost = _back(line, draw)
     return {
         "cr_returned_date_sk": day,
@@ -263,7 +302,8 @@ def _catalog_return(line: _Line, draw: random.Random) -> Row:
     }
 
 
-def _web_return(line: _Line, draw: random.Random) -> Row:
+def _web_return(line: _Line) -> Row:
+    draw = _drawn("web return", line)
     day, quantity, amount, lost = _back(line, draw)
     return {
         "wr_returned_date_sk": day,

@@ -1,0 +1,115 @@
+"""What becomes of TPC-DS's statements, as the page on SQL says it: `python -m tests.lists.tpcds_page` writes it anew."""
+
+import os
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from dpsql.errors import DpsqlError
+from tests.docs.pages import ROOT
+from tests.lists.conftest import retail_lists
+from tests.lists.statements import load
+from tests.support import clusters, temporary
+from tests.support.fix_world import Client
+
+TPCDS = load("tpcds")
+PERSONS = frozenset({1, 4, 11, 23, 24, 30, 34, 46, 64, 68, 73, 74, 78, 79, 81, 84})
+"""Each row of what these ask for is about one customer, or one ticket of one."""
+GIFTS = frozenset({10, 35, 69})
+"""These also ask who got what somebody else has paid: those rows are somebody else's."""
+_WHY = {
+    "answered": "sums and counts by public keys, and what is computed of them",
+    "public": "they read no customers, sales or returns: PostgreSQL answers, for nothing",
+    "rows-of-protected-table": "each row of the answer is one customer, or one ticket",
+    "join-on-unit": "returns belong to sales by two columns, order and item, which no reference says",
+    "join-on-key": "what is joined by is said in each branch of an OR",
+    "join-inner-or-left": "a FULL JOIN of two sets of customers",
+    "rows-in-subquery": "who got what somebody else has paid; an EXISTS beside an OR",
+    "answer-among-rows": "names of places that enough customers share decide which stores count",
+    "column-without-bounds": "the customers who paid more than half of what the first has paid, by their names",
+    "list-of-declared-values": "brands that were sold in all three ways: each may have been",
+}
+"""Why, by verdict or by the rule of a refusal."""
+_OF_ONE = {
+    **dict.fromkeys((4, 11, 74), "the groups are single customers: none is shown"),
+    **dict.fromkeys((38, 87), "of names and days those that are found out; what few share is not counted"),
+    **dict.fromkeys((2, 59), "some quotients are of days without sales: noise by noise"),
+    24: "names of customers, by what they returned, which a key of two columns leads to",
+    64: "addresses of customers, by what they returned, which a key of two columns leads to",
+    18: "a public table stands before the one that it is joined by",
+    69: "who got what somebody else has paid",
+    23: "names of customers, compared with the one who paid most",
+}
+
+
+def verdict_of(sql: str, client: Client) -> str:
+    """Return what becomes of a statement before the engine is asked."""
+    if client.gateway.examine(sql, client.asker) is None:
+        return "public"
+    try:
+        client.ask(f"EXPLAIN {sql}")
+    except DpsqlError as refusal:
+        return str(refusal.because)
+    return "answered"
+
+
+def could_be_answered(verdicts: Mapping[int, str]) -> int:
+    """Return how many are refused that ask for aggregates of what is each customer's own."""
+    refused = (number for number, said in verdicts.items() if said not in {"answered", "public"})
+    return sum(number not in PERSONS | GIFTS for number in refused)
+
+
+def table(verdicts: Mapping[int, str]) -> str:
+    """Return the rows of the table, those of one verdict and one reason together."""
+    found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, said in sorted(verdicts.items()):
+        found[said, _OF_ONE.get(number, _WHY[said])].append(number)
+    order = sorted(found, key=lambda one: (one[0] not in {"answered", "public"}, one[0], found[one]))
+    rows = (
+        f"| {_ranges(found[said, why])} | {said if said in {'answered', 'public'} else f'refused `{said}`'} | {why} |\n"
+        for said, why in order
+    )
+    return "| statement | verdict | why |\n|---|---|---|\n" + "".join(rows)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as a list with ranges, such as `1, 4–6`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(_run(run) for run in runs)
+
+
+def _run(run: Sequence[int]) -> str:
+    return f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run))
+
+
+def page(verdicts: Mapping[int, str], text: str) -> str:
+    """Return the page with the table, and with the line that counts it."""
+    said = list(verdicts.values())
+    counts = (len(said), said.count("answered"), said.count("public"), could_be_answered(verdicts))
+    line = f"| TPC-DS | {' | '.join(map(str, counts))} |"
+    text = re.sub(r"^\| TPC-DS \|.*$", line, text, flags=re.MULTILINE)
+    return re.sub(
+        r"(<!-- table tpcds -->\n\n).*?(\n<!-- end -->)", lambda m: m[1] + table(verdicts) + m[2], text, flags=re.DOTALL
+    )
+
+
+def _asked() -> Iterable[tuple[int, str]]:
+    with tempfile.TemporaryDirectory() as directory:
+        for lists in retail_lists(Path(directory)):
+            for number, sql in TPCDS.items():
+                yield number, verdict_of(sql, lists.clients["duckdb", "tpcds"])
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    temporary.begin()
+    clusters.begin()
+    place = ROOT / "docs" / "sql.md"
+    place.write_text(page(dict(_asked()), place.read_text(encoding="utf-8")), encoding="utf-8")
