@@ -25,7 +25,7 @@ from tests.support.shop_generator import Written, written
 from tests.support.shop_worlds import MODEST, NEIGHBOURS, VERSIONS, WHOLE, asked_of, meant, put
 
 WORLDS = 5
-_MEDIAN = """
+MEDIAN = """
 CREATE FUNCTION middle(float8[]) RETURNS float8 LANGUAGE sql AS
   'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest($1) AS u (x)';
 CREATE AGGREGATE median(float8) (sfunc = array_append, stype = float8[], finalfunc = middle, initcond = '{}');
@@ -54,7 +54,7 @@ def benched(shops: Shops) -> Iterator[Bench]:
         desks[name] = Desk(shop, paying(shop.policy, 1, "explorer"), client, owner)
     engine = shops["postgres"].engine
     assert isinstance(engine, Served)
-    engine.execute(_MEDIAN)
+    engine.execute(MEDIAN)
     yield Bench(shops, desks, engine._owner)
     for session in sessions:
         session.close()

@@ -1,0 +1,101 @@
+"""In other words that PostgreSQL reads alike a statement is planned the same, letter by letter, and has the same answer.
+
+Whatever differs stands in `respelled.txt`, judged; a difference that is gone has to go from there. Of other trees, which
+PostgreSQL has too (`OTHER_TREE`), the price and the answer are the same.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from dpsql.policy.model import Policy
+from tests.queries.respelling import STILL, Difference, asking, differences, in_the_shop, known, meaning_of, tried
+from tests.support.fix_world import USERS, World
+from tests.support.golden import Golden
+from tests.support.memory import Memory
+from tests.support.reference import Reference
+from tests.support.respelled import RESPELLINGS, respelled
+from tests.support.samples import spread
+
+KNOWN = known()
+NAMED: Mapping[str, Golden] = {golden.name: golden for golden in STILL}
+EXACT = {(one.name, one.spelling): one.kind for one in KNOWN if "*" not in one.name + one.spelling}
+"""What differs of one statement in one spelling."""
+SOME = 4
+"""About one statement of so many is tried in one of the spellings."""
+SAMPLE = [
+    (golden.name, [*RESPELLINGS][spread(f"in other words {golden.name}", len(RESPELLINGS))])
+    for golden in STILL
+    if spread(golden.name, SOME) == 0
+]
+LISTED = [pair for pair in EXACT if spread(" ".join(pair), SOME) == 0]
+
+
+def judged(one: Difference | None) -> bool:
+    """Return whether a difference is known, if there is one."""
+    return one is None or any(line.covers(one) for line in KNOWN)
+
+
+@pytest.mark.parametrize(("name", "spelling"), SAMPLE)
+def test_other_words_are_planned_the_same(
+    name: str, spelling: str, world: World, dirty: Memory, reference: Reference
+) -> None:
+    """Some statements in one spelling each."""
+    golden = NAMED[name]
+    with asking(golden.user, world, dirty) as client:
+        found = tried(golden, spelling, client, meaning_of(reference, world.policy.roles[USERS[golden.user]].protects))
+    assert judged(found), found
+
+
+@pytest.mark.parametrize(("name", "spelling"), LISTED)
+def test_what_is_listed_still_differs(
+    name: str, spelling: str, world: World, dirty: Memory, reference: Reference
+) -> None:
+    """Some of the known differences are there, and are of the kind that is written down."""
+    golden = NAMED[name]
+    with asking(golden.user, world, dirty) as client:
+        found = tried(golden, spelling, client, meaning_of(reference, world.policy.roles[USERS[golden.user]].protects))
+    assert found is not None
+    assert found.kind == EXACT[name, spelling], found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("golden", STILL, ids=lambda golden: golden.name)
+def test_all_words_are_planned_the_same(golden: Golden, world: World, dirty: Memory, reference: Reference) -> None:
+    """Every statement in every spelling; what is listed of it is all there."""
+    found = {one.spelling: one for one in differences(golden, world, dirty, reference)}
+    assert [one for one in found.values() if not judged(one)] == []
+    listed = {spelling: kind for (name, spelling), kind in EXACT.items() if name == golden.name}
+    assert {spelling: found[spelling].kind for spelling in listed if spelling in found} == listed
+
+
+@pytest.fixture(scope="module")
+def of_number(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Iterator[Difference]]]:
+    """Give what asks made-up statements over the shop in all other words."""
+    with in_the_shop(tmp_path_factory.mktemp("respelled")) as made:
+        yield made
+
+
+def test_a_few_made_up_statements_are_planned_the_same(of_number: Callable[[int], Iterator[Difference]]) -> None:
+    """Of joins, units through references and public tables."""
+    assert [one for number in (0, 3, 7, 9) for one in of_number(number) if not judged(one)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_thousands_of_made_up_statements(part: int, of_number: Callable[[int], Iterator[Difference]]) -> None:
+    """The same of ten thousand, of which about one in three is exact enough to be compared."""
+    assert [one for number in range(part, 10_000, 20) for one in of_number(number) if not judged(one)] == []
+
+
+def test_every_line_names_what_there_is() -> None:
+    """Statements and spellings that are gone are not listed, and none is twice."""
+    assert [one for one in KNOWN if one.name not in NAMED and "*" not in one.name] == []
+    assert {one.spelling for one in KNOWN} - {"*"} <= RESPELLINGS.keys()
+    assert len({(one.name, one.spelling, one.kind) for one in KNOWN}) == len(KNOWN)
+
+
+@pytest.mark.parametrize("spelling", RESPELLINGS)
+def test_every_spelling_changes_something(spelling: str, policy: Policy) -> None:
+    """Each is another text of some statement."""
+    assert any(respelled(golden.sql, spelling, policy) for golden in STILL)
