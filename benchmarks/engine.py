@@ -21,14 +21,13 @@ from dpsql.engines.duckdb.opening import ATTACHED, DUCKDB_SETTINGS
 from dpsql.gateway.planning import Planner
 from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
-from dpsql.policy.model import Policy, SqlType, UnitBound, Value
+from dpsql.policy.model import Policy, UnitBound
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.evaluator import PublicAnswer
-from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.analyze import analyze
-from dpsql.rewrite.syntax.scopes import find
+from dpsql.rewrite.syntax.parse import parsed
+from tests.support.no_shadow import NoShadow
 
 TRIPS = 5_000_000
 ROUNDS = 6
@@ -64,28 +63,6 @@ UNITS = (
 )
 
 
-class _NoShadow:
-    """The oracle's place: statements with plain literals ask it nothing."""
-
-    volatile = False
-    time_zone = "UTC"
-    dates_in_iso = True
-
-    def constant(self, expression: Spelled) -> tuple[str | None, str]:
-        raise NotImplementedError(expression)
-
-    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
-        raise NotImplementedError(query)
-
-    def rows(self, query: Spelled) -> PublicAnswer:
-        raise NotImplementedError(query)
-
-    def over(
-        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
-    ) -> tuple[tuple[str | None, ...], str]:
-        raise NotImplementedError(expression, values, type_)
-
-
 def main() -> None:
     """Print the exact query's time, the private statement's, and their ratio."""
     table = Table("unit", "question", "exact, ms", "private, ms", "ratio")
@@ -112,13 +89,11 @@ def _private(question: str, policy: Policy, unit: Unit, engine: DuckDb) -> str:
     public = read_public(policy, engine)
     unique = frozenset({unit.bound.column} if unit.unique else ())
     world = PlanningContext(policy.roles["owner"], public.declared, public.rows, lambda _: unique, policy.tables)
-    asked = analyze(question, policy)
+    asked = analyze(question, policy, parsed)
     assert asked is not None
     assert asked.statement is not None
-    scopes = find(asked.statement.queries[0].tree, policy).scopes
-    described = ((), *((_FIELD,) * (len(s.keys) + len(s.aggregates)) for s in scopes))
-    planner = Planner(policy, world, _NoShadow())
-    plan = planner.measure(planner.track(planner.resolve(asked, described), ()))
+    planner = Planner(policy, world, NoShadow(_FIELD))
+    plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
     ((part,),) = (scope.plan.parts for scope in plan.scopes)
     return part.sql(Emitter(engine.dialect, public.declared, engine.named))
 

@@ -22,6 +22,14 @@ USUAL_STYLE = "ISO"
 
 
 @dataclass(frozen=True, slots=True)
+class TemporaryTable:
+    """A temporary table of the client's: its columns by their names and types, in order."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of the client's session in the shadow that an answer depends on."""
 
@@ -37,6 +45,8 @@ class Settings:
     """How `01-02-2020` is read: MDY, DMY or YMD."""
     date_style: str = USUAL_STYLE
     """How dates are written: ISO, German, SQL or Postgres."""
+    temporary: tuple[TemporaryTable, ...] = ()
+    """The session's temporary tables that the statement may name."""
 
 
 @dataclass(frozen=True, slots=True)

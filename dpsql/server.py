@@ -26,8 +26,10 @@ from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config
 from dpsql.question import Settings
 from dpsql.retired import RetiredEngines
-from dpsql.rewrite.ir.evaluator import ConstantEvaluator
+from dpsql.rewrite.bind.binder import PlanningShadow
+from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.dialect import check_parser
+from dpsql.rewrite.syntax.views import bound_views
 from dpsql.shadow import build
 from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.oracle import ShadowOracle
@@ -223,9 +225,10 @@ class Server:
         policy, session = config.policy, self._oracle
         build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
 
-        def evaluator(settings: Settings, user: str) -> ConstantEvaluator:
+        def evaluator(settings: Settings, user: str) -> PlanningShadow:
             return ShadowOracle(session, settings, user)
 
+        policy = bound_views(policy, BoundReader(evaluator(Settings(), ORACLE)))
         parts = (policy, engine, self._ledger, evaluator, public.declared, public.rows, os.urandom)
         return Gateway(GatewayDependencies(*parts, config.asked_anew, _TIMEOUT))
 

@@ -65,6 +65,7 @@ INSIDE: Mapping[str, tuple[frozenset[str], ...]] = {
     ),
     "rewrite": (
         frozenset({"emit", "translate"}),
+        frozenset({"bind"}),
         frozenset({"analysis", "syntax"}),
         frozenset({"functions"}),
         frozenset({"dialects"}),

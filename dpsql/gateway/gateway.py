@@ -1,7 +1,7 @@
 """The gateway: a question goes in, a statement over released rows comes out, and nothing exact leaves.
 
-    examine   parse
-    answer    resolve ► track ► measure ► price ► ready ► charge ► run ► release ► splice
+    examine   place
+    answer    bind ► resolve ► track ► measure ► price ► ready ► charge ► run ► release ► splice
 
 Promise: whatever is measured was charged before the engine was asked, and what the engine does not take costs nothing; only
 a `Release` is put into the text.
@@ -38,12 +38,22 @@ from dpsql.privacy.release.draws import Draws
 from dpsql.question import Asker, Cancellation, Settings
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.bind.binder import PlanningShadow
+from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.evaluator import ConstantEvaluator
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze, column_probe, tokens_of, untold
+from dpsql.rewrite.syntax.analyze import (
+    AnalyzedStatement,
+    AskedStatement,
+    analyze,
+    asked_statement,
+    column_probe,
+    tokens_of,
+    untold,
+)
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.mentions import mentions
 from dpsql.rewrite.syntax.parse import Wrap
+from dpsql.rewrite.syntax.trees import take_apart
 from dpsql.watchdog import ended_when_overdue, undivided
 
 
@@ -54,7 +64,7 @@ class GatewayDependencies:
     policy: Policy
     engine: Engine
     ledger: Ledger
-    evaluator: Callable[[Settings, str], ConstantEvaluator]
+    evaluator: Callable[[Settings, str], PlanningShadow]
     """For the settings of a session, and its user."""
     declared: Declared
     rows: PublicRows
@@ -103,13 +113,8 @@ class Gateway:
     def _question(self, text: str) -> Question | None:
         if (accounts := accounts_statement(text)) is not None:
             return Question(text, accounts)
-        read = tokens_of(text)
-        if not mentions(text, self._names, read):
-            return None
-        analyzed = analyze(text, self._deps.policy, read)
-        if analyzed is None:
-            return None
-        return Question(text, analyzed, rehearsal(text, analyzed, self._deps.policy), is_tried(analyzed))
+        found = asked_statement(text) if mentions(text, self._names, tokens_of(text)) else None
+        return None if found is None else Question(text, found)
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; see `Answers`."""
@@ -124,8 +129,11 @@ class Gateway:
             case AccountsStatement() as accounts:
                 payer = account(self._deps.policy, request.asker)
                 return Reply(with_accounts(accounts, payer, self._deps.ledger, request.cancellation))
-            case AnalyzedStatement() as analyzed:
+            case AskedStatement():
                 pass
+        analyzed = self.analyzed(request)
+        if analyzed is None:
+            return Reply(request.question.text)
         columns = _refused_or_empty(analyzed)
         if columns is not None:
             return Reply(columns, tuple(untold(analyzed)))
@@ -145,7 +153,25 @@ class Gateway:
             self._known.keep_reply(request, priced, found, reply)
             return reply
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
-        return Unpaid(partial(self._measured, priced, releases, request, epoch), made_up)
+        tried = rehearsal(request.question.text, analyzed, self._deps.policy)
+        return Unpaid(partial(self._measured, priced, releases, request, epoch), made_up, tried, is_tried(analyzed))
+
+    def analyzed(self, request: Request) -> AnalyzedStatement | None:
+        """Return what a statement asks of protected tables, bound by PostgreSQL; None where it asks nothing of them."""
+        known = self._known.analyzed(request)
+        if known is None:
+            found, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
+            known = (found,)
+            if not volatile:
+                self._known.keep_analyzed(request, known)
+        return known[0]
+
+    @nesting_refused()
+    def _bound(self, request: Request) -> tuple[AnalyzedStatement | None, bool]:
+        text = request.question.text
+        shadow = self._deps.evaluator(request.settings, request.asker.user)
+        reader = BoundReader(shadow, [one.type for one in request.arguments])
+        return analyze(text, self._deps.policy, reader), is_moving(tokens_of(text) or ())
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:
@@ -166,9 +192,14 @@ class Gateway:
         role, settings, volatile = self._deps.policy.roles[request.asker.role], request.settings, False
         if plan is None:
             planner = self._planner(role, request)
-            resolved = planner.resolve(analyzed, request.described)
-            tracked = planner.track(resolved, request.arguments)
-            plan, volatile = planner.measure(tracked), planner.evaluator.volatile
+            resolved = planner.resolve(analyzed, request.arguments)
+            try:
+                tracked = planner.track(resolved, request.arguments)
+                plan = planner.measure(tracked)
+            finally:
+                for one in resolved.queries:
+                    take_apart(one.nodes)
+            volatile = planner.evaluator.volatile or is_moving(tokens_of(request.question.text) or ())
         return price(plan, role, settings, self._emitter), volatile
 
     def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> Reply:

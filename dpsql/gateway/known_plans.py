@@ -51,9 +51,19 @@ class KnownPlans:
     def __init__(self) -> None:
         self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 3, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
+        self.statements: Remembered[tuple[AnalyzedStatement | None]] = Remembered(_MOST // 3, _by_length)
+        """What statements ask, by all that decides how PostgreSQL binds them."""
         self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
         self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
         """Replies by their plans and prices, and by the releases that they show."""
+
+    def analyzed(self, request: Request) -> tuple[AnalyzedStatement | None] | None:
+        """Return what an equal request was found to ask; None where that is not remembered."""
+        return self.statements.get(_bound(request))
+
+    def keep_analyzed(self, request: Request, found: tuple[AnalyzedStatement | None]) -> None:
+        """Remember what a statement asks."""
+        self.statements.keep(_bound(request), found)
 
     def get(self, request: Request) -> KnownPlan | None:
         """Return the plan of an equal request."""
@@ -90,8 +100,8 @@ def _written(value: object) -> int:
     match value:
         case Reply(text, told):
             return sum(map(sys.getsizeof, (text, *told)))
-        case ((str() as text, tuple() as described, tuple() as arguments, *_), _, tuple() as shown):
-            entries = len(shown) + len(arguments) + sum(map(len, described))
+        case ((str() as text, tuple() as arguments, *_), _, tuple() as shown):
+            entries = len(shown) + len(arguments)
             texts = (text, *(one.text or "" for one in arguments))
             return _PER_ENTRY * entries + sum(map(sys.getsizeof, texts)) + sum(len(release) for _, release in shown)
         case _:
@@ -103,7 +113,13 @@ def _key(request: Request) -> Hashable:
     settings = request.settings
     if settings.epsilon is not None or settings.error is not None:
         settings = replace(settings, epsilon=None, error=None)
-    return request.question.text, request.described, request.arguments, settings, request.asker.role
+    return request.question.text, request.arguments, settings, request.asker.role
+
+
+def _bound(request: Request) -> Hashable:
+    """Return all that decides how a statement is bound: of parameters their types."""
+    settings = replace(request.settings, epsilon=None, error=None, empty_groups=None)
+    return request.question.text, tuple(one.type for one in request.arguments), settings
 
 
 def _price(request: Request) -> Hashable:
@@ -120,7 +136,7 @@ def _size(request: Request, priced: PricedPlan, prices: int) -> int:
     stages = list(priced.stages())
     parts = [part for stage in stages for scope in stage.scopes for part in scope.parts]
     engines = sum(len(part.sql) for part in parts)
-    texts = (request.question.text, *request.question.probes, *(piece for one in stages for piece in one.plan.pieces))
+    texts = (request.question.text, *(piece for one in stages for piece in one.plan.pieces))
     groups = [scope.plan.groups for stage in stages for scope in stage.scopes]
     rules = [part.rule for part in parts if part.rule is not None]
     entries = sum(len(values) for one in groups for values in (one.grouped, one.shown, *_values(one)))
@@ -147,7 +163,9 @@ def _by_length(value: object) -> int:
     match value:
         case str():
             return len(value)
-        case (Question(parsed=AnalyzedStatement(statement=Statement() as statement)),):
+        case (Question(text=text),):
+            return len(text)
+        case (AnalyzedStatement(statement=Statement() as statement),):
             return _PER_CHARACTER * sum(len(query.text) for query in statement.queries)
         case _:
             return 0

@@ -5,7 +5,7 @@ Nothing here reads a record: it all depends on the statement, the policy and pub
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -24,8 +24,8 @@ from dpsql.gateway.values_of_one_row import (
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
+from dpsql.rewrite.bind.binder import Binder, PlanningShadow
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation, awaiting
 from dpsql.rewrite.ir.spelled import Spelled
@@ -52,7 +52,25 @@ from dpsql.rewrite.translate.public_queries import with_ctes_in_place
 from dpsql.rewrite.translate.relations import Tracker
 from dpsql.shadow.splice import table
 
-Described = Mapping[str, Sequence[ColumnDescription]]
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the shadow has said of the columns of probes."""
+
+    binder: Binder
+    types: Sequence[str]
+    known: dict[str, Sequence[ColumnDescription]] = field(default_factory=dict)
+
+    def ask(self, probes: Sequence[str]) -> None:
+        """Ask for some at once."""
+        missing = [one for one in dict.fromkeys(probes) if one not in self.known]
+        if missing:
+            self.known.update(zip(missing, self.binder.described(missing, self.types), strict=True))
+
+    def of(self, one: str) -> Sequence[ColumnDescription]:
+        """Return the columns of one."""
+        self.ask([one])
+        return self.known[one]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +80,6 @@ class ResolvedQuery:
     query: Query
     tree: exp.Query
     """A copy of the query's, which `measure` changes."""
-    columns: Sequence[ColumnDescription]
     scopes: tuple[tuple[Scope, Sequence[ColumnDescription]], ...]
     inner: tuple[InnerAnswer, ...]
     """The inner queries that its scopes wait for."""
@@ -77,7 +94,6 @@ class ResolvedStatement:
     statement: Statement
     queries: tuple[ResolvedQuery, ...]
     described: Described
-    """What the shadow has said of each probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,23 +129,22 @@ class Planner:
 
     policy: Policy
     context: PlanningContext
-    evaluator: ConstantEvaluator
+    evaluator: PlanningShadow
 
-    def resolve(
-        self, analyzed: AnalyzedStatement, described: Sequence[Sequence[ColumnDescription]]
-    ) -> ResolvedStatement:
-        """Return the statement with what the shadow has described: each query, followed by each of its scopes."""
+    def resolve(self, analyzed: AnalyzedStatement, arguments: Sequence[Argument]) -> ResolvedStatement:
+        """Return the statement with what the shadow says of the columns of its scopes."""
         if analyzed.statement is None:
             raise InternalError
-        rest, queries = iter(described), []
+        described = Described(self.evaluator, [one.type for one in arguments])
+        described.ask([probe(scope) for known in analyzed.found for scope in known.scopes])
+        queries = []
         for query, known in zip(analyzed.statement.queries, analyzed.found, strict=True):
             copies: dict[int, exp.Expr] = {}
-            tree, columns = copied(query.tree, copies), next(rest)
+            tree = copied(query.tree, copies)
             found = known.among(copies) or find(tree, self.policy)
-            said = {id(scope.select): next(rest) for scope in found.scopes}
-            scopes = tuple((scope, said[id(scope.select)]) for scope in found.own)
-            queries.append(ResolvedQuery(query, tree, columns, scopes, found.inner, tuple(reversed(copies.values()))))
-        return ResolvedStatement(analyzed.statement, tuple(queries), dict(zip(analyzed.probes, described, strict=True)))
+            scopes = tuple((scope, described.of(probe(scope))) for scope in found.own)
+            queries.append(ResolvedQuery(query, tree, scopes, found.inner, tuple(reversed(copies.values()))))
+        return ResolvedStatement(analyzed.statement, tuple(queries), described)
 
     def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:
         """Return the statement with the facts about its rows, scope by scope."""
@@ -158,8 +173,8 @@ class Planner:
         tree = answer.query
         text = render(tree)
         query, inside = Query(text, tree, 0), find(tree, self.policy)
-        scopes = tuple((scope, described[probe(scope)]) for scope in inside.own)
-        resolved = ResolvedQuery(query, tree, (), scopes, inside.inner, every(tree, exp.Expr)[::-1])
+        scopes = tuple((scope, described.of(probe(scope))) for scope in inside.own)
+        resolved = ResolvedQuery(query, tree, scopes, inside.inner, every(tree, exp.Expr)[::-1])
         statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
         tracked = self.track(statement, constants.arguments)
         found, _ = self._answered(tracked)
@@ -206,9 +221,10 @@ class Planner:
                 declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
                 refuse_to_compare(resolved.tree, declared)
                 for scope, place in zip(scopes, places, strict=True):
-                    replace_scope(scope.scope, scope.match, _output_names(scope.scope, resolved), place, self.policy)
+                    names = [output_name(one) for one in scope.scope.select.expressions]
+                    replace_scope(scope.scope, scope.match, names, place, self.policy)
             in_words(resolved.nodes)
-            drop_private_ctes(resolved.nodes, self.policy)
+            drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
             found += zip(places, plans, strict=True)
             trees.append(resolved.tree)
@@ -246,10 +262,3 @@ def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     types = [field.type for field in fields] if columns else []  # GROUP BY () has neither keys nor aggregates
     waiting = tracked.relation if awaiting(tracked.relation) else None
     return ScopePlan(plan, tuple(columns), tuple(types), waiting)
-
-
-def _output_names(scope: Scope, resolved: ResolvedQuery) -> list[str]:
-    """Return the output names of a scope: the shadow's own where the scope is the whole query."""
-    if scope.select is resolved.tree and len(resolved.columns) == len(scope.select.expressions):
-        return [field.name for field in resolved.columns]
-    return [output_name(node) for node in scope.select.expressions]

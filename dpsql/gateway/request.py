@@ -6,8 +6,8 @@ from typing import Protocol, TypeVar
 
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.virtual_tables import AccountsStatement
-from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement
+from dpsql.question import Argument, Asker, Cancellation, Settings
+from dpsql.rewrite.syntax.analyze import AskedStatement
 
 _T = TypeVar("_T")
 Work = Callable[[], _T]
@@ -16,21 +16,17 @@ Work = Callable[[], _T]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One statement that reads a protected table or a table of accounts, parsed but not yet resolved."""
+    """One statement that names a protected table or a table of accounts, and is not yet bound."""
 
     text: str
     """The statement as the client sent it."""
-    parsed: AnalyzedStatement | AccountsStatement
-    rehearsal: Rehearsal | None = None
-    tried: bool = False
-    """Whether it is tried with made-up answers before anything is paid for."""
+    parsed: AskedStatement | AccountsStatement
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """Return what is to be described (Parse and Describe, never run) in the client's session before the answer.
+        """Return what is to be described (Parse and Describe, never run) in the client's session beside the statement.
 
-        Each query of the statement, followed by those about it. Their errors are the client's errors: they come from
-        PostgreSQL.
+        Their errors are the client's errors: they come from PostgreSQL.
         """
         return self.parsed.probes
 
@@ -40,8 +36,6 @@ class Request:
     """All that an answer depends on, but for the policy and the data."""
 
     question: Question
-    described: tuple[tuple[ColumnDescription, ...], ...]
-    """One row description for each of the question's probes."""
     arguments: tuple[Argument, ...]
     settings: Settings
     asker: Asker
@@ -75,6 +69,10 @@ class Unpaid:
     work: Work[Reply]
     stand_ins: Callable[[], Iterator[StandIn]]
     """What may be tried before: it depends on what the answer depends on, and not on data."""
+    rehearsal: Rehearsal | None = None
+    """What is to be tried first, around no rows."""
+    tried: bool = False
+    """Whether `stand_ins` are to be tried, whatever the client's encoding is."""
 
     def __call__(self) -> Reply:
         """Return the reply, once it is paid for."""

@@ -3,7 +3,7 @@
 What PostgreSQL has to say of their queries it says when the shadow makes them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -20,10 +20,8 @@ from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.analyze import AnalyzedStatement, analyze
 from dpsql.rewrite.syntax.found import Kind
+from dpsql.rewrite.syntax.parse import parsed
 from dpsql.rewrite.syntax.views import columns_of, with_views
-
-_UNSAID = ColumnDescription("", 25, -1, "text")
-"""What stands for what PostgreSQL would say of a column: nothing here depends on it."""
 
 
 class _ShadowNeededError(Exception):
@@ -31,7 +29,7 @@ class _ShadowNeededError(Exception):
 
 
 class _NoShadow:
-    """A `ConstantEvaluator` that evaluates nothing."""
+    """A `PlanningShadow` that evaluates nothing."""
 
     volatile = False
     time_zone = "UTC"
@@ -41,7 +39,17 @@ class _NoShadow:
         """Give up."""
         raise _ShadowNeededError
 
+    def canonical(self, query: str, types: Sequence[str], *, again: bool = False) -> NoReturn:
+        """Give up."""
+        _ = query, types, again
+        raise _ShadowNeededError
+
     column = rows = over = constant
+
+    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+        """Say nothing of the columns: nothing here depends on them."""
+        _ = types
+        return ((),) * len(queries)
 
 
 def with_checked_views(config: Config) -> Config:
@@ -84,7 +92,7 @@ def _ask(view: View, policy: Policy, role: Role) -> None:
         f"SELECT {outputs or 'count(*)'} FROM {quoted_name(view.name)}",  # noqa: S608  # names in quotes
         f"SELECT * FROM {quoted_name(view.name)}",  # noqa: S608
     ):
-        analyzed = analyze(text, policy)
+        analyzed = analyze(text, policy, parsed)
         if analyzed is not None and analyzed.kind is Kind.ANSWER:
             _follow(analyzed, policy, role)
             return
@@ -104,14 +112,7 @@ def _follow(analyzed: AnalyzedStatement, policy: Policy, role: Role) -> None:
     unique = keys.__getitem__
     context = PlanningContext(role, Declared(unknown), {}, unique, policy.tables)
     planner = Planner(policy, context, _NoShadow())
-    resolved = planner.resolve(analyzed, list(_described(analyzed)))
+    resolved = planner.resolve(analyzed, ())
     for _, scopes in planner.track(resolved, ()).queries:
         for scope in scopes:
             owners(scope.relation, role.protects, policy.tables, unique)
-
-
-def _described(analyzed: AnalyzedStatement) -> Iterator[Sequence[ColumnDescription]]:
-    for found in analyzed.found:
-        yield ()
-        for scope in found.scopes:
-            yield (_UNSAID,) * (len(scope.keys) + len(scope.aggregates))

@@ -17,7 +17,7 @@ from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.identifiers import fold
 from dpsql.rewrite.syntax.mentions import reads
-from dpsql.rewrite.syntax.parse import Query, Statement, parse
+from dpsql.rewrite.syntax.parse import Query, Statement, parse, parsed
 from dpsql.rewrite.syntax.writing import written
 from dpsql.shadow import splice
 
@@ -70,7 +70,7 @@ def accounts_statement(text: str) -> AccountsStatement | None:
             )
         return None
     try:
-        statement = parse(text) or written(text, _TABLES, _kind)
+        statement = parse(text, parsed) or written(text, _TABLES, _kind, parsed)
     except DpsqlError:
         return None
     ours = statement is not None and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries)

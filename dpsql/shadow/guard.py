@@ -104,6 +104,21 @@ BEGIN
 END $$;
 """
 
+_TEMPORARY = """
+CREATE FUNCTION dpsql.temporary() RETURNS text LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pg_catalog.pg_my_temp_schema() = 0 THEN
+    RETURN NULL;
+  END IF;
+  RETURN (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(relname, (
+      SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attname, pg_catalog.format_type(atttypid, atttypmod))
+                                 ORDER BY attnum)
+        FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped)) ORDER BY relname)
+    FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relkind IN ('r', 'v', 'p'));
+END $$;
+"""
+
 
 def create_guard(connection: Connection, policy: Policy) -> None:
     """Create the schema; the owner's connection, in the new database, before the tables."""
@@ -111,6 +126,8 @@ def create_guard(connection: Connection, policy: Policy) -> None:
     connection.execute(_TABLES)
     # Whether a temporary table of this session bears a declared table's name, and would be read in its stead.
     connection.execute(SQL(_MASKED).format(names=Literal([*policy.tables, *policy.views])))
+    # The session's temporary tables, for planning to bind statements with.
+    connection.execute(_TEMPORARY)
     connection.execute("UPDATE pg_proc SET proleakproof = false WHERE proleakproof")
     # A bare boolean column or IS NULL costs nothing and would be tried first, on the dummy row.
     connection.execute("UPDATE pg_proc SET procost = 0 WHERE oid = 'dpsql.tripwire'::regproc")

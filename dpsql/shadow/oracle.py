@@ -1,15 +1,17 @@
-"""The oracle that planning asks for constants and public values; what is asked was spelled by us (`Spelled`)."""
+"""The oracle that planning asks for constants and public values, which was spelled by us (`Spelled`), and to bind queries."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from psycopg import adapters, sql
 
-from dpsql.errors import InternalError, Unsupported
+from dpsql.errors import InternalError, SyntaxFailed, Unsupported
 from dpsql.policy.model import SqlType, Value
-from dpsql.question import USUAL_STYLE, Settings
+from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
 from dpsql.rewrite.ir.evaluator import PublicAnswer
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.shadow import binder
 from dpsql.shadow.oracle_session import ConstantQuestion, OracleSession
 
 _MOST_VALUES = 10_000
@@ -118,6 +120,22 @@ class ShadowOracle:
         if len(types) > 1:
             raise InternalError
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(types.pop()) if types else "text"
+
+    def canonical(self, query: str, types: Sequence[str], *, again: bool = False) -> str:
+        """Return a query as PostgreSQL writes it; see `Binder`."""
+        try:
+            return self._session.asked(
+                self._user, partial(binder.canonical_text, query, types, self._settings, again=again)
+            )
+        except (SyntaxFailed, Unsupported) as failed:
+            raise binder.not_bound(failed) from None
+
+    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+        """Return the columns of queries in such words; see `Binder`."""
+        try:
+            return self._session.asked(self._user, partial(binder.described_columns, queries, types, self._settings))
+        except (SyntaxFailed, Unsupported) as failed:
+            raise binder.not_bound(failed) from None
 
 
 def _is_of_times(type_: str) -> bool:

@@ -6,6 +6,9 @@ reset: nothing that one question does reaches another.
 
 import queue
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 import psycopg
 from psycopg import sql
@@ -40,8 +43,10 @@ _OPTIONS = " ".join(
 _SHOWN = 300
 """Characters of what PostgreSQL says."""
 
+OracleConnection = psycopg.Connection[tuple[str | None, ...]]
 ConstantCursor = psycopg.Cursor[tuple[str | None, ...]]
 ConstantQuestion = sql.SQL | sql.Composed
+_T = TypeVar("_T")
 
 
 class OracleSession:
@@ -62,6 +67,15 @@ class OracleSession:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
             TooComplex: earlier ones of the user's are evaluated still, though nobody waits for them.
         """
+        return self.asked(user, partial(_described, settings, question, style))
+
+    def asked(self, user: str, work: Callable[[OracleConnection], _T]) -> _T:
+        """Return what comes of asking one of the sessions for a user; `work` leaves its connection as it has found it.
+
+        Raises:
+            SyntaxFailed: what PostgreSQL says that is no fault of the session's.
+            TooComplex: earlier ones of the user's are evaluated still, though nobody waits for them.
+        """
         if self._left.of(user) >= _MOST_LEFT:
             raise TooComplex(
                 "constants of earlier statements, which took too long, are still being evaluated",
@@ -73,7 +87,7 @@ class OracleSession:
             session.given_up, session.user = False, user
             try:
                 with called_when_overdue(session.hang_up, _PATIENCE):
-                    return session.ask(settings, question, style)
+                    return session.ask(work)
             finally:
                 self._free.put(session)
 
@@ -108,11 +122,11 @@ class _Session:
             self._left.add(self._process, self.user)
         hang_up(self._connection)
 
-    def ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        """Return the rows; see `OracleSession.described`."""
+    def ask(self, work: Callable[[OracleConnection], _T]) -> _T:
+        """Return what comes of it; see `OracleSession.asked`."""
         since = time.monotonic()
         try:
-            answered = self._again(settings, question, style)
+            answered = self._again(work)
         except BaseException:
             self.close()  # in a state that nobody has to think about
             raise
@@ -120,11 +134,9 @@ class _Session:
             self.close()
         return answered
 
-    def _again(
-        self, settings: Settings, question: ConstantQuestion, style: str, *, first: bool = True
-    ) -> ConstantCursor:
+    def _again(self, work: Callable[[OracleConnection], _T], *, first: bool = True) -> _T:
         try:
-            return self._ask(settings, question, style)
+            return work(self._opened())
         except psycopg.errors.QueryCanceled:
             raise _too_costly("takes too long to evaluate") from None
         except psycopg.errors.ProgramLimitExceeded:
@@ -137,25 +149,12 @@ class _Session:
             if not first:
                 raise InternalError from None
             self.close()
-            return self._again(settings, question, style, first=False)
+            return self._again(work, first=False)
         except psycopg.Error as error:
             said = error.diag.message_primary or "this constant can't be evaluated"
             raise SyntaxFailed(said if len(said) <= _SHOWN else f"{said[:_SHOWN]} …") from None
 
-    def _ask(self, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        connection = self._opened()
-        local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
-        with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
-            connection.execute("BEGIN READ ONLY")
-            for text, value in zip(local, (settings.time_zone, f"{style}, {settings.date_order}"), strict=True):
-                connection.execute(sql.SQL(text).format(value))
-            answered = connection.execute(question)
-            connection.execute("ROLLBACK")
-            pipeline.sync()  # which ends the transaction that PostgreSQL takes a pipeline for: DISCARD must stand in none
-            connection.execute("DISCARD ALL")
-        return answered
-
-    def _opened(self) -> psycopg.Connection[tuple[str | None, ...]]:
+    def _opened(self) -> OracleConnection:
         if self._connection is None or self._connection.closed:
             # What PostgreSQL prepares by itself it would also plan once for all: `'now'::timestamp` would stand still.
             opened = psycopg.connect(
@@ -171,6 +170,21 @@ class _Session:
         if self._connection is not None:
             self._connection.close()
             self._connection, self._process = None, 0
+
+
+def _described(
+    settings: Settings, question: ConstantQuestion, style: str, connection: OracleConnection
+) -> ConstantCursor:
+    local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
+    with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
+        connection.execute("BEGIN READ ONLY")
+        for text, value in zip(local, (settings.time_zone, f"{style}, {settings.date_order}"), strict=True):
+            connection.execute(sql.SQL(text).format(value))
+        answered = connection.execute(question)
+        connection.execute("ROLLBACK")
+        pipeline.sync()  # which ends the transaction that PostgreSQL takes a pipeline for: DISCARD must stand in none
+        connection.execute("DISCARD ALL")
+    return answered
 
 
 def _too_costly(why: str) -> Unsupported:

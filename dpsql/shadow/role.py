@@ -130,7 +130,8 @@ def close_databases(connection: Connection, database: str) -> None:
         connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
     name = Identifier(database)
     connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(CLIENTS)))
-    connection.execute(SQL("GRANT CONNECT ON DATABASE {} TO {}").format(name, Identifier(ORACLE)))
+    # Queries are bound as functions that are temporary and never called; `creation.py` lets it make nothing else.
+    connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(ORACLE)))
 
 
 def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
@@ -147,6 +148,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
         ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),
         ("GRANT USAGE ON SCHEMA public TO {}", both),
         ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
+        ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
         ("GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.columns TO {}", Identifier(CLIENTS)),
         ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config, pg_catalog.dpsql_set_config TO {}", Identifier(CLIENTS)),
     ):

@@ -9,7 +9,7 @@ from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.syntax.parse import parse, parsed
 from dpsql.rewrite.translate.speller import spell
 from dpsql.shadow.role import ORACLE
 from tests.support.exactness import measurements
@@ -114,7 +114,7 @@ def test_the_old_way_would_have_left(world: World) -> None:
 @pytest.mark.parametrize("constant", ["'now'::timestamp", "now()", "('n' || 'ow')::timestamp", "'{now}'::timestamp[]"])
 def test_the_time_does_not_stand_still(constant: str, world: World) -> None:
     """However often it is asked, on one session; and a plan made of it is made again."""
-    statement = parse(f"SELECT {constant}")
+    statement = parse(f"SELECT {constant}", parsed)
     assert statement is not None
     asked, seen = spell(statement.queries[0].tree.expressions[0]), set()
     for _ in range(8 * len(world.session._all)):

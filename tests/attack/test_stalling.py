@@ -7,7 +7,7 @@ import pytest
 from dpsql.lexer.split import statements
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.analyze import analyze
-from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.syntax.parse import parse, parsed
 from dpsql.wire.intercept.classify import read
 
 SECONDS = 5.0
@@ -46,7 +46,7 @@ def test_reading_takes_little_time(sql: str, policy: Policy) -> None:
     """Spaces, comments, nesting and repetition cost no more than their length."""
     start = thread_time()
     read(sql)
-    analyze(sql, policy)
+    analyze(sql, policy, parsed)
     assert thread_time() - start < SECONDS
 
 
@@ -60,7 +60,7 @@ def test_many_statements_are_told_apart_quickly() -> None:
 def test_usual_nesting_is_read() -> None:
     """What tools write is far from any limit."""
     deep = "SELECT * FROM (" * 12 + "SELECT ARRAY[ARRAY[1, 2], ARRAY[3, 4]]::numeric(10, 2)[][] AS a" + ") AS t" * 12
-    assert parse(deep) is not None
+    assert parse(deep, parsed) is not None
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_usual_nesting_is_read() -> None:
 )
 def test_numbers_written_oddly_are_not_misread(written: str, number: str) -> None:
     """PostgreSQL reads 1_000 as a thousand, the parser would as 1 with a name."""
-    statement = parse(f"SELECT count(*) * {written} FROM rides")
+    statement = parse(f"SELECT count(*) * {written} FROM rides", parsed)
     assert statement is not None
     assert statement.queries[0].tree.expressions[0].expression.name == number

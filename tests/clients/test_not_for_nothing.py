@@ -135,11 +135,11 @@ DOOMED = [
     ((), f"COPY (SELECT json_build_object(NULL, n) FROM ({COUNT}) AS a) TO STDOUT", "22"),
     ((), f"COPY (SELECT U&'\\0416' AS g, n FROM ({COUNT}) AS a) TO STDOUT (ENCODING 'LATIN1')", "22P05"),
     ((), f"COPY (SELECT chr(1046), n FROM ({COUNT}) AS a) TO STDOUT WITH (FORMAT csv, ENCODING latin1)", "22P05"),
-    (("SET client_encoding = 'LATIN1'",), f"SELECT U&'\\0416' AS g, n FROM ({COUNT}) AS a", "22P05"),
+    (("SET client_encoding = 'LATIN1'",), f"SELECT U&'\\0416' AS g, n FROM ({COUNT}) AS a", "0A000"),
     (
         ("SET client_encoding = 'LATIN1'",),
         "SELECT CASE WHEN fare > 9 THEN U&'\\0416' END AS g, count(*) FROM trips GROUP BY 1",
-        "0A000",
+        "22P05",
     ),
     ((), f"SELECT set_config('nosuch', 'x', false), n FROM ({COUNT}) AS a", "42704"),
 ]  # fmt: skip

@@ -66,5 +66,4 @@ def test_one_row_of_something_else_is_a_value(session: psycopg.Connection) -> No
     assert session.execute(one, ("cheque", "none of them")).fetchone() == (True, 2, None)
     each = "SELECT payment_type, (SELECT max(n) FROM kept WHERE g = {}payment_type) FROM trips GROUP BY 1"
     assert ("cash", 1) in session.execute(each.format("trips.").encode()).fetchall()
-    with pytest.raises(psycopg.Error, match='may be a column of "kept"'):  # nobody here knows what columns that has
-        session.execute(each.format("").encode())
+    assert ("cash", 1) in session.execute(each.format("").encode()).fetchall()

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from dpsql.accounting.ledger import Ledger
@@ -11,14 +10,13 @@ from dpsql.errors import InternalError
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.public_tables import read_public
 from dpsql.gateway.request import Request
-from dpsql.policy.model import Period, SqlType, Value
+from dpsql.policy.model import Period
 from dpsql.question import Asker, Cancellation, ColumnDescription, Settings
-from dpsql.rewrite.ir.evaluator import PublicAnswer
-from dpsql.rewrite.ir.spelled import Spelled
 from tests.gateway.engines import Watched
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import answered
 from tests.support.memory import Memory
+from tests.support.no_shadow import NoShadow
 from tests.support.records import Maker
 
 _NUMBER = ColumnDescription("count", 20, -1, "bigint")
@@ -37,7 +35,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
             policy,
             engine,
             ledger,
-            lambda _settings, _user: _NoShadow(),
+            lambda _settings, _user: NoShadow(_NUMBER),
             public.declared,
             public.rows,
             os.urandom,
@@ -46,10 +44,12 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
         )
     )
     for number in range(10**6):
-        question = gateway.examine(f"SELECT count(*) FROM rides WHERE fare > {number / 10**6}", _ASKER)
+        question = gateway.examine(
+            f"SELECT count(*) AS count FROM public.rides WHERE rides.fare > {number / 10**6}", _ASKER
+        )
         if question is None:
             raise InternalError
-        answered(gateway, Request(question, ((_NUMBER,), (_NUMBER,)), (), Settings(), _ASKER, Cancellation()))
+        answered(gateway, Request(question, (), Settings(), _ASKER, Cancellation()))
         if stop == "after the first answer":
             say_and_wait("answered")
         sys.stdout.write("answered\n")
@@ -61,29 +61,3 @@ def say_and_wait(word: str) -> None:
     sys.stdout.write(f"{word}\n")
     sys.stdout.flush()
     signal.pause()
-
-
-class _NoShadow:
-    """An oracle that is never asked: literals need none."""
-
-    volatile: bool = False
-    time_zone: str = "UTC"
-    dates_in_iso: bool = True
-
-    def constant(self, expression: Spelled) -> tuple[str | None, str]:
-        """Refuse."""
-        raise NotImplementedError(expression)
-
-    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
-        """Refuse."""
-        raise NotImplementedError(query)
-
-    def rows(self, query: Spelled) -> PublicAnswer:
-        """Refuse."""
-        raise NotImplementedError(query)
-
-    def over(
-        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
-    ) -> tuple[tuple[str | None, ...], str]:
-        """Refuse."""
-        raise NotImplementedError(expression, values, type_)

@@ -41,7 +41,7 @@ def _spelled(annotation: object) -> str:
 
 def test_the_stages_are_those_of_a_statement() -> None:
     """In the order in which a statement goes through them."""
-    names = "parse resolve track measure price ready charge run release splice".split()
+    names = "bind resolve track measure price ready charge run release splice".split()
     assert [stage for stage, *_ in STAGES] == names
     line = next(line for line in _PAGE.splitlines() if line.startswith("bytes →"))
     assert line == f"bytes → wire → {' → '.join(names)} → the shadow → bytes"

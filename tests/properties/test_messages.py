@@ -74,14 +74,14 @@ def test_thousands_of_refusals_show_none(desk: Desk) -> None:
         ),
         (
             "SELECT sum((SELECT avg(total) FROM orders p WHERE p.status = o.status)) FROM orders o",
-            'column "avg(total) of the subquery" has no declared bounds',
+            'column "avg(p.total) of the subquery" has no declared bounds',
         ),
         (
             (
                 "SELECT avg(x) FROM (SELECT (rank() OVER (PARTITION BY buyer ORDER BY total))::money::numeric AS x "
                 "FROM orders) AS t"
             ),
-            "rank() OVER (PARTITION BY buyer ORDER BY total)",
+            "rank() OVER (PARTITION BY orders.buyer ORDER BY orders.total)",
         ),
     ],
 )

@@ -20,7 +20,7 @@ from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import Records
 from tests.support.fix_policy import with_rows
-from tests.support.fix_shop import PUBLIC, completed, read_shop
+from tests.support.fix_shop import PUBLIC, Shops, completed, read_shop
 from tests.support.fix_world import World
 from tests.support.memory import Memory
 from tests.support.prepared import Prepared, reads_kept
@@ -169,11 +169,11 @@ def test_texts_are_grouped_by_the_numbers_that_are_kept(bounded: Policy, world: 
 
 
 @pytest.mark.parametrize(("missed", "within"), [(0, True), (1, False)], ids=["marked", "not marked"])
-def test_a_mark_serves_a_join_along_the_key_of_units(world: World, tmp_path: Path, missed: int, within: bool) -> None:
+def test_a_mark_serves_a_join_along_the_key_of_units(shops: Shops, tmp_path: Path, missed: int, within: bool) -> None:
     """Whichever table stands first: each order is in one joined row, so that its buyer has no more of these than orders."""
     policy = read_shop(tmp_path)
     engine = Prepared(policy, missed=missed, public=PUBLIC)
-    shop = replace(world, policy=policy, public=read_public(policy, engine))
+    shop = replace(next(iter(shops.values())).world, policy=policy, public=read_public(policy, engine))
     sql = "SELECT count(*) FROM customers AS c JOIN orders AS o ON c.customer = o.buyer"
     (measured,) = _measured(sql, policy, shop, engine)
     assert engine.kept("orders").heavy["buyer"].column in reads_kept(measured.sql, "orders", engine)

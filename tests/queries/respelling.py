@@ -25,7 +25,6 @@ from dpsql.engines.base import Engine
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
 from dpsql.question import Asker
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from tests.queries.test_golden import ANSWERED, compare
 from tests.queries.test_shop import generous
 from tests.support import clusters, fix_shop, temporary
@@ -168,8 +167,10 @@ def plan_of(sql: str, client: Client) -> _Plan:
     """Return what is measured for a statement."""
     question = client.gateway.examine(sql, client.asker)
     assert question is not None
-    assert isinstance(question.parsed, AnalyzedStatement)
-    parts = client.gateway.priced(question.parsed, client.request(question)).measurements
+    request = client.request(question)
+    analyzed = client.gateway.analyzed(request)
+    assert analyzed is not None
+    parts = client.gateway.priced(analyzed, request).measurements
     emitter = Emitter(DUCKDB, client.gateway._deps.declared)
     texts = tuple(_OF_ANSWERS.sub('"of an answer"', part.measurement.sql(emitter)) for part in parts)
     return _Plan(texts, sum((part.cost.epsilon for part in parts), Fraction(0)))

@@ -123,7 +123,8 @@ WITH RECURSIVE d AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM d) SELECT count(*
 WITH RECURSIVE d(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM d WHERE x < 5) SEARCH DEPTH FIRST BY x SET o SELECT count(*) FROM rides JOIN d ON from_zone = x;
 
 -- private rows behind those who read them
---> refused 0A000: RECURSIVE
+--> answered, 1 measurement
+--> unlike
 WITH RECURSIVE a AS (SELECT * FROM b), b AS (SELECT fare FROM rides) SELECT count(*) FROM a;
 
 -- all units of either, in place of FULL JOIN

@@ -15,7 +15,6 @@ from dpsql.errors import DpsqlError
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.syntax.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.parse import parsed
 from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
@@ -69,7 +68,8 @@ def asked(user: NewUser) -> Asked:
 
 
 def _outcome(golden: Golden, client: Client) -> Outcome:
-    if client.gateway.examine(golden.sql, client.asker) is None:
+    question = client.gateway.examine(golden.sql, client.asker)
+    if question is None:
         return Outcome("passed")
     try:
         answer = client.ask(golden.sql)
@@ -85,8 +85,10 @@ def _measured(golden: Golden, client: Client) -> Sequence[Measurement]:
     """Return what is measured by the plan with which a statement was just answered, which the gateway remembers."""
     question = client.gateway.examine(golden.sql, client.asker)
     assert question is not None
-    assert isinstance(question.parsed, AnalyzedStatement)
-    plan = client.gateway.priced(question.parsed, client.request(question)).plan
+    request = client.request(question)
+    analyzed = client.gateway.analyzed(request)
+    assert analyzed is not None
+    plan = client.gateway.priced(analyzed, request).plan
     return both_ways(scope.plan for stage in plan.stages() for scope in stage.scopes)
 
 

@@ -81,7 +81,7 @@ SELECT count(*) FROM (SELECT passenger_id FROM trips EXCEPT ALL SELECT rider FRO
 SELECT count(*) FROM (SELECT passenger_id, passenger_count FROM trips INTERSECT SELECT rider, seats FROM rides) AS t;
 
 -- some units of two tables
---> refused 0A000: UNION of private rows
+--> refused 42501: LIMIT on private rows
 SELECT count(*) FROM (SELECT passenger_id FROM trips UNION SELECT rider FROM rides LIMIT 3) AS t;
 
 -- the units of two tables, as rows

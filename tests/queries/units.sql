@@ -197,7 +197,7 @@ SELECT m, count(*) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY sea
 SELECT avg(m) FROM (SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY seats DESC) AS m FROM rides GROUP BY rider) AS t;
 
 -- texts of units: what is ordered is their places
---> refused 0A000: max(paid) of single units is not supported
+--> refused 0A000: max(rides.paid) of single units is not supported
 SELECT count(*) FROM (SELECT rider, max(paid) AS m FROM rides GROUP BY rider) AS t WHERE m = '1';
 
 -- a percentile of texts

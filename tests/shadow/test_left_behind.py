@@ -112,7 +112,7 @@ def left() -> LeftBehind:
 @pytest.fixture
 def sessions(shadow: Postgres, left: LeftBehind, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
     """Give sessions for planning that are impatient."""
-    monkeypatch.setattr(oracle_session, "_PATIENCE", 0.2)
+    monkeypatch.setattr(oracle_session, "_PATIENCE", 0.5)
     made = OracleSession(shadow.dsn("taxi", ORACLE), left)
     yield made
     made.close()

@@ -19,16 +19,14 @@ from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.gaussian_selection import full_weight
 from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums, exact_units
 from dpsql.privacy.release.release import estimates
-from dpsql.question import ColumnDescription
+from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
-from dpsql.rewrite.syntax.scopes import find
-from tests.support.fix_world import World, fields
+from tests.support.fix_world import World
 from tests.support.records import Cell, Row
 from tests.support.served import Filled
 
 Exact = Mapping[KeyRow, Sequence[int]]
-_SOME = ColumnDescription("c", 25, -1, "text")
 
 
 def measurements(
@@ -48,21 +46,15 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     Raises:
         DpsqlError: the statement is refused.
     """
-    asked = analyze(sql, policy)
+    oracle = world.oracle()
+    asked = analyze(sql, policy, BoundReader(oracle))
     assert asked is not None
     if asked.refusal is not None:
         raise asked.refusal.error()
     assert asked.statement is not None
     facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns, policy.tables)
-    described: list[tuple[ColumnDescription, ...]] = []
-    found = [find(query.tree, policy) for query in asked.statement.queries]
-    for one in found:
-        described += [(), *((_SOME,) * (len(s.keys) + len(s.aggregates)) for s in one.scopes)]
-    if any(one.inner for one in found):  # what is awaited has the types that PostgreSQL says
-        with world.connect("dpsql_owner") as connection:
-            described = [tuple(fields(connection, world.owner, probe)) for probe in asked.probes]
-    planner = Planner(policy, facts, world.oracle())
-    plan = planner.measure(planner.track(planner.resolve(asked, described), ()))
+    planner = Planner(policy, facts, oracle)
+    plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
     return tuple(scope.plan for stage in plan.stages() for scope in stage.scopes)
 
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,13 +24,17 @@ from dpsql.gateway.request import Question, Reply, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
+from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.ir.literal import format_value
+from dpsql.rewrite.syntax.parse import query_place
+from dpsql.rewrite.syntax.views import bound_views
 from dpsql.shadow import build
 from dpsql.shadow.left_behind import LeftBehind
 from dpsql.shadow.oracle import ShadowOracle
 from dpsql.shadow.oracle_session import OracleSession
 from dpsql.shadow.postgres import Postgres
 from dpsql.shadow.role import ORACLE
+from dpsql.wire.intercept.interceptor import temporary
 from tests.support import clusters
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_directory
@@ -120,8 +124,15 @@ class Client:
         self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()
     ) -> Request:
         """Return what the wire would ask of the gateway."""
-        described = tuple(self.describe(probe) for probe in question.probes)
-        return Request(question, described, arguments, settings, self.asker, Cancellation())
+        found = query_place(question.text)
+        if found is not None:
+            self.describe(question.text[found[1] : found[2]])
+        for probe in question.probes:
+            self.describe(probe)
+        ((told,),) = self.connection.execute("SELECT dpsql.temporary()").fetchall()
+        if told:
+            settings = replace(settings, temporary=tuple(temporary(told, question.text)))
+        return Request(question, arguments, settings, self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:
         """Return the row description of a statement that is not run."""
@@ -208,6 +219,7 @@ def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | N
     build.ensure_shadow(server, policy, users, rows)
     session = OracleSession(server.dsn(policy.dataset, ORACLE), LeftBehind())
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
+    policy = bound_views(policy, BoundReader(ShadowOracle(session, Settings(), ORACLE)))
     yield World(policy, public, server, session, owner)
     owner.close()
     session.close()

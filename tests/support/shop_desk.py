@@ -24,11 +24,12 @@ from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums, exact_units
 from dpsql.privacy.release.release import Release, release_buckets
 from dpsql.question import Cancellation, ColumnDescription, Settings
+from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.analyze import analyze
 from tests.support.exactness import Exact, each_once
 from tests.support.fix_shop import USERS, Shop
-from tests.support.fix_world import Answer, fetched, fields
+from tests.support.fix_world import Answer, fetched
 from tests.support.shop_worlds import named
 
 Described = dict[str, tuple[ColumnDescription, ...]]
@@ -58,22 +59,17 @@ class Desk:
             psycopg.Error: PostgreSQL refuses it.
         """
         policy, world, role = self.policy, self.shop.world, self.policy.roles[USERS[user]]
-        asked = analyze(sql, policy)
+        shadow = world.oracle()
+        asked = analyze(sql, policy, BoundReader(shadow))
         assert asked is not None
         if asked.refusal is not None:
             raise asked.refusal.error()
         context = PlanningContext(
             role, world.public.declared, world.public.rows, self.shop.engine.unique_columns, policy.tables
         )
-        planner = Planner(policy, context, world.oracle())
-        described = [self._describe(probe) for probe in asked.probes]
-        plan = planner.measure(planner.track(planner.resolve(asked, described), ()))
+        planner = Planner(policy, context, shadow)
+        plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
         return price(plan, role, Settings(), self.emitter)
-
-    def _describe(self, probe: str) -> tuple[ColumnDescription, ...]:
-        if probe not in self.described:
-            self.described[probe] = tuple(fields(self.connection, self.owner, probe))
-        return self.described[probe]
 
     @property
     def reading(self) -> Reading:

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.syntax.parse import parse, parsed
 
 SPELLINGS = ("{table}", '"{table}"', "public.{table}", '"public"."{table}"', "taxi.public.{table}")
 
 
 def spelled(sql: str, policy: Policy, spelling: str) -> str:
     """Return a statement with a table's name before every bare column that is one of it for certain."""
-    statement = parse(sql.rstrip().removesuffix(";"))
+    statement = parse(sql.rstrip().removesuffix(";"), parsed)
     if statement is None:
         return sql
     places = {place: table for query in statement.queries for place, table in _places(query.tree, policy, query.offset)}

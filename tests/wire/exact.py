@@ -10,10 +10,10 @@ from psycopg import RawCursor
 from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.session_settings import check_setting
-from dpsql.question import Argument, Asker, Cancellation, Settings
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement
-from dpsql.rewrite.syntax.found import Kind
+from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
+from dpsql.rewrite.syntax.analyze import AskedStatement
 from tests.support.fix_shadow import ANALYST
+from tests.support.fix_world import fields
 
 _PREFIX = re.compile(
     r"""\s*(?:DECLARE\s+\S+\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+|COPY\s*\(
@@ -49,7 +49,7 @@ class Exact:
         _, inner, _ = _parts(text)
         if not inner.lstrip().lower().startswith(("select", "with", "table")):
             return None
-        return Question(text, AnalyzedStatement(None, Kind.ANSWER, (inner.rstrip().removesuffix(";"),)))
+        return Question(text, AskedStatement(text, (inner.rstrip().removesuffix(";"),)))
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """Check it as the gateway does, for a role that pays at most 1."""
@@ -63,7 +63,7 @@ class Exact:
         self.settings.append(request.settings)
         self.arguments.append(request.arguments)
         self._trouble(question.text, request.cancellation)
-        fields = request.described[0]
+        fields = self._fields(question.probes[0])
         values = tuple(argument.text for argument in request.arguments)
         try:
             rows = self._rows(question.probes[0], values, request.settings)
@@ -78,6 +78,10 @@ class Exact:
         empty = f"SELECT {', '.join(f'NULL::{field.type}' for field in fields)} WHERE false"
         body = f"VALUES {', '.join(f'({line})' for line in lines)}" if lines else empty
         return Reply(f"{prefix}SELECT * FROM ({body}) AS answer({names}){suffix}")
+
+    def _fields(self, select: str) -> tuple[ColumnDescription, ...]:
+        with psycopg.connect(self._dsn, autocommit=True) as plain:
+            return tuple(fields(plain, plain, select))
 
     def _rows(self, select: str, values: tuple[str | None, ...], settings: Settings) -> list[list[bytes | None]]:
         with psycopg.connect(self._dsn, cursor_factory=RawCursor, autocommit=True) as plain:

@@ -75,6 +75,11 @@ def digits_written(expr: Expr) -> int | None:
             assert_never(expr)
 
 
+def unwidened(expr: Expr) -> Expr:
+    """Return a number as it was before it was made one in double precision; any other expression as it is."""
+    return expr.args[0] if isinstance(expr, Apply) and expr.op == "to_double" else expr
+
+
 def describe(expr: Expr) -> str:
     """Return the expression for a message, much as people write it."""
     match expr:

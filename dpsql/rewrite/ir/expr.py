@@ -188,8 +188,11 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 def factored(expr: Expr) -> Expr:
     """Return a condition with what all sides of an OR share before it: the same of true, false and NULL.
 
-    (k = j AND a) OR (k = j AND b)  →  k = j AND (a OR b)
+    (k = j AND a) OR (k = j AND b)  →  k = j AND (a OR b), also beside other conditions
     """
+    parts = conjuncts(expr)
+    if len(parts) > 1:
+        return both(*map(factored, parts))
     if not (isinstance(expr, Apply) and expr.op == "or"):
         return expr
     sides = [conjuncts(side) for side in expr.args]

@@ -25,23 +25,26 @@ class UnspeakableError(Exception):
 
 PLAIN_FUNCTIONS = frozenset(
     """abs age ascii bit_length btrim ceil ceiling char_length character_length chr concat concat_ws date_bin
-    date_part date_trunc div exp floor initcap justify_days justify_hours justify_interval left length ln log log10
-    lower lpad ltrim make_date make_interval make_timestamp md5 mod now octet_length power pow regexp_count
-    regexp_instr regexp_like regexp_replace regexp_substr replace reverse right round rpad rtrim sign split_part sqrt
-    starts_with statement_timestamp strpos substr timezone to_char to_date to_hex to_number to_timestamp
-    transaction_timestamp translate trunc upper width_bucket""".split()
+    date_part date_trunc div exp floor initcap justify_days justify_hours justify_interval left length
+    like_escape ln log log10 lower lpad ltrim make_date make_interval make_timestamp md5 mod now octet_length
+    overlay position pow power regexp_count regexp_instr regexp_like regexp_replace regexp_substr replace
+    reverse right round rpad rtrim sign similar_to_escape split_part sqrt starts_with statement_timestamp
+    strpos substr substring timezone to_char to_date to_hex to_number to_timestamp transaction_timestamp
+    translate trunc upper width_bucket""".split()
 )
 SYNTAX_FUNCTIONS = frozenset({"coalesce", "greatest", "least", "nullif"})
 """Functions that are grammar, and have no schema."""
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
 CLOCKS = frozenset({"now", "statement_timestamp", "transaction_timestamp"})
-FUNCTIONS = PLAIN_FUNCTIONS | SYNTAX_FUNCTIONS | {"overlay", "position", "substring", "trim"}
+FUNCTIONS = PLAIN_FUNCTIONS | SYNTAX_FUNCTIONS | {"trim"}
 """The functions that a constant may call."""
 _WORD = re.compile(r"[A-Za-z_]{1,30}", re.ASCII)
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _TYPE = re.compile(
     r"(?P<name>[a-z0-9_ ]+?)(?P<size> ?\(\d{1,6}(?:, ?\d{1,6})?\))?(?P<zone> with(?:out)? time zone)?(?P<array>(?:\[\])*)"
 )
+_FIELDS = re.compile(r"interval (?:year|month|day|hour|minute|second)(?: to (?:month|hour|minute|second))?")
+"""An interval of which a literal has only these fields: PostgreSQL has cut it already."""
 TEMPORAL = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
 _TYPES = TEMPORAL | frozenset(
     ("bool,boolean,smallint,int2,int,integer,int4,bigint,int8,numeric,decimal,real,float,float4,double precision,float8,text,"
@@ -84,7 +87,7 @@ def type_name(text: str) -> tuple[str, str]:
     Raises:
         UnspeakableError: it is none that constants may have.
     """
-    match = _TYPE.fullmatch(" ".join(text.lower().split()))
+    match = _TYPE.fullmatch(_FIELDS.sub("interval", " ".join(text.lower().split())))
     if match is None or match["name"] not in _TYPES or (match["zone"] and match["name"] not in TEMPORAL):
         raise UnspeakableError
     return "".join(match[part] or "" for part in ("name", "size", "zone", "array")), match["name"]

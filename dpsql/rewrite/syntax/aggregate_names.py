@@ -48,9 +48,9 @@ NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICA
 def function_name(node: exp.Expr) -> str:
     """Return the name of a call, lower case, `pg_catalog.` taken off, `dpsql.margin` in full; else empty."""
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Anonymous):
-        schema, name = str(node.this.name).lower(), str(node.expression.this).lower()
+        schema, name = str(node.this.name).lower(), node.expression.name.lower()
         return name if schema in {"pg_catalog", "public"} else f"{schema}.{name}"
-    return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+    return node.name.lower() if isinstance(node, exp.Anonymous) else ""
 
 
 def is_aggregate(node: exp.Expr) -> bool:

@@ -1,7 +1,6 @@
-"""One statement that reads protected tables, taken apart as far as names alone allow.
+"""One statement that may read protected tables: what kind it is by its words alone, and what it asks once it is bound.
 
-COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT
-→  the query in COPY (…), and the probe SELECT zone AS g0, avg(fare) AS a0 FROM trips GROUP BY 1
+COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT  →  the query in COPY (…), and its one scope
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,27 +19,35 @@ from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.found import FoundScopes, Kind
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.mentions import reads
-from dpsql.rewrite.syntax.parse import Statement, Wrap, parse
-from dpsql.rewrite.syntax.qualified import qualify
-from dpsql.rewrite.syntax.scope_probe import probe
+from dpsql.rewrite.syntax.parse import ReadQuery, Statement, Wrap, parse, query_place
 from dpsql.rewrite.syntax.scopes import find
 from dpsql.rewrite.syntax.simplify import simplify
+from dpsql.rewrite.syntax.trees import every as every_node
+from dpsql.rewrite.syntax.trees import take_apart
 from dpsql.rewrite.syntax.views import expand_views
 from dpsql.rewrite.syntax.writing import rows_refused, written
 
 _QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
+_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CREATE TABLE"})
 _LONGEST = 32_000
 """Characters of a statement over private rows: taking it apart keeps everybody else waiting."""
 
 
 @dataclass(frozen=True, slots=True)
+class AskedStatement:
+    """A statement that names a protected table, before it is bound."""
+
+    text: str
+    probes: tuple[str, ...] = ()
+    """Its query, where the shadow does not look at that when it describes the statement."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnalyzedStatement:
-    """A statement with its query parsed; `refusal` is what to say instead of an answer."""
+    """A statement with its queries bound; `refusal` is what to say instead of an answer."""
 
     statement: Statement | None
     kind: Kind
-    probes: tuple[str, ...]
-    """Each query, followed by one probe for each of its scopes: what the shadow is to describe."""
     refusal: Refusal | None = None
     found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
     """The scopes of each query, where there is to be an answer."""
@@ -54,31 +61,39 @@ def tokens_of(text: str) -> Sequence[Token] | None:
         return None
 
 
-def analyze(text: str, policy: Policy, read: Sequence[Token] | None = None) -> AnalyzedStatement | None:
-    """Return what is asked of protected tables; None when the statement is the shadow's own business.
+def asked_statement(text: str) -> AskedStatement | None:
+    """Return a statement that names a protected table; None when it is the shadow's own business by its first words."""
+    try:
+        found, of_query = kind(reader := Reader(text)), reader.word == "("
+    except DpsqlError:
+        return AskedStatement(text)
+    if found not in _QUERIES | _WRITING or (found == "COPY" and not of_query):
+        return None
+    placed = query_place(text)
+    # PostgreSQL looks at the query in COPY when it runs that.
+    return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and placed[0] is Wrap.COPY else ())
 
-    `read` are its tokens, if they are known.
-    """
+
+def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | None:
+    """Return what is asked of protected tables; None when the statement is the shadow's own business."""
     protected = policy.protected
     try:
         statement = None if len(text) > _LONGEST else _statement(text, protected, policy, read)
         if statement is not None:
             return _understood(statement, policy)
     except DpsqlError as error:
-        return AnalyzedStatement(None, Kind.ROWS, (text,), Refusal.of(error))
-    except RecursionError:
-        return _not_understood(text)
+        return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
     # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
     return _not_understood(text) if _is_query(text) and reads(text, protected) else None
 
 
-def _statement(text: str, protected: Collection[str], policy: Policy, read: Sequence[Token] | None) -> Statement | None:
-    return parse(text, read) or written(text, protected, partial(_kind, policy))
+def _statement(text: str, protected: Collection[str], policy: Policy, read: ReadQuery) -> Statement | None:
+    return parse(text, read) or written(text, protected, partial(_kind, policy), read)
 
 
 def _kind(policy: Policy, tree: exp.Query) -> Kind:
-    expand_views(tree, policy)
-    return find(tree, policy).kind
+    tree = tree.copy()
+    return find(tree, policy, expand_views(tree, policy)).kind
 
 
 def _is_query(text: str) -> bool:
@@ -91,27 +106,24 @@ def _is_query(text: str) -> bool:
 
 
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
-    kinds, probes, every = set(), [], []
+    every = []
     for query in statement.queries:
         try:
             nodes = expand_views(query.tree, policy)
-            qualify(query.tree, policy, nodes)
             simplify(nodes)
-            found = find(query.tree, policy, nodes)
+            every.append(find(query.tree, policy, nodes))
         except DpsqlError as error:
-            return AnalyzedStatement(
-                statement, Kind.ROWS, tuple(q.text for q in statement.queries), query.placed(error)
-            )
-        every.append(found)
-        kinds.add(found.kind)
-        probes += [query.text, *map(probe, found.scopes)]
+            for one in statement.queries:
+                take_apart(every_node(one.tree, exp.Expr))
+            return AnalyzedStatement(None, Kind.ROWS, query.placed(error))
+    kinds = {found.kind for found in every}
     if kinds == {Kind.PUBLIC}:
         return None
     if kinds == {Kind.ROWS}:
         return _rows(statement)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
-        return AnalyzedStatement(statement, Kind.ROWS, (statement.queries[0].text,))
-    return AnalyzedStatement(statement, Kind.ANSWER, tuple(probes), found=tuple(every))
+        return AnalyzedStatement(statement, Kind.ROWS)
+    return AnalyzedStatement(statement, Kind.ANSWER, found=tuple(every))
 
 
 def _needs_no_rows(statement: Statement) -> bool:
@@ -120,7 +132,7 @@ def _needs_no_rows(statement: Statement) -> bool:
 
 
 def _not_understood(text: str) -> AnalyzedStatement:
-    return AnalyzedStatement(None, Kind.ROWS, (text,), Refusal.of(not_understood(text)))
+    return AnalyzedStatement(None, Kind.ROWS, Refusal.of(not_understood(text)))
 
 
 def _rows(statement: Statement) -> AnalyzedStatement:
@@ -128,7 +140,7 @@ def _rows(statement: Statement) -> AnalyzedStatement:
     (query,) = statement.queries
     answered = (is_empty(query.tree) or is_preview(query)) and statement.wrap is not Wrap.EXPLAIN
     refusal = None if answered else Refusal.of(rows_refused(one=limit_of(query.tree) == 1))
-    return AnalyzedStatement(statement, Kind.ROWS, (query.text,), refusal)
+    return AnalyzedStatement(statement, Kind.ROWS, refusal)
 
 
 def untold(analyzed: AnalyzedStatement) -> Iterator[str]:

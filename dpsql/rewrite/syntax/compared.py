@@ -47,7 +47,8 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr, ctes: Ctes, poli
     parts = list(conjuncts_of(where.this)) if where is not None else []
     compared = [part for part in parts if isinstance(part, _COMPARING)]
     names = {fold(column.this) for column in outside}
-    strict = {fold(c.this) for part in compared for c in (part.this, part.expression) if any(c is o for o in outside)}
+    sides = [_uncast(side) for part in compared for side in (part.this, part.expression)]
+    strict = {fold(side.this) for side in sides if any(side is o for o in outside)}
     inside = {id(column) for part in parts for column in every(part, exp.Column)}
     if not names or names != strict or not all(around.has(o) and can_move(o) and id(o) in inside for o in outside):
         return
@@ -66,3 +67,10 @@ def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr, ctes: Ctes, poli
     named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
     inner.set("joins", [exp.Join(this=first, kind="CROSS"), *(inner.args.get("joins") or ())])
     inner.set("from_", exp.From(this=exp.Subquery(this=table, alias=named)))
+
+
+def _uncast(node: exp.Expr) -> exp.Expr:
+    """Return what is cast, which is NULL where that is."""
+    while isinstance(node, (exp.Cast, exp.Paren)):
+        node = node.this
+    return node

@@ -16,8 +16,6 @@ import sqlglot.parser
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
-from sqlglot.generators.postgres import PostgresGenerator
-from sqlglot.helper import name_sequence
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenizerCore, TokenType
@@ -25,9 +23,9 @@ from sqlglot.tokenizer_core import TokenizerCore, TokenType
 from dpsql.errors import ConfigError, Unsupported
 from dpsql.lexer.tokens import Sort, Token, tokens
 from dpsql.rewrite.syntax.agree import same_tokens
+from dpsql.rewrite.syntax.generator import ClientGenerator
 from dpsql.rewrite.syntax.parser_tokens import Vocabulary
 from dpsql.rewrite.syntax.scanner import Scanner
-from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
 
 _STEPS = 30
 """Steps that the parser may take for each token; statements of people and tools need one or two."""
@@ -36,10 +34,6 @@ _OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 
 _PARAMETER = "\ue000"
 """Stands for the `$` of a parameter: a character of no script, which no statement has outside quotes."""
-
-
-_BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
-"""What few columns have."""
 
 
 _CONSTANTS = frozenset({TokenType.NUMBER, TokenType.STRING})
@@ -118,49 +112,35 @@ class Client(Postgres):
             found = super()._parse_type(parse_interval, fallback_to_identifier)
             return _typed_first(found) if named and isinstance(found, exp.Cast) else found
 
+        def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+            """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""
+            unknown = "UNKNOWN" in (self._curr.text.upper(), self._next.text.upper() if self._next else "")
+            found = super()._parse_is(this)
+            inside = found.this if isinstance(found, exp.Not) else found
+            if unknown and isinstance(inside, exp.Is):
+                inside.set("unknown", value=True)
+            return found
+
+        def _parse_function_call(
+            self,
+            functions: dict[str, Callable[..., exp.Expr]] | None = None,
+            anonymous: bool = False,
+            optional_parens: bool = True,
+            any_token: bool = False,
+        ) -> exp.Expr | None:
+            """Return a call; a name in quotes is that of a function, whose arguments have no grammar of their own.
+
+            "position"('abc', 'b')  is what  position('b' IN 'abc')  means
+            """
+            quoted = self._curr.token_type is TokenType.IDENTIFIER
+            return super()._parse_function_call(functions, anonymous or quoted, optional_parens, any_token)
+
         def _type_ahead(self, places: int) -> TokenType | None:
             """Return what the token is that stands so many places behind this one; None behind the last."""
             at = self._index + places
             return self._tokens[at].token_type if at < self._tokens_size else None
 
-    class Generator(PostgresGenerator):
-        """A generator that writes operators as they were."""
-
-        MULTI_ARG_DISTINCT = True
-        TRANSFORMS: ClassVar = {
-            **PostgresGenerator.TRANSFORMS,
-            exp.CurrentTime: lambda self, node: self.sql(node, "this") or "CURRENT_TIME",
-            exp.Pow: lambda self, node: self.binary(node, "^"),
-            exp.StartsWith: lambda self, node: self.binary(node, "^@"),
-            ViewRead: lambda self, node: (
-                f'"public".{self.sql(_quoted(node.args["view"]))} AS {self.sql(node, "alias")}'
-            ),
-            ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
-        }
-
-        def generate(self, expression: exp.Expr, copy: bool = True) -> str:
-            """Write a tree as if it were the first one."""
-            self._next_name = name_sequence("_t")
-            return super().generate(expression, copy)
-
-        def identifier_sql(self, expression: exp.Identifier) -> str:
-            """Write a name; most are plain, and need no look at what has to be quoted."""
-            name = str(expression.this)
-            if not (name.isascii() and name.isidentifier()):
-                return super().identifier_sql(expression)
-            return f'"{name}"' if expression.args.get("quoted") else name
-
-        def column_sql(self, expression: exp.Column) -> str:
-            """Write a column; most are a name alone, or behind their table's."""
-            table, more = expression.args.get("table"), _BEYOND_TABLES & expression.args.keys()
-            if more and any(expression.args[key] for key in more):
-                return super().column_sql(expression)
-            name = self.sql(expression.this)
-            return f"{self.sql(table)}.{name}" if table else name
-
-        def datatype_sql(self, expression: exp.DataType) -> str:
-            """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
-            return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+    Generator = ClientGenerator
 
 
 def _typed_first(found: exp.Cast) -> exp.Cast:
@@ -175,11 +155,6 @@ def _typed_first(found: exp.Cast) -> exp.Cast:
     return found
 
 
-def _quoted(name: str) -> exp.Identifier:
-    return exp.to_identifier(name, quoted=True)
-
-
-_PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 _CLIENT = Client()
 _VOCABULARY = Vocabulary(
     Client.Tokenizer.KEYWORDS, Client.Tokenizer.SINGLE_TOKENS, Client.Tokenizer.COMMANDS, parameter=_PARAMETER

@@ -15,6 +15,7 @@ from sqlglot import exp
 from dpsql.lexer.tokens import Sort, tokens
 from dpsql.rewrite.syntax.aggregate_names import OBJECTS_OF_ROWS, function_name, is_aggregate
 from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.literals import untyped
 from dpsql.rewrite.syntax.partial import CASTS, PARTS_OF_TIMES, SETS
 from dpsql.rewrite.syntax.trees import holds
 
@@ -104,7 +105,7 @@ def _of(node: exp.Expr) -> Iterator[str]:
 
 def _of_pattern(node: exp.Expr) -> Iterator[str]:
     pattern = node.args["expression"]
-    if isinstance(pattern, exp.Literal):
+    if isinstance(untyped(pattern), exp.Literal):
         match node:
             case exp.SimilarTo():
                 yield f"SELECT '' SIMILAR TO {render(pattern)}"
@@ -122,7 +123,7 @@ def _of_frame(node: exp.WindowSpec) -> Iterator[str]:
 
 def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[str]:
     """Yield a call with its constants, a text in the place of what is released."""
-    match name, args:
+    match name, args and [untyped(args[0]), *args[1:]]:
         case "format", [exp.Literal() as form, *values] if "*" not in form.name:
             texts = ["''" for _ in values]
             yield f"SELECT pg_catalog.format({', '.join([render(form), *texts])})"
@@ -150,7 +151,7 @@ def _quotient(divisor: exp.Expr) -> Iterator[str]:
 def _of_grammar(node: exp.AtTimeZone | exp.Extract | exp.Substring) -> Iterator[str]:
     match node:
         case exp.AtTimeZone():
-            if isinstance(node.args["zone"], exp.Literal):
+            if isinstance(untyped(node.args["zone"]), exp.Literal):
                 yield f"SELECT pg_catalog.now() AT TIME ZONE {render(node.args['zone'])}"
         case exp.Extract():
             if node.name.lower() not in PARTS_OF_TIMES:
@@ -161,7 +162,7 @@ def _of_grammar(node: exp.AtTimeZone | exp.Extract | exp.Substring) -> Iterator[
 
 
 def _of_call(name: str, args: list[exp.Expr]) -> Iterator[str]:
-    match name, args:
+    match name, args and [untyped(args[0]), *args[1:]]:
         case ("date_trunc" | "date_part", [exp.Literal() as field, *_]) if field.name.lower() not in PARTS_OF_TIMES:
             yield f"SELECT pg_catalog.{name}({render(field)}, pg_catalog.now())"
         case "split_part", [_, _, place] if _is_number(place):
@@ -185,6 +186,8 @@ def _of_call(name: str, args: list[exp.Expr]) -> Iterator[str]:
 def _is_number(node: exp.Expr | None) -> bool:
     """Return whether a node is computed of written numbers alone."""
     match node:
+        case exp.Cast(this=exp.Literal()):
+            return render(node.to).lower() in CASTS
         case exp.Literal():
             return not node.is_string
         case exp.Neg() | exp.Paren():
@@ -196,8 +199,11 @@ def _is_number(node: exp.Expr | None) -> bool:
 
 
 def _is_written_above_0(node: exp.Expr) -> bool:
+    node = untyped(node)
     return isinstance(node, exp.Literal) and any(digit in "123456789" for digit in node.name.lower().split("e")[0])
 
 
 def _is_negative(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Neg) and _is_number(node)
+    written = None if node is None else untyped(node)
+    below = isinstance(written, exp.Literal) and written.name.startswith("-")
+    return below or (isinstance(node, exp.Neg) and _is_number(node))

@@ -4,7 +4,8 @@ Only SELECT and the statements that carry one are known here (DECLARE CURSOR, CO
 those that write are taken apart in `writing.py`.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -76,16 +77,69 @@ class Statement:
         return "".join(part for pair in zip(self.around, (*queries, ""), strict=True) for part in pair)
 
 
-def parse(text: str, read: Sequence[Token] | None = None) -> Statement | None:
-    """Return the statement, or None when it is not one query in one of the known wraps; `read` are its tokens, if known."""
+ReadQuery = Callable[[str], exp.Query | None]
+"""Returns the tree of a query, every name in it resolved; None where it is not understood."""
+_FIRST = frozenset({"select", "with", "values", "table", "("})
+_INTO = re.compile(r"(?i)\binto\b")
+
+
+def parse(text: str, read: ReadQuery) -> Statement | None:
+    """Return the statement, or None when it is not one query in one of the known wraps."""
+    found = query_place(text)
+    if found is None:
+        return None
+    wrap, start, end = found
+    query = text[start:end]
+    into = _into(query) if wrap is Wrap.NOTHING and _INTO.search(query) else None
+    tree = read(query if into is None else f"{query[: into[0]]} {query[into[1] :]}")
+    if tree is not None and into is not None:
+        made = parsed(f"SELECT 1 {query[into[0] : into[1]]}")
+        leftmost: exp.Expr = tree
+        while not isinstance(leftmost, exp.Select):
+            leftmost = leftmost.this
+        leftmost.set("into", None if made is None else made.args["into"])
+    return Statement(wrap, (text[:start], text[end:]), (Query(query, tree, start),)) if tree is not None else None
+
+
+def query_place(text: str) -> tuple[Wrap, int, int] | None:
+    """Return what `place` does of a text that is one query; None of another."""
     try:
         wrap, start, end = place(text)
+        begins = Reader(text[start:end]).word in _FIRST and _writes_nothing(text[start:end])
     except DpsqlError:
         return None
-    if wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(":
-        return None
-    tree = parsed(text[start:end], read if (start, end) == (0, len(text)) else None)
-    return Statement(wrap, (text[:start], text[end:]), (Query(text[start:end], tree, start),)) if tree else None
+    return (
+        None if not begins or (wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(") else (wrap, start, end)
+    )
+
+
+def _writes_nothing(text: str) -> bool:
+    """Return whether WITH stands before a query, and not before what writes."""
+    reader = Reader(text)
+    if not reader.skip("with"):
+        return True
+    reader.skip("recursive")
+    while not reader.is_at_end:
+        if reader.skip_parentheses() is None and reader.take().word in {"insert", "update", "delete", "merge"}:
+            return False
+    return True
+
+
+def _into(query: str) -> tuple[int, int] | None:
+    """Return where INTO and its table stand; None where a query makes no table."""
+    reader = Reader(query)
+    while not reader.is_at_end:
+        start = reader.token.start
+        if reader.skip("into"):
+            reader.skip("temp", "temporary", "unlogged")
+            reader.skip("table")
+            end = reader.token.end
+            while reader.name() is not None and reader.skip("."):
+                end = reader.token.end
+            return start, end
+        if reader.skip_parentheses() is None:
+            reader.take()
+    return None
 
 
 def place(text: str) -> tuple[Wrap, int, int]:
@@ -96,7 +150,8 @@ def place(text: str) -> tuple[Wrap, int, int]:
     """
     reader = Reader(text)
     if reader.skip("explain"):
-        reader.skip_parentheses()
+        if reader.ahead(1).word not in _FIRST:  # else it is the query that stands in brackets
+            reader.skip_parentheses()
         reader.skip("analyze", "analyse")
         reader.skip("verbose")
         return Wrap.EXPLAIN, reader.token.start, len(text)

@@ -21,7 +21,9 @@ def spelled_out(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy)
     items = list(from_items(select))
     for item in items:
         if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table) and _name(item):
-            item.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=item.this)))
+            table, joins = item.this, item.this.args.get("joins")
+            table.set("joins", None)
+            item.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=table), joins=joins))
     from_ = select.args.get("from_")
     joins = [*((from_.this.args.get("joins") if from_ is not None else None) or ()), *(select.args.get("joins") or ())]
     if not any(join.args.get("method") for join in joins):

@@ -123,6 +123,8 @@ class _Finder:
                 node.replace(made)
                 return Kind.ROWS
         if Kind.ROWS in kinds:
+            if node is not self.root:
+                refuse_clauses(node, ("limit", "offset", "order", "locks"))
             raise Unsupported(
                 f"{type(node).__name__.upper()} of private rows is not supported",
                 because="set-operation-of-rows",

@@ -50,24 +50,22 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     select.set("from_", exp.From(this=exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier(ANSWER)))))
 
 
-def drop_private_ctes(nodes: Iterable[exp.Expr], policy: Policy) -> None:
-    """Remove the CTEs whose rows were private: nothing refers to them any more.
+def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
+    """Remove the CTEs whose rows were private: nothing refers to them any more, but others of them."""
+    gone = set[str]()
+    for cte in every(tree, exp.CTE, below=False):
+        _drop_if_private(cte, gone, policy)
 
-    `nodes` are those of a query, each behind what is in it: CTEs inside come first, which read rows.
-    """
-    for with_ in nodes:
-        if not isinstance(with_, exp.With):
-            continue
-        kept: list[exp.Expr] = []
-        gone: set[str] = set()
-        for cte in with_.expressions:
-            if tables_read(cte, policy) or gone & {fold(table.this) for table in cte.find_all(exp.Table)}:
-                gone.add(fold(cte.args["alias"].this))
-            else:
-                kept.append(cte)
-        if kept:
-            with_.set("expressions", kept)
-        else:
+
+def _drop_if_private(cte: exp.CTE, gone: set[str], policy: Policy) -> None:
+    """Remove a CTE, and before it those within it, that reads private rows; of the names in a statement each is one CTE's."""
+    for inner in every(cte.this, exp.CTE, below=False):
+        _drop_if_private(inner, gone, policy)
+    if tables_read(cte, policy) or gone & {fold(table.this) for table in every(cte, exp.Table)}:
+        gone.add(fold(cte.args["alias"].this))
+        with_ = cte.parent
+        cte.pop()
+        if with_ is not None and not with_.expressions:
             with_.pop()
 
 

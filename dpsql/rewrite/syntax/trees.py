@@ -1,6 +1,6 @@
 """Walks over the parser's trees, and copies of them: every statement is walked and copied several times."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import TypeVar
 
 from sqlglot import exp
@@ -57,6 +57,12 @@ def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
             elif sort not in _PLAIN and isinstance(value, exp.Expr):
                 pending.insert(at, value)
     return found
+
+
+def take_apart(nodes_: Iterable[exp.Expr]) -> None:
+    """Take apart trees that nobody reads any more: they go at once, and not when all of memory is looked through."""
+    for node in nodes_:
+        node.parent = None
 
 
 def holds(tree: exp.Expr, *kinds: type[exp.Expr]) -> bool:

@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.gaps import not_understood
 from dpsql.rewrite.syntax.identifiers import fold, position
 from dpsql.rewrite.syntax.origins import origins
-from dpsql.rewrite.syntax.parse import parsed
+from dpsql.rewrite.syntax.parse import ReadQuery, parsed
 from dpsql.rewrite.syntax.qualified import qualify
 from dpsql.rewrite.syntax.trees import every
 from dpsql.rewrite.syntax.trees import nodes as nodes_of
@@ -182,8 +182,7 @@ class _Reader:
                 return
             public = public and found.public
             table.replace(_viewed(table, found))
-        for node in nodes_of(tree):
-            node.comments = node._meta = None  # noqa: SLF001  # places in another text
+        _forget_places(tree)
         typed = self._typed(view, tree)
         if typed is not None:
             of = {
@@ -236,6 +235,36 @@ def _viewed(table: exp.Table, found: Table | View) -> exp.Expr:
         return table.copy()
     columns = (f"CAST(NULL AS {c.declared}) AS {quoted_name(c.name)}" for c in found.columns.values())
     return ViewedTable(**dict(table.copy().args), typed=f"(SELECT {', '.join(columns)})")
+
+
+def bound_views(policy: Policy, read: ReadQuery) -> Policy:
+    """Return the policy with the queries of its views as PostgreSQL has bound them, which has made the views already.
+
+    Raises:
+        ConfigError: our reading of one is not PostgreSQL's.
+    """
+    bound: dict[str, View] = {}
+    for view in policy.views.values():  # each behind those that it reads
+        tree = read(view.query)
+        if tree is None:
+            raise ConfigError(
+                f'{view.file}:{view.line}: view: "{view.name}" can\'t be read', hint="Write it more plainly."
+            )
+        for table in list(tables_in(tree)):
+            name = fold(table.this)
+            found = policy.tables.get(name) or bound.get(name)
+            if found is None:
+                raise InternalError  # what is no declared table was refused when the policy was read
+            table.replace(_viewed(table, found))
+        _forget_places(tree)
+        bound[view.name] = replace(view, tree=tree)
+    return replace(policy, views=bound) if bound else policy
+
+
+def _forget_places(tree: exp.Query) -> None:
+    """Forget where nodes stand: that is in another text."""
+    for node in nodes_of(tree):
+        node.comments = node._meta = None  # noqa: SLF001  # the property would make a dictionary for each
 
 
 def columns_of(view: View, policy: Policy) -> tuple[str, ...]:

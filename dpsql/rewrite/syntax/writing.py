@@ -24,7 +24,7 @@ from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.column_probes import is_empty
 from dpsql.rewrite.syntax.found import Kind
 from dpsql.rewrite.syntax.gaps import not_understood
-from dpsql.rewrite.syntax.parse import AsWritten, Query, Statement, Wrap, parsed, place
+from dpsql.rewrite.syntax.parse import AsWritten, Query, ReadQuery, Statement, Wrap, parsed, place
 
 _BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
 _BEGINNING = ("select", "with", "table")
@@ -69,7 +69,7 @@ class _Parts:
     """The names that stand, outside of queries, where a table is read."""
 
 
-def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement | None:
+def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
     """Return a statement with the queries in it that have to be answered; None if there is none.
 
     `private` are the names of tables for which it is worth while to ask `kind_of` what a query is.
@@ -82,7 +82,7 @@ def written(text: str, private: Collection[str], kind_of: KindOf) -> Statement |
     if parts is None:
         return None
     refusal = rows_refused() if parts.writes else not_understood(text)
-    chooser = _Chooser(parts, frozenset(private), kind_of, refusal)
+    chooser = _Chooser(parts, frozenset(private), kind_of, read, refusal)
     queries, rows = chooser.chosen()
     if not queries:
         return None
@@ -115,6 +115,7 @@ class _Chooser:
     parts: _Parts
     private: frozenset[str]
     kind_of: KindOf
+    read: ReadQuery
     refusal: DpsqlError
     """What is said of private rows that are not aggregated."""
     rows: set[str] = field(default_factory=set)
@@ -136,7 +137,7 @@ class _Chooser:
     def beside(self) -> Iterator[tuple[_Piece, Query]]:
         """Yield the queries that stay as they were written, as far as they can be read."""
         for piece, before in self.others[:_MOST]:
-            query = self._parsed(piece, before)
+            query = self._parsed(piece, before, parsed)  # as it is written: it may name a row around it
             if query is not None:
                 yield piece, query
 
@@ -158,24 +159,39 @@ class _Chooser:
             raise self.refusal
 
     def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
-        query = self._parsed(piece, before)
+        query = self._parsed(piece, before, self.read)
         if query is None:
             raise not_understood(piece.text)
+        if self.parts.writes and isinstance(query.tree, exp.Select):
+            _untype(query.tree)
         return query
 
-    def _parsed(self, piece: _Piece, before: Sequence[_Cte]) -> Query | None:
+    def _parsed(self, piece: _Piece, before: Sequence[_Cte], read: ReadQuery) -> Query | None:
         """Return a query with the CTEs that it needs put before it; None if it can't be read, or there are too many."""
         needed, names = [], piece.names
         for cte in reversed(before):
             if cte.name in names:
                 needed.append(cte.definition)
                 names |= cte.body.names
-        context = f"WITH {'RECURSIVE ' * self.parts.recursive}{', '.join(reversed(needed))} " if needed else ""
-        nested = bool(context) and next(tokens(piece.text)).word == "with"
-        text = f"{context}({piece.text}\n)" if nested else context + piece.text
+        own, ctes = Reader(piece.text), ", ".join(reversed(needed))
+        nested = bool(needed) and own.skip("with")
+        recursive = "RECURSIVE " * (self.parts.recursive or (nested and own.skip("recursive")))
+        context = f"WITH {recursive}{ctes}{', ' if nested else ' '}" if needed else ""
+        text = context + (piece.text[own.token.start :] if nested else piece.text)
         self.left -= len(text)
-        tree = parsed(text) if self.left >= 0 and self.number <= _MOST else None
-        return None if tree is None else Query(text, tree, piece.start - len(context) - nested)
+        tree = read(text) if self.left >= 0 and self.number <= _MOST else None
+        return None if tree is None else Query(text, tree, piece.start + len(piece.text) - len(text))
+
+
+def _untype(select: exp.Select) -> None:
+    """Let literals among the outputs be of the type of the column that they are written into, as they were.
+
+    INSERT INTO kept (day, n) SELECT NULL::text, count(*) …  →  INSERT INTO kept (day, n) SELECT NULL, count(*) …
+    """
+    for output in select.expressions:
+        cast = output.unalias()
+        if isinstance(cast, exp.Cast) and cast.to.is_type("text") and isinstance(cast.this, (exp.Literal, exp.Null)):
+            cast.replace(cast.this)
 
 
 def _parts(text: str, start: int) -> _Parts | None:

@@ -23,7 +23,7 @@ from dpsql.rewrite.syntax.aggregate_names import (
     function_name,
 )
 from dpsql.rewrite.syntax.identifiers import position
-from dpsql.rewrite.translate.comparisons import checked
+from dpsql.rewrite.translate.comparisons import as_whole, checked
 from dpsql.rewrite.translate.context import Elapsed, IntervalTimes, Translator
 from dpsql.rewrite.translate.durations import in_micros, in_span, micros_of
 from dpsql.rewrite.translate.texts import in_order, labels_of
@@ -164,8 +164,8 @@ def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...], node: exp.Expr
     if name != "count" and not all(e.type.is_number for e in exprs):
         raise _no_number(name, node)
     if name == "median":
-        return Quantile(exprs[0], (Fraction(1, 2),), discrete=False)
-    return Moment(STATISTICS[name], exprs)
+        return Quantile(as_whole(exprs[0]), (Fraction(1, 2),), discrete=False)
+    return Moment(STATISTICS[name], tuple(map(as_whole, exprs)) if name in OF_TWO else exprs)
 
 
 def _extreme(t: Translator, name: str, arg: Expr, node: exp.Expr) -> Extreme:
@@ -196,7 +196,7 @@ def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, 
 def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
         return _of_values(t, name, (_argument(t, node.expressions[0]),), call)  # as of all rows
-    tuples = any(isinstance(one.unnest(), exp.Tuple) for one in node.expressions)
+    tuples = any(isinstance(one.unnest(), exp.Tuple) or function_name(one) == "row" for one in node.expressions)
     if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or tuples:
         raise of_distinct(name, call)
     arg = _argument(t, node.expressions[0])
@@ -245,7 +245,7 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     discrete = name == "percentile_disc"
     if not (arg.type.is_number or discrete):
         raise Unsupported(f"{name} takes numbers here", because="aggregate-of-numbers", position=position(node))
-    place, ordered = _placed(t, name, arg, node)
+    place, ordered = _placed(t, name, as_whole(arg) if name == "percentile_cont" else arg, node)
     return Quantile(place, quantiles, discrete, array=array is not None, ordered=ordered)
 
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import Call, Function, wide
-from dpsql.rewrite.functions.table import NUMBERS, integral
+from dpsql.rewrite.functions.table import NUMBERS, integral, unwidened
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Whole
 from dpsql.rewrite.ir.literal import is_endless
@@ -122,6 +122,8 @@ def _as_number(t: Translator, expr: Expr, other: Expr) -> Expr:
 
 def _times(a: Operand, b: Operand, node: exp.Expr) -> IntervalTimes:
     span, number = (a, b) if isinstance(a, IntervalValue) else (b, a)
+    if isinstance(number, Expr):  # PostgreSQL multiplies by numbers of double precision
+        number = unwidened(number)
     if not isinstance(span, IntervalValue) or not isinstance(number, Expr) or not integral(number) or span.months:
         raise refused(node, because="interval-times-number")
     return IntervalTimes(number, span)

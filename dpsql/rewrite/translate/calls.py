@@ -15,6 +15,7 @@ from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField, Unit
+from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import position
 from dpsql.rewrite.translate.arithmetic import applied, as_timestamp, power
 from dpsql.rewrite.translate.casts import cast
@@ -39,7 +40,7 @@ _Call = Callable[[Translator, list[exp.Expr], exp.Expr], Operand]
 
 def call(t: Translator, node: exp.Expr) -> Operand:
     """Translate a function call; one that is not known may still be a function of a column with few values."""
-    handler = _CALLS.get(str(node.this).lower())
+    handler = _CALLS.get(function_name(node))
     return handler(t, node.expressions, node) if handler else through_shadow(t, node)
 
 

@@ -41,7 +41,7 @@ def cast(t: Translator, node: exp.Expr) -> Operand:
     if zoned is not is_zoned(t, node.this) and (zoned or name in _CLOCK_TYPES):
         return at_time_zone(t, node)
     arg, base = t.expression(node.this), name.split("(")[0]
-    target = TYPES.get(base)
+    target = SqlType.INTERVAL if base == "interval" else TYPES.get(base)
     if target is None or "[" in name:
         raise refused(node, because="cast-type")
     lengths = [int(size.name) for size in node.to.expressions if size.name.isdecimal()]
@@ -120,7 +120,7 @@ def _to_fraction(t: Translator, node: exp.Cast, moment: Expr, digits: int) -> Ex
 
 def _cast(arg: Expr, target: SqlType) -> Expr | None:
     source = arg.type
-    if source is target:
+    if source is target or (source, target) == (SqlType.TIME, SqlType.INTERVAL):
         return arg
     if target is SqlType.TEXT and source.is_text:
         return as_text(arg)

@@ -12,6 +12,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.functions.table import unwidened
 from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.identifiers import position
@@ -25,6 +26,8 @@ from dpsql.rewrite.translate.value_map import through_shadow
 from dpsql.rewrite.translate.zones import in_utc, instant, is_zoned, relabelled, shows_utc
 
 BOOL = SqlType.BOOLEAN
+_NARROW = frozenset({SqlType.SMALLINT, SqlType.INTEGER})
+"""The whole numbers of which no two are one in double precision."""
 _ORDERS = frozenset({"lt", "le", "gt", "ge"})
 
 
@@ -34,6 +37,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
     a, b = _at_one_clock(t, a, b, node)
     a, b = _within_reach(t, a, b, node), _within_reach(t, b, a, node)
+    a, b = as_whole(a), as_whole(b)
     if SqlType.CHARACTER in (a.type, b.type) and SqlType.TEXT in (a.type, b.type):
         a, b = as_text(a), as_text(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
@@ -44,6 +48,15 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     if a.type is SqlType.TEXT and op in _ORDERS and not (is_open(t, a) or is_open(t, b)):
         return through_shadow(t, node)
     return Apply(op, (a, b), BOOL)
+
+
+def as_whole(expr: Expr) -> Expr:
+    """Return a whole number as it is before PostgreSQL makes it one of another type, which has room for all of them.
+
+    seats::double precision < 2.5  →  seats < 2.5
+    """
+    arg = unwidened(expr)
+    return arg if arg.type in _NARROW or (arg.type.is_integer and expr.type is SqlType.NUMERIC) else expr
 
 
 def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
@@ -77,7 +90,7 @@ def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node:
     if any(is_time(side) or is_time_column(t, side) for side in (left, right)):
         return Apply(op, (since_midnight(t, left), since_midnight(t, right)), BOOL)
     a = in_letters(t, left, right) or t.operand(left, endless=True)
-    b = t.operand(right, endless=True)
+    b = in_letters(t, right, left) or t.operand(right, endless=True)
     spans = (Elapsed, Age, IntervalTimes)
     if isinstance(a, spans) or isinstance(b, spans) or is_interval(a) or is_interval(b):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)

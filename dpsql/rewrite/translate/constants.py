@@ -26,6 +26,9 @@ _UNITS = {
     "week": IntervalValue(0, 7, 0), "day": IntervalValue(0, 1, 0), "hour": IntervalValue(0, 0, 3600 * 10**6),
     "minute": IntervalValue(0, 0, 60 * 10**6), "second": IntervalValue(0, 0, 10**6),
 }  # fmt: skip
+_WIDEST = frozenset({"numeric", "decimal", "double precision"})
+_FEW_DIGITS = 10**15
+"""Numbers of fewer digits are as they are written in every type that has room for all numbers."""
 _AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
 
@@ -55,6 +58,8 @@ class Constants:
             node = node.this
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
+        if isinstance(node, exp.Cast) and _is_label(str(node.to.sql("postgres")).lower().removesuffix("[]")):
+            node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
         text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
@@ -99,15 +104,25 @@ class Constants:
             case exp.Parameter():
                 argument = self.argument(node)
                 return _typed(argument.text, argument.type)
-            case exp.Cast() if isinstance(node.this, exp.Literal) and not node.to.expressions:
-                # What a time with a zone is here depends on the session's.
-                name = str(node.to.sql("postgres")).lower()
-                return (
-                    None if name.startswith("timestamp") and name != "timestamp" else _typed(str(node.this.this), name)
-                )
+            case exp.Cast() if not node.to.expressions or isinstance(node.to.this, exp.Interval):
+                return self._cast(node.this, str(node.to.sql("postgres")).lower())
             case exp.Interval():
                 return _interval(node)
         return None
+
+    def _cast(self, node: exp.Expr, type_: str) -> Const | IntervalValue | None:
+        """Return a constant of a type, where that is written: what a time with a zone is depends on the session's."""
+        if isinstance(node, exp.Null):
+            return Const(None, TYPES.get(type_, SqlType.TEXT))
+        if isinstance(node, exp.Literal):
+            text = str(node.this)
+            if type_.startswith("interval") and text.startswith("P"):
+                return parse_interval(text)
+            if type_ == "time":  # which is no value by itself, but of what it is compared with
+                return Const(text, SqlType.TEXT)
+            return None if type_.startswith("timestamp") and type_ != "timestamp" else _typed(text, type_)
+        number = self._simple(node) if type_ in _WIDEST else None
+        return Const(number.value, TYPES[type_]) if isinstance(number, Const) and _has_few_digits(number) else None
 
     def _asked(self, node: exp.Expr) -> Const | IntervalValue:
         text, type_ = self.evaluator.constant(self.spelled(node))
@@ -121,6 +136,14 @@ class Constants:
                 position=position(node),
             )
         return value
+
+
+def _has_few_digits(const: Const) -> bool:
+    value = const.value
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return False
+    size = Fraction(value)
+    return abs(size.numerator) < _FEW_DIGITS and _FEW_DIGITS % size.denominator == 0
 
 
 def evaluated(text: str | None, type_name: str) -> Const:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.syntax.literals import literal_text
 from dpsql.rewrite.translate.clock import is_time, is_time_column
-from dpsql.rewrite.translate.comparisons import BOOL, at_one_clock, compare, compare_nodes, like
+from dpsql.rewrite.translate.comparisons import BOOL, as_whole, at_one_clock, compare, compare_nodes, like
 from dpsql.rewrite.translate.context import Handler, Translator, refused
 from dpsql.rewrite.translate.durations import is_interval
 from dpsql.rewrite.translate.subqueries import values_of
@@ -73,7 +74,7 @@ def _of_array(
 
 def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
     """Return `x IN (…)`, or `x NOT IN (…)`."""
-    x = in_letters(t, left, *node.args.get("expressions", ())) or t.expression(left)
+    x = in_letters(t, left, *node.args.get("expressions", ())) or as_whole(t.expression(left))
     members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
     inside = Apply("in", (x, *members), BOOL)
     return inside if op == "eq" else Apply("not", (inside,), BOOL)
@@ -97,7 +98,8 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("query"):
         return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
     left, *listed = at_one_clock(t, node.this, *node.expressions)
-    if not all(isinstance(item, exp.Literal) for item in listed) and _is_span(t, left):
+    written = all(isinstance(item, exp.Literal) or literal_text(item) is not None for item in listed)
+    if not written and _is_span(t, left):
         return _joined([compare_nodes(t, "eq", left, item, node) for item in listed], every=False)
     items = [t.value(t.operand(item, endless=True), item) for item in listed]
     if not all(isinstance(item, Const) for item in items):

@@ -14,6 +14,7 @@ from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy, Role
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.join_order import in_order
 from dpsql.rewrite.analysis.meanings import Unique
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
@@ -70,6 +71,10 @@ class Tracker:
         where = select.args.get("where")
         if where is not None:
             relation = where_of(relation, t, where.this, partial(self._from, ctes=ctes))
+        if (moved := in_order(relation)) is not None:
+            relation, change = moved
+            inner = {node: change(expr) for node, expr in t.inner.items()}
+            t = replace(t, names=t.names.changed(change), inner=inner)
         return fanned_out(relation, self.declared), t
 
     def known(self, expr: Expr) -> Facts:

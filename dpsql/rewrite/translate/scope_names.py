@@ -1,6 +1,6 @@
 """Which expression a name stands for inside one SELECT: PostgreSQL's rules, over what FROM offers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -27,8 +27,12 @@ class Names:
         def change(one: Ref) -> Ref:
             return replace(one, source=one.source + sources)
 
-        tables = {alias: {n: with_refs(e, change) for n, e in place.items()} for alias, place in self.tables.items()}
-        return Names(tables, {name: with_refs(e, change) for name, e in self.merged.items()}, around)
+        return replace(self.changed(lambda expr: with_refs(expr, change)), around=around)
+
+    def changed(self, change: Callable[[Expr], Expr]) -> "Names":
+        """Return what the names mean where each expression has become another."""
+        tables = {alias: {n: change(e) for n, e in place.items()} for alias, place in self.tables.items()}
+        return replace(self, tables=tables, merged={name: change(e) for name, e in self.merged.items()})
 
     def find(self, column: exp.Column) -> Expr:
         """Return what `column` stands for.

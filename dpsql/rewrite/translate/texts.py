@@ -15,6 +15,7 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, refs
 from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.syntax.literals import literal_text
 from dpsql.rewrite.translate.context import Handler, Translator
 from dpsql.rewrite.translate.time_texts import beginning
 from dpsql.rewrite.translate.value_map import through_shadow
@@ -59,8 +60,9 @@ def in_letters(t: Translator, node: exp.Expr, *others: exp.Expr) -> Expr | None:
     if op is None or len(inner.expressions) != 1:
         return None
     arg = t.expression(inner.expressions[0])
-    constants = [other for other in others if isinstance(other, exp.Literal) and str(other.this).isascii()]
-    return Apply(op, (as_text(arg),), SqlType.TEXT) if is_open(t, arg) and len(constants) == len(others) else None
+    texts = [literal_text(other) for other in others]
+    plain = all(text is not None and text.isascii() for text in texts)
+    return Apply(op, (as_text(arg),), SqlType.TEXT) if is_open(t, arg) and plain else None
 
 
 def without_case(arg: Expr, pattern: str, node: exp.Expr) -> Expr:
@@ -76,11 +78,13 @@ def without_case(arg: Expr, pattern: str, node: exp.Expr) -> Expr:
 
 def _regular(t: Translator, node: exp.Expr) -> Expr:
     """Translate `~` and `~*`."""
-    arg, pattern = t.expression(node.this), node.expression
-    if not is_open(t, arg) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+    arg, escaped = t.expression(node.this), node.expression.unnest()
+    if function_name(escaped) == "similar_to_escape":
+        return _similar(t, exp.SimilarTo(this=node.this, expression=escaped.expressions[0]), node)
+    text = literal_text(node.expression)
+    if not is_open(t, arg) or text is None:
         return through_shadow(t, node)
     not_padded(arg, node)
-    text = str(pattern.this)
     if isinstance(node, exp.RegexpILike):
         if not text.isascii():
             raise _beyond_ascii(node)
@@ -97,13 +101,15 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
     return parts[0] if len(parts) == 1 else Apply("or", parts, SqlType.BOOLEAN)
 
 
-def _similar(t: Translator, node: exp.Expr) -> Expr:
-    """Translate SIMILAR TO, of alternatives that `LIKE` could say."""
-    arg, pattern = t.expression(node.this), node.expression
-    if not is_open(t, arg) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
-        return through_shadow(t, node)
+def _similar(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
+    """Translate SIMILAR TO, of alternatives that `LIKE` could say; `whole` is it as PostgreSQL writes it.
+
+    x SIMILAR TO 'a|b%'  is  x ~ similar_to_escape('a|b%')
+    """
+    arg, text = t.expression(node.this), literal_text(node.expression)
+    if not is_open(t, arg) or text is None:
+        return through_shadow(t, whole)
     not_padded(arg, node)
-    text = str(pattern.this)
     if not _SIMILAR_META.isdisjoint(text):
         raise Unsupported(
             f"{node.sql('postgres')[:80]}: engines read this pattern otherwise than PostgreSQL",
@@ -206,6 +212,5 @@ def _substring(t: Translator, node: exp.Expr) -> Expr:
 REGULAR: Mapping[type[exp.Expr], Handler] = {
     exp.RegexpLike: _regular,
     exp.RegexpILike: _regular,
-    exp.SimilarTo: _similar,
     exp.Substring: _substring,
 }

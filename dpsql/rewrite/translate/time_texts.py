@@ -27,17 +27,22 @@ def by_unit(t: Translator, moment: Expr, unit: str, node: exp.Expr) -> Expr:
 
 def beginning(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr | None:
     """Return `node`, which has no more than the first `end` characters of a time's text; None where it has no such text."""
-    cast = text.unnest() if isinstance(text, exp.Paren) else text
-    if not isinstance(cast, exp.Cast) or TYPES.get(cast.to.sql("postgres").lower().split("(")[0]) is not SqlType.TEXT:
+    casts, cast = list[exp.Cast](), text.unnest() if isinstance(text, exp.Paren) else text
+    while isinstance(cast, exp.Cast) and TYPES.get(cast.to.sql("postgres").lower().split("(")[0]) is SqlType.TEXT:
+        casts.append(cast)
+        cast = cast.this
+    if not casts:
         return None
-    arg = t.expression(cast.this)
+    arg = t.expression(cast)
     if not arg.type.is_temporal or t.known(arg).values is not None:
         return None
     unit = next((unit for most, unit in _UNITS if min(end, 10 if arg.type is SqlType.DATE else end) <= most), None)
     if unit is None or end < 1 or not t.constants.evaluator.dates_in_iso:
         return None
     shown = "date" if arg.type is SqlType.DATE else "timestamp"
-    written = exp.Cast(this=exp.cast(exp.column("x"), shown, dialect="postgres"), to=cast.to)  # varchar(5) cuts it
+    written = exp.cast(exp.column("x"), shown, dialect="postgres")
+    for one in reversed(casts):  # varchar(5) cuts it
+        written = exp.Cast(this=written, to=one.to.copy())
     whole = node.transform(lambda one: written.copy() if one == text else one)
     moment = as_timestamp(on_session_clock(t, arg, node))
     return by_unit(t, moment, unit, whole)

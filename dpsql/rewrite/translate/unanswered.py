@@ -36,7 +36,12 @@ def of_a_place(name: str, node: exp.Expr) -> Unsupported:
 
 def of_distinct(name: str, node: exp.Expr) -> Unsupported:
     """Return the refusal of DISTINCT pairs, and of what has no DISTINCT."""
-    if name == "count" and node.find(exp.Tuple) is not None:
+    rows = (
+        one
+        for one in node.find_all(exp.Anonymous, exp.Tuple)
+        if isinstance(one, exp.Tuple) or one.name.lower() == "row"
+    )
+    if name == "count" and next(rows, None) is not None:
         return Unsupported(
             "count(DISTINCT (…)) would count pairs, which many rows have once",
             because="distinct-pairs",

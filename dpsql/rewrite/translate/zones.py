@@ -20,6 +20,7 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue
 from dpsql.rewrite.ir.literal import is_endless, parse_value
 from dpsql.rewrite.syntax.aggregate_names import function_name
 from dpsql.rewrite.syntax.identifiers import position
+from dpsql.rewrite.syntax.literals import literal_text
 from dpsql.rewrite.translate.arithmetic import as_timestamp
 from dpsql.rewrite.translate.context import Translator
 from dpsql.rewrite.translate.value_map import through_shadow
@@ -173,7 +174,7 @@ def _is_still(t: Translator, outer: exp.Expr) -> bool:
             zone = outer.args["zone"]
         case _:
             zone = outer.expressions[0]
-    return isinstance(zone, exp.Literal) and str(zone.this).lower() in _UTC
+    return (literal_text(zone) or "").lower() in _UTC
 
 
 def _type(node: exp.Cast) -> str:

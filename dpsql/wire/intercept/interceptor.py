@@ -4,15 +4,16 @@ In a failed transaction it ends with the first message: the shadow answers that 
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.gateway.request import Answers, Reply, Request
-from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
+from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.classify import ExecuteNamed
@@ -31,8 +32,6 @@ _T = TypeVar("_T")
 EXPLAIN = "EXPLAIN "
 """Put before a statement it has PostgreSQL check arguments and rights, and run nothing."""
 _ANSWER = b"_dpsql_answer"
-_SKIPPED = b"CREATE TABLE AS\0"
-"""The command tag where IF NOT EXISTS has left a table alone; one that is made has a number of rows."""
 
 _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
@@ -45,6 +44,7 @@ _FACTS = (
     "pg_catalog.current_setting('standard_conforming_strings')",
     "pg_catalog.current_setting('array_nulls')",
     "dpsql.masked()",
+    "dpsql.temporary()",
     "pg_catalog.current_setting('statement_timeout')",
     "pg_catalog.current_setting('client_min_messages')",
 )
@@ -92,21 +92,20 @@ class Interceptor:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         replies = await self._describe(backend, asked, codec)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
-        settings, arguments = _settings(facts, codec), facts[len(_FACTS) :]
-        bodies = [body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n")]
-        spelled = [await self._types.columns(backend, body, codec) if body else () for body in bodies]
-        probed = tuple(spelled[-len(asked.question.probes) :]) if asked.question.probes else ()
+        settings, arguments = _settings(facts, codec, asked.text), facts[len(_FACTS) :]
+        described = next(body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
+        columns = await self._types.columns(backend, described, codec) if described else ()
         types = await self._types.spell(backend, tuple((oid, -1) for oid in asked.oids))
         texts = tuple(None if value is None else value.decode(codec) for value in arguments)
         bound = tuple(Argument(value, kind) for value, kind in zip(texts, types, strict=True))
-        if await self._is_done_already(backend, asked, replies, codec):
-            return Answer(asked.text, (), b"")
         with kept(seconds((facts[_TIMEOUT] or b"").decode("ascii")), since, cancellation):
-            request = Request(asked.question, probed, bound, settings, self._asker, cancellation)
+            request = Request(asked.question, bound, settings, self._asker, cancellation)
             reply = await self._on_worker(request, Trial(backend, asked, texts, codec))
+        if reply is None:
+            return Answer(asked.text, (), b"")
         require_writable(reply.text, codec)
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
-        return Answer(reply.text, spelled[0], bodies[0], notices)
+        return Answer(reply.text, columns, described, notices)
 
     async def planned(self, work: Callable[[Cancellation], _T], cancellation: Cancellation) -> _T:
         """Return what `work` makes of a text of the client's, on a thread for planning."""
@@ -165,36 +164,20 @@ class Interceptor:
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
 
     async def _describe(self, backend: Backend, asked: Execution, codec: str) -> tuple[Message, ...]:
-        """Describe the original, then each probe, read the settings and the parameters, and rehearse, in one round trip."""
+        """Describe the original, then each probe, and read the settings and the parameters, in one round trip."""
         wanted: list[tuple[MessageKind, bytes]] = []
         if asked.bound:
             wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
-        elif asked.describes_itself:
+        else:
             wanted += described(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
             wanted += described(probe.encode(codec), asked.oids)
         wanted += forget_probe()
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
-        if asked.question.rehearsal is not None:
-            for trial in asked.question.rehearsal.trials:
-                wanted += ran(trial.encode(codec), asked.oids, asked.values + b"\0\0")
-            wanted += ran(asked.question.rehearsal.text.encode(codec), asked.oids, asked.values + b"\0\0")
         return await backend.ask(*wanted)
 
-    async def _is_done_already(
-        self, backend: Backend, asked: Execution, replies: tuple[Message, ...], codec: str
-    ) -> bool:
-        """Return whether IF NOT EXISTS finds its table there, so that nothing is left to do; undo what was tried."""
-        rehearsal = asked.question.rehearsal
-        if rehearsal is None or not rehearsal.undone:
-            return False
-        if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
-            return True
-        await backend.ask(*ran(rehearsal.undone.encode(codec)))
-        return False
-
-    async def _on_worker(self, request: Request, trial: Trial) -> Reply:
-        """Let the gateway answer on a thread, and try what will be paid for before it is.
+    async def _on_worker(self, request: Request, trial: Trial) -> Reply | None:
+        """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
 
         Exceptions other than DpsqlError and the shadow's are logged, and a fixed text is raised instead.
         """
@@ -203,7 +186,9 @@ class Interceptor:
             begun = await self._planning.run(user, partial(self._answers.answer, request), cancellation)
             if isinstance(begun, Reply):
                 return begun
-            if trial.is_wanted:
+            if begun.rehearsal is not None and await trial.is_done_already(begun.rehearsal):
+                return None
+            if trial.is_wanted(begun):
                 made = begun.stand_ins()
                 await trial.see(lambda: self._planning.run(user, partial(next, made, None), cancellation))
             return await self._measuring.run(user, begun, cancellation)
@@ -221,13 +206,13 @@ def _facts_and(asked: Execution) -> Asked:
     return ran(select.encode(), asked.oids, asked.values + b"\0\0")
 
 
-def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
+def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Settings:
     """Read the settings.
 
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, empty, error, zone, path, dates, intervals, strings, nulls, masked = (
+    epsilon, empty, error, zone, path, dates, intervals, strings, nulls, masked, made = (
         "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
     if (strings, nulls) != ("on", "on"):
@@ -249,13 +234,21 @@ def _settings(facts: tuple[bytes | None, ...], codec: str) -> Settings:
             hint="Drop it, or give it another name.",
         )
     style, _, order = dates.rpartition(", ")
-    return Settings(epsilon or None, empty or None, error or None, zone, path, order, style)
+    tables = tuple(temporary(made, text)) if made else ()
+    return Settings(epsilon or None, empty or None, error or None, zone, path, order, style, tables)
+
+
+def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
+    """Yield those of a session's temporary tables that a statement may name."""
+    written = text.lower()
+    for name, columns in json.loads(told):
+        if '"' in name or 'u&"' in written or name.lower() in written:
+            yield TemporaryTable(name, tuple((column, type_) for column, type_ in columns))
 
 
 def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:
     """Return the probe that an error of `answer` is about; None where it is about the client's whole statement."""
     before = sum(kind in (b"T", b"n") for kind, _ in refused.replies)
-    if before < asked.describes_itself:
+    if before == 0:
         return None
-    place = before - asked.describes_itself
-    return asked.question.probes[place] if place < len(asked.question.probes) else ""
+    return asked.question.probes[before - 1] if before <= len(asked.question.probes) else ""

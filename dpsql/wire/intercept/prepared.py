@@ -79,11 +79,6 @@ class Execution:
         """Return the types of its parameters, once they are known."""
         return (self.prepared.oids or ()) if self.takes_parameters else ()
 
-    @property
-    def describes_itself(self) -> bool:
-        """Return whether the whole statement is described beside the question's probes: it is not the first of them."""
-        return self.bound or self.question.probes[:1] != (self.text,)
-
 
 class PreparedStatements:
     """The statements and portals of one session, by their names as the protocol has them."""

@@ -10,17 +10,21 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from dpsql.errors import InternalError, Unsupported
-from dpsql.gateway.request import StandIn
+from dpsql.gateway.rehearsal import Rehearsal
+from dpsql.gateway.request import StandIn, Unpaid
 from dpsql.shadow.trial import PREPARED
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.own_messages import ran
 from dpsql.wire.intercept.prepared import Execution
+from dpsql.wire.intercept.refusal import unplaced
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import error_fields, join_error_fields
 from dpsql.wire.protocol.replies import MessageKind
 
 _LOG = logging.getLogger("dpsql.wire")
 _NAME = PREPARED.encode()
+_SKIPPED = b"CREATE TABLE AS\0"
+"""The command tag where IF NOT EXISTS has left a table alone; one that is made has a number of rows."""
 _TEXTS = 1009
 """The type text[]."""
 _HIDDEN_BY_NULL = ("22", "23502")
@@ -41,10 +45,28 @@ class Trial:
     arguments: tuple[str | None, ...]
     codec: str
 
-    @property
-    def is_wanted(self) -> bool:
+    def is_wanted(self, begun: Unpaid) -> bool:
         """Return whether anything may be found: what the statement fails with, or a character that the client can't have."""
-        return self.asked.question.tried or self.codec != "utf-8"
+        return begun.tried or self.codec != "utf-8"
+
+    async def is_done_already(self, rehearsal: Rehearsal) -> bool:
+        """Rehearse; return whether IF NOT EXISTS finds its table there, so that nothing is left to do.
+
+        Raises:
+            ShadowRefusedError: the statement would fail whatever the answer is.
+        """
+        given = (self.asked.oids, self.asked.values + b"\0\0")
+        texts = (*rehearsal.trials, rehearsal.text)
+        try:
+            replies = await self.backend.ask(*(one for text in texts for one in ran(text.encode(self.codec), *given)))
+        except ShadowRefusedError as refused:
+            raise ShadowRefusedError(unplaced(refused.body), ()) from None
+        if not rehearsal.undone:
+            return False
+        if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
+            return True
+        await self.backend.ask(*ran(rehearsal.undone.encode(self.codec)))
+        return False
 
     async def see(self, following: Callable[[], Awaitable[StandIn | None]]) -> None:
         """See that the statement does not fail in the same way with all stand-ins, which `following` returns one by one.

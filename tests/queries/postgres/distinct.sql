@@ -1,5 +1,5 @@
 -- people
-SELECT (count(*))::text FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND ((s0."fare"::float8 > 100) AND (NOT (s0."passenger_id" IS NULL))) GROUP BY 1) AS r;
+SELECT (count(*))::text FROM (SELECT s0."passenger_id" AS u FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."fare"::float8 <= 'Infinity'::float8 AND ((s0."fare"::float8 > '100.0'::float8) AND (NOT (s0."passenger_id" IS NULL))) GROUP BY 1) AS r;
 
 -- people in groups
 WITH r AS MATERIALIZED (SELECT DISTINCT s0."passenger_id" AS u, (CASE WHEN s0."passenger_count" BETWEEN 0 AND 6 THEN s0."passenger_count" WHEN s0."passenger_count" > 6 THEN 6 WHEN s0."passenger_count" < 0 THEN 0 END) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND s0."passenger_count" IS NOT NULL AND (NOT (s0."passenger_id" IS NULL))), h AS MATERIALIZED (SELECT u AS hu, CAST(458752 / greatest(count(*), 7) AS BIGINT) AS w FROM r GROUP BY 1) SELECT CAST(k0 AS BIGINT), (sum(w))::text FROM r JOIN h ON u = hu GROUP BY k0;

@@ -14,7 +14,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.rewrite.syntax import dialect
 from dpsql.rewrite.syntax.dialect import Client, check_parser
-from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.syntax.parse import parse, parsed
 from dpsql.server import Server
 from tests.support import golden
 
@@ -58,5 +58,5 @@ def test_short_way_to_names_and_constants_ends_in_the_same_trees(monkeypatch: py
 
 
 def _tree(text: str) -> str | None:
-    found = parse(text)
+    found = parse(text, parsed)
     return None if found is None else "; ".join(repr(query.tree) for query in found.queries)

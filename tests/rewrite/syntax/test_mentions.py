@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.rewrite.syntax.mentions import mentions, reads
-from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.syntax.parse import parse, parsed
 
 NAMES = frozenset({"trips", "big", 'odd"name'})
 
@@ -36,11 +36,11 @@ def test_names_are_told_from_what_only_looks_so(text: str, named: bool, read: bo
 )
 def test_parameters_need_no_space(text: str) -> None:
     """`$1,$` begins no quote, and what stands in quotes stays what it is."""
-    statement = parse(text)
+    statement = parse(text, parsed)
     assert statement is not None
     assert "\ue000" not in statement.queries[0].tree.sql("postgres")
 
 
 def test_the_sign_that_stands_for_parameters_is_no_parameter() -> None:
     """A client's own is not taken for one."""
-    assert parse("SELECT \ue0001") is None
+    assert parse("SELECT \ue0001", parsed) is None

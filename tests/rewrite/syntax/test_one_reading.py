@@ -8,7 +8,7 @@ from dpsql.lexer.tokens import TEXTS, tokens
 from dpsql.rewrite.syntax.agree import same_tokens
 from dpsql.rewrite.syntax.bridges import bridged
 from dpsql.rewrite.syntax.dialect import Client, with_marked_parameters
-from dpsql.rewrite.syntax.parse import Wrap, parse
+from dpsql.rewrite.syntax.parse import Wrap, parse, parsed
 
 QUERY = "select count(*) from rides"
 
@@ -39,7 +39,7 @@ WRAPPED = [
 @pytest.mark.parametrize(("text", "wrap", "prefix", "suffix"), WRAPPED)
 def test_query_is_found_in_what_stands_around_it(text: str, wrap: Wrap, prefix: str | None, suffix: str) -> None:
     """By tokens: whatever stands in comments and literals ends nothing."""
-    found = parse(text)
+    found = parse(text, parsed)
     assert found is not None
     assert (found.wrap, found.around[1]) == (wrap, suffix)
     assert prefix is None or found.prefix == prefix
@@ -58,7 +58,7 @@ READ_OTHERWISE = [
 @pytest.mark.parametrize("text", READ_OTHERWISE)
 def test_statement_is_not_understood_unless_both_read_it_alike(text: str) -> None:
     """Either what the parser reads is what PostgreSQL reads, or there is no statement."""
-    found = parse(text)
+    found = parse(text, parsed)
     assert found is None or same_tokens(
         tuple(tokens(bridged(found.queries[0].text))),
         Client().tokenize(with_marked_parameters(bridged(found.queries[0].text))),

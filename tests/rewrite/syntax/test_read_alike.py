@@ -11,7 +11,7 @@ from dpsql.errors import DpsqlError
 from dpsql.rewrite.syntax.bridges import bridged
 from dpsql.rewrite.syntax.dialect import render
 from dpsql.rewrite.syntax.gaps import not_understood
-from dpsql.rewrite.syntax.parse import parse
+from dpsql.rewrite.syntax.parse import parse, parsed
 from dpsql.shadow.postgres import Postgres
 from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 
@@ -50,7 +50,7 @@ def _seen(session: psycopg.Connection, text: str) -> Seen:
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_what_is_written_again_means_the_same(tables: psycopg.Connection, text: str) -> None:
     """Rows, names and types."""
-    found = parse(text)
+    found = parse(text, parsed)
     assert found is not None
     assert _seen(tables, found.text([render(query.tree) for query in found.queries])) == _seen(tables, text)
 
@@ -85,7 +85,7 @@ NOT_READ = [
 def test_what_is_not_read_has_a_name(tables: psycopg.Connection, text: str, name: str) -> None:
     """PostgreSQL runs it, and whoever asks it of a protected table is told what is not understood."""
     assert _seen(tables, text)
-    assert parse(text) is None
+    assert parse(text, parsed) is None
     assert name in not_understood(text).message
 
 

@@ -1,0 +1,98 @@
+"""Derived tables and CTEs that only pass a table's columns on, as the table that they are.
+
+FROM (SELECT trips.fare, trips.tip FROM public.trips) t(a) WHERE t.a > 5   →  FROM public.trips AS t WHERE t.fare > 5
+WITH c AS (SELECT zones.zone_id FROM public.zones) … FROM c WHERE c.zone_id = 1
+→  WITH c AS (…) … FROM public.zones AS c WHERE c.zone_id = 1
+
+Claim: the rows are the same, and so are the columns that are named of them. In PostgreSQL's words no name stands for two
+things where one is seen within the other, so that every column with the name of a table is of that.
+"""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.columns import from_items
+from dpsql.rewrite.syntax.identifiers import fold
+from dpsql.rewrite.syntax.output_names import output_name
+from dpsql.rewrite.syntax.recursion import names_itself
+from dpsql.rewrite.syntax.trees import every, holds
+
+_NAMED = frozenset({"this", "db", "catalog", "alias"})
+"""What a table may have in FROM."""
+_PASSING = frozenset({"expressions", "from_"})
+"""What a query has that passes columns on."""
+
+
+def with_tables_in_place(tree: exp.Query) -> None:
+    """Change a query in PostgreSQL's words, in place; each of its CTEs has a name of its own."""
+    ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE) if not names_itself(cte)}
+    for select in reversed(every(tree, exp.Select)):  # what is within others first
+        if not any(join.args.get("using") for join in select.args.get("joins") or ()):
+            for item in list(from_items(select)):
+                _put_in_place(select, item, ctes)
+
+
+def _put_in_place(select: exp.Select, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
+    query, named = _passed(item, ctes)
+    alias = item.args.get("alias")
+    if query is None or not isinstance(alias, exp.TableAlias) or not _is_passing(query):
+        return
+    given = [fold(one) for one in alias.args.get("columns") or ()]
+    names = [output_name(one) for one in query.expressions]
+    for new in (named, given):  # the alias in FROM gives names after the CTE has
+        names = [*new, *names[len(new) :]]
+    name = fold(alias.this)
+    columns = {as_: fold(one.unalias().this) for as_, one in zip(names, query.expressions, strict=False)}
+    ours = [column for column in every(select, exp.Column) if fold(column.args.get("table")) == name]
+    if len(columns) < len(query.expressions) or any(fold(column.this) not in columns for column in ours):
+        return  # names that are two columns', or the row as a whole
+    for column in ours:
+        _rename(column, columns[fold(column.this)])
+    table = query.args["from_"].this.copy()
+    table.set("alias", exp.TableAlias(this=alias.this))
+    for key in ("joins", "laterals"):
+        table.set(key, item.args.get(key))
+    item.replace(table)
+
+
+def _passed(item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> tuple[exp.Expr | None, list[str]]:
+    """Return the query whose rows an element of FROM has, and the names that its columns were given there."""
+    if isinstance(item, exp.Subquery):
+        return item.this, []
+    if not isinstance(item, exp.Table) or item.args.get("db") or fold(item.this) not in ctes:
+        return None, []
+    if item.args.get("alias") is None:
+        item.set("alias", exp.TableAlias(this=item.this.copy()))
+    cte = ctes[fold(item.this)]
+    return cte.this, [fold(one) for one in cte.args["alias"].args.get("columns") or ()]
+
+
+def _is_passing(query: exp.Expr) -> bool:
+    """Return whether a query is of one table, and has nothing but columns of that."""
+    if not isinstance(query, exp.Select) or {key for key, value in query.args.items() if value} != _PASSING:
+        return False
+    table = query.args["from_"].this
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        return False
+    alias = table.args.get("alias")
+    plain = {key for key, value in table.args.items() if value} <= _NAMED
+    name = fold(table.this if alias is None else alias.this)
+    columns = [one.unalias() for one in query.expressions]
+    return (
+        plain
+        and not (alias is not None and alias.args.get("columns"))
+        and all(isinstance(one, exp.Column) and not holds(one, exp.Star) for one in columns)
+        and all(fold(one.args.get("table")) == name for one in columns)
+    )
+
+
+def _rename(column: exp.Column, name: str) -> None:
+    """Give a column the name that it has in its table; an output keeps its own."""
+    before, holder = fold(column.this), column.parent
+    if before == name:
+        return
+    if isinstance(holder, exp.Select) and column.arg_key == "expressions":
+        column.replace(exp.Alias(this=column.copy(), alias=exp.to_identifier(before, quoted=True)))
+        column = next(one for one in holder.expressions if one.alias == before).this
+    column.set("this", exp.to_identifier(name, quoted=True))

@@ -1,0 +1,85 @@
+"""A query as PostgreSQL has bound it, read by our parser; that the two mean the same is checked and not believed.
+
+What the parser has read is written again, and PostgreSQL binds that, too: it must say the same words of both.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dpsql.errors import DpsqlError, Unsupported
+from dpsql.lexer import literals
+from dpsql.lexer.tokens import TEXTS, Token, tokens
+from dpsql.rewrite.bind.binder import Binder
+from dpsql.rewrite.bind.names import with_own_names
+from dpsql.rewrite.bind.passed_on import with_tables_in_place
+from dpsql.rewrite.bind.plain import in_plain_words
+from dpsql.rewrite.syntax.dialect import TooComplexError, render, tokenized, trees_of, with_marked_parameters
+
+_DEEP = 5_000
+"""Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
+sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
+_PRECISE = re.compile(r"(?<=::)interval\((\d)\)")
+"""A type that the parser does not read, but by a name that stands for it."""
+_MOVING = frozenset({"now", "today", "tomorrow", "yesterday"})
+"""Texts that are times, and others at another time: PostgreSQL reads them when it binds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundReader:
+    """Reads the queries of one statement; see the module."""
+
+    binder: Binder
+    types: Sequence[str] = ()
+    """The types of the statement's parameters."""
+
+    def __call__(self, query: str) -> exp.Query | None:
+        """Return the tree of a query; None where our reading is not PostgreSQL's.
+
+        Raises:
+            DpsqlError: PostgreSQL does not bind it.
+        """
+        text = self.binder.canonical(query, self.types)
+        tree = read_canonical(text)
+        if tree is None:
+            return None
+        in_plain_words(tree)
+        if not self._is_read(text, tree):
+            return None
+        with_own_names(tree)
+        with_tables_in_place(tree)
+        return tree
+
+    def _is_read(self, text: str, tree: exp.Query) -> bool:
+        try:
+            written = self.binder.canonical(render(tree), self.types, again=True)
+        except Unsupported:
+            return False
+        # It reads some of its own words otherwise than they were: a cast of an array is one of its elements.
+        return written == text or written == self.binder.canonical(text, self.types, again=True)
+
+
+def read_canonical(text: str) -> exp.Query | None:
+    """Return the tree of one query in PostgreSQL's words; None where the parser can't read it.
+
+    Raises:
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        text = _PRECISE.sub(r"interval_\1_", text)
+        marked = with_marked_parameters(text)
+        found = tokenized(marked, tuple(tokens(text)))
+        trees = [] if found is None else trees_of(found, marked)
+    except (SqlglotError, DpsqlError, TooComplexError):
+        return None
+    return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
+
+
+def is_moving(read: Sequence[Token]) -> bool:
+    """Return whether a text of a statement may be a time that moves: then what is bound serves once."""
+    found = (literals.value(token) for token in read if token.sort in TEXTS)
+    return any(value is not None and value.strip().lower() in _MOVING for value in found)
