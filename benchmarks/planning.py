@@ -22,7 +22,6 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.collector import collect_seldom
 from dpsql.gateway.gateway import Gateway
 from dpsql.question import Asker
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement
 from tests.support import fix_shop
 from tests.support.fix_policy import read_policy
 from tests.support.fix_world import USERS, Client, World, noon, running
@@ -128,10 +127,11 @@ def _timed(gateway: Gateway, client: Client, sql: str) -> Milliseconds:
     question = gateway.examine(sql, client.asker)
     examined = _now()
     assert question is not None
-    assert isinstance(question.parsed, AnalyzedStatement)
     request = client.request(question)
     described = _now()
-    gateway.priced(question.parsed, request)
+    analyzed = gateway.analyzed(request)
+    assert analyzed is not None
+    gateway.priced(analyzed, request)
     ended = _now()
     taken = (1000 * (b - a + d - c) for a, b, c, d in zip(begun, examined, described, ended, strict=True))
     return Milliseconds(*taken)
