@@ -11,13 +11,13 @@ has no rights but to make what is temporary, and is rolled back. A client's temp
 from collections.abc import Sequence
 
 import psycopg
-from psycopg import pq, sql
+from psycopg import pq
 
 from dpsql.errors import DpsqlError, InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.lexer.literals import name
 from dpsql.lexer.tokens import tokens
 from dpsql.question import ColumnDescription, Settings
-from dpsql.rewrite.ir.spelled import quoted_name
+from dpsql.rewrite.ir.spelled import literal, quoted_name
 from dpsql.shadow.oracle_session import OracleConnection
 
 _LONGEST = 200_000
@@ -36,16 +36,14 @@ def canonical_text(
     query: str, types: Sequence[str], settings: Settings, connection: OracleConnection, *, again: bool
 ) -> str:
     """Return a query in PostgreSQL's words; see `Binder`."""
-    with connection.pipeline():
-        _begin(connection, settings, again=again)
-        _bind(connection, query, types)
-        if not again:
-            for key, value in _PLAIN.items():
-                _set(connection, key, value)
-        answer = connection.execute(f"SELECT pg_get_function_sqlbody('{_NAME}'::regproc)".encode())
-        connection.execute("ROLLBACK")
-    ((text,),) = answer.fetchall()
-    return _inside(text)
+    _begin(connection, settings, again=again)
+    head = f"CREATE FUNCTION {_NAME} ({', '.join(types)}) RETURNS void LANGUAGE sql {_BEGIN} "
+    _one(connection, head + query + f"\n; {_END}")
+    plain = [] if again else [_set(key, value) for key, value in _PLAIN.items()]
+    result = _ours(connection, [*plain, f"SELECT pg_get_function_sqlbody('{_NAME}'::regproc)"])
+    _ours(connection, ["ROLLBACK"])
+    text = result.get_value(0, 0)
+    return _inside(None if text is None else text.decode())
 
 
 def described_columns(
@@ -53,18 +51,16 @@ def described_columns(
 ) -> tuple[tuple[ColumnDescription, ...], ...]:
     """Return the columns of queries in PostgreSQL's words; see `Binder`."""
     server = connection.pgconn
-    with connection.pipeline():
-        _begin(connection, settings, again=True)
-        given = [connection.execute(sql.SQL("SELECT {}::regtype::oid::text").format(type_)) for type_ in types]
-    oids = [int(oid or 0) for one in given for (oid,) in one.fetchall()]
+    _begin(connection, settings, again=True)
+    given = [_ours(connection, [f"SELECT {literal(one)}::regtype::oid::text"]).get_value(0, 0) for one in types]
+    oids = [int(one or 0) for one in given]
     found = []
     for query in queries:
-        _see(server.prepare(b"", query.encode(), oids))
-        result = server.describe_prepared(b"")
-        _see(result)
+        _seen(connection, server.prepare(b"", query.encode(), oids))
+        result = _seen(connection, server.describe_prepared(b""))
         found.append([(result.fname(i), result.ftype(i), result.fmod(i)) for i in range(result.nfields)])
     names = _names(connection, {(type_, modifier) for one in found for _, type_, modifier in one})
-    connection.execute("ROLLBACK")
+    _ours(connection, ["ROLLBACK"])
     return tuple(
         tuple(
             ColumnDescription((column or b"").decode(), type_, modifier, names[type_, modifier])
@@ -75,11 +71,9 @@ def described_columns(
 
 
 def _begin(connection: OracleConnection, settings: Settings, *, again: bool) -> None:
-    connection.execute("BEGIN")
-    if again:
-        for key, value in _PLAIN.items():
-            _set(connection, key, value)
-    else:
+    """Make a session one in which a query is bound: as the client has it, or as PostgreSQL is to write."""
+    set_ = [_set(key, value) for key, value in _PLAIN.items()]
+    if not again:
         # An empty path is "", which is no name.
         path = (
             ()
@@ -87,21 +81,34 @@ def _begin(connection: OracleConnection, settings: Settings, *, again: bool) -> 
             else (name(token) for token in tokens(settings.search_path) if token.word != ",")
         )
         names = [quoted_name(schema) for schema in path if schema]
-        connection.execute(f"SET LOCAL search_path = {', '.join(names) or 'pg_catalog'}".encode())
-        _set(connection, "DateStyle", f"{settings.date_style}, {settings.date_order}")
-    _set(connection, "TimeZone", settings.time_zone)
+        style = f"{settings.date_style}, {settings.date_order}"
+        set_ = [f"SET LOCAL search_path = {', '.join(names) or 'pg_catalog'}", _set("DateStyle", style)]
+    _ours(connection, ["BEGIN", *set_, _set("TimeZone", settings.time_zone)])
     for table in settings.temporary:
         columns = ", ".join(f"{quoted_name(column)} {type_}" for column, type_ in table.columns)
-        connection.execute(f"CREATE TEMP TABLE {quoted_name(table.name)} ({columns})".encode())
+        _one(connection, f"CREATE TEMP TABLE {quoted_name(table.name)} ({columns})")
 
 
-def _set(connection: OracleConnection, key: str, value: str) -> None:
-    connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(key), value))
+def _set(key: str, value: str) -> str:
+    return f"SET LOCAL {key} = {literal(value)}"
 
 
-def _bind(connection: OracleConnection, query: str, types: Sequence[str]) -> None:
-    head = f"CREATE FUNCTION {_NAME} ({', '.join(types)}) RETURNS void LANGUAGE sql {_BEGIN} "
-    connection.execute((head + query + f"\n; {_END}").encode())
+def _ours(connection: OracleConnection, statements: Sequence[str]) -> pq.abc.PGresult:
+    """Return the result of the last of some statements, which are ours: they go as one text, in one round trip."""
+    return _seen(connection, connection.pgconn.exec_("; ".join(statements).encode()))
+
+
+def _one(connection: OracleConnection, statement: str) -> None:
+    """Run one statement, whatever its text says: by the extended protocol."""
+    _seen(connection, connection.pgconn.exec_params(statement.encode(), None))
+
+
+def _seen(connection: OracleConnection, result: pq.abc.PGresult) -> pq.abc.PGresult:
+    if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
+        if connection.closed:
+            raise psycopg.OperationalError
+        raise psycopg.errors.error_from_result(result)
+    return result
 
 
 def _inside(text: str | None) -> str:
@@ -117,19 +124,14 @@ def _inside(text: str | None) -> str:
     return inside
 
 
-def _see(result: pq.abc.PGresult) -> None:
-    if result.status != pq.ExecStatus.COMMAND_OK:
-        raise psycopg.errors.error_from_result(result)
-
-
 def _names(connection: OracleConnection, types: set[tuple[int, int]]) -> dict[tuple[int, int], str]:
     """Return the names of types as PostgreSQL spells them."""
     found = {one: _NAMED[one] for one in types if one in _NAMED}
     missing = [one for one in types if one not in found]
     if missing:
-        asked = sql.SQL(", ").join(sql.SQL("format_type({}, {})").format(*one) for one in missing)
-        (row,) = connection.execute(sql.SQL("SELECT {}").format(asked)).fetchall()
-        found |= {one: str(spelled) for one, spelled in zip(missing, row, strict=True)}
+        asked = ", ".join(f"format_type({type_}, {modifier})" for type_, modifier in missing)
+        row = _ours(connection, [f"SELECT {asked}"])
+        found |= {one: (row.get_value(0, place) or b"").decode() for place, one in enumerate(missing)}
         _NAMED.update({one: spelled for one, spelled in found.items() if one[0] < _FIRST_OF_OTHERS})
     return found
 
