@@ -44,8 +44,8 @@ test: $(VENV)/ok $(DRIVERS)/ok
 
 # What an attacker would try, a line each.
 attack: $(VENV)/ok
-	$(PYTEST) -v --no-header --tb=short tests/attack tests/shadow/test_creation.py tests/shadow/test_functions.py \
-	  tests/shadow/test_hidden.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
+	$(PYTEST) -v --no-header --tb=short tests/attack tests/shadow/test_binder.py tests/shadow/test_creation.py tests/shadow/test_functions.py \
+	  tests/shadow/test_hidden.py tests/shadow/test_left_behind.py tests/shadow/test_role.py tests/shadow/test_sandbox.py tests/shadow/test_warden.py \
 	  tests/engines/test_pg_session.py tests/engines/test_spill.py tests/faults/test_outages.py tests/gateway/test_inner_answers.py
 
 test-all: $(VENV)/ok $(DRIVERS)/ok
