@@ -18,15 +18,15 @@ from dpsql.demo.generate import generate
 from dpsql.demo.setting import packaged_config
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.opening import ATTACHED, DUCKDB_SETTINGS
-from dpsql.gateway.planning import Planner
-from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.catalogue.public_tables import read_public
+from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, UnitBound
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import analyze
-from dpsql.rewrite.syntax.parse import parsed
+from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.whole.analyze import analyze
 from tests.support.no_shadow import NoShadow
 
 TRIPS = 5_000_000

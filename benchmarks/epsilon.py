@@ -13,9 +13,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dpsql.epsilon.statistic import Floats, StudiedStatistic
-from dpsql.epsilon.study import person_risk_at, study_risk
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.risks.study import person_risk_at, study_risk
 
 STATISTICS = ("mean", "sum", "median", "p90", "variance", "stddev")
 LIMITS = {10_000: 1.0, 1_000_000: 10.0}

@@ -24,7 +24,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from dpsql.shadow.postgres import OWNER
+from dpsql.shadow.server.postgres import OWNER
 from tests.clients.asked import COLUMNS, GROUPED
 from tests.clients.data import write
 from tests.clients.site import Site, configure, plain_site, serving

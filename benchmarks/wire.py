@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.table import Table
 
-from dpsql.shadow.postgres import ShadowAddress
+from dpsql.shadow.server.postgres import ShadowAddress
 from tests.clients.site import Site, configure, serving
 
 _CATALOGUE = (

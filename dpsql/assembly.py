@@ -9,18 +9,18 @@ from pathlib import Path
 import psycopg
 
 from dpsql.errors import ConfigError
+from dpsql.gateway.catalogue.public_tables import Public
 from dpsql.gateway.gateway import Gateway
-from dpsql.gateway.public_tables import Public
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
 from dpsql.policy.model import Table
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
-from dpsql.shadow import build
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.sandbox import Sandbox
+from dpsql.shadow.contents import build
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.system_limits import Shares
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener

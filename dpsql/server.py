@@ -18,26 +18,26 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.assembly import contents_of, drop_roles, entries_of, listener_of, reloaded, roles_of, rows_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
+from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
-from dpsql.gateway.public_tables import Public, read_public
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.gateway.readiness import Readiness
-from dpsql.gateway.views import with_checked_views
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config
 from dpsql.question import Settings
 from dpsql.retired import RetiredEngines
 from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.syntax.dialect import check_parser
-from dpsql.rewrite.syntax.views import bound_views
-from dpsql.shadow import build
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.oracle import ShadowOracle
-from dpsql.shadow.oracle_session import OracleSession
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.role import ORACLE
-from dpsql.shadow.sandbox import Sandbox
-from dpsql.shadow.warden import Warden
+from dpsql.rewrite.syntax.read.dialect import check_parser
+from dpsql.rewrite.syntax.whole.views import bound_views
+from dpsql.shadow.contents import build
+from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.questions.oracle import ShadowOracle
+from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.warden import Warden
 from dpsql.snapshot_keeper import SnapshotKeeper
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address

@@ -15,7 +15,7 @@ from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.errors import ConfigError
 from dpsql.private_files import make_directory, open_private, see_directory
 from dpsql.secret import kept_secret
-from dpsql.shadow.place import home_of, lock
+from dpsql.shadow.server.place import home_of, lock
 from tests.support.ordinary import NOBODY
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.peers.records import write_postgres
-from dpsql.shadow import binaries
-from dpsql.shadow.account import SystemAccount
-from dpsql.shadow.place import home_of
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server import binaries
+from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.place import home_of
+from dpsql.shadow.server.postgres import Postgres
 
 _DATABASE = "records"
 _SETTINGS = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.epsilon.statistic import Floats
+from dpsql.epsilon.databases.statistic import Floats
 
 Integers = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]

@@ -17,20 +17,20 @@ from dpsql.engines.base import Engine
 from dpsql.engines.kinds import unique_as_declared
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.gateway.aiming import Drawn, following
-from dpsql.gateway.explain import explain
+from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, AccountsStatement, accounts_statement, with_accounts
+from dpsql.gateway.explaining.explain import explain
+from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.known_plans import KnownPlans
 from dpsql.gateway.measuring import Measuring, Releases, account, read_draws
-from dpsql.gateway.nesting import nesting_refused
-from dpsql.gateway.notices import notices
-from dpsql.gateway.planning import Planner
+from dpsql.gateway.plans.nesting import nesting_refused
+from dpsql.gateway.plans.planning import Planner
+from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Unpaid
 from dpsql.gateway.session_settings import check_setting, hides_empty_groups
 from dpsql.gateway.stand_ins import stand_ins
-from dpsql.gateway.statement_plan import StatementPlan
-from dpsql.gateway.virtual_tables import ACCOUNTS, AccountsStatement, accounts_statement, with_accounts
 from dpsql.policy.model import Period, Policy, Role
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.mechanisms.entropy import Entropy
@@ -41,7 +41,10 @@ from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import (
+from dpsql.rewrite.syntax.read.mentions import mentions
+from dpsql.rewrite.syntax.read.parse import Wrap
+from dpsql.rewrite.syntax.read.trees import take_apart
+from dpsql.rewrite.syntax.whole.analyze import (
     AnalyzedStatement,
     AskedStatement,
     analyze,
@@ -50,10 +53,7 @@ from dpsql.rewrite.syntax.analyze import (
     tokens_of,
     untold,
 )
-from dpsql.rewrite.syntax.found import Kind
-from dpsql.rewrite.syntax.mentions import mentions
-from dpsql.rewrite.syntax.parse import Wrap
-from dpsql.rewrite.syntax.trees import take_apart
+from dpsql.rewrite.syntax.whole.found import Kind
 from dpsql.watchdog import ended_when_overdue, undivided
 
 

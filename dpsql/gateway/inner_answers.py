@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import InternalError
 from dpsql.gateway.aiming import Drawn
+from dpsql.gateway.plans.statement_plan import ScopePlan
 from dpsql.gateway.pricing import PricedPlan
-from dpsql.gateway.statement_plan import ScopePlan
 from dpsql.interrupt import until_cancelled
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.release import postprocess
@@ -21,7 +21,7 @@ from dpsql.rewrite.ir.constant_table import TableRows
 from dpsql.rewrite.ir.evaluator import ConstantEvaluator
 from dpsql.rewrite.ir.relation import Relation, awaiting, with_answers
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.rewrite.translate.public_queries import answered_table
+from dpsql.rewrite.translate.public.public_queries import answered_table
 from dpsql.shadow.splice import table
 
 

@@ -5,15 +5,15 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from dpsql.gateway.measuring import PaidReleases
+from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Question, Reply, Request
-from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.gateway.weight import weight
 from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement
-from dpsql.rewrite.syntax.parse import Statement
+from dpsql.rewrite.syntax.read.parse import Statement
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
 
 _MOST = 16 * 2**20
 """Bytes for the plans with their prices, and a third of that for questions."""

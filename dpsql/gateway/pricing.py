@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.accounting.composition import equal_share
+from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, session_aim, session_epsilon
-from dpsql.gateway.statement_plan import StatementPlan
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares, waiting
 from dpsql.privacy.release.target import is_aimed

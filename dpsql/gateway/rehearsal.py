@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dpsql.gateway.values_of_one_row import trials_beside, trials_of_values
+from dpsql.gateway.plans.values_of_one_row import trials_beside, trials_of_values
 from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.analyze import AnalyzedStatement, without_rows
-from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.doomed import has_constants, may_fail, trials, trials_around
-from dpsql.rewrite.syntax.found import Kind
-from dpsql.rewrite.syntax.parse import Query, Statement, Wrap
-from dpsql.rewrite.syntax.trees import every
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
+from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, without_rows
+from dpsql.rewrite.syntax.whole.doomed import has_constants, may_fail, trials, trials_around
+from dpsql.rewrite.syntax.whole.found import Kind
 from dpsql.shadow.splice import shadow_literal
 
 

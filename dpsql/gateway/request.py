@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from dpsql.gateway.catalogue.virtual_tables import AccountsStatement
 from dpsql.gateway.rehearsal import Rehearsal
-from dpsql.gateway.virtual_tables import AccountsStatement
 from dpsql.question import Argument, Asker, Cancellation, Settings
-from dpsql.rewrite.syntax.analyze import AskedStatement
+from dpsql.rewrite.syntax.whole.analyze import AskedStatement
 
 _T = TypeVar("_T")
 Work = Callable[[], _T]

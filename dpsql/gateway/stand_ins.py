@@ -21,7 +21,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
-from dpsql.rewrite.syntax.parse import Statement, Wrap, place
+from dpsql.rewrite.syntax.read.parse import Statement, Wrap, place
 from dpsql.shadow.splice import table
 
 _MANY = (1_000, 1_000_000)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsql.epsilon.statistic import Floats
+from dpsql.epsilon.databases.statistic import Floats
 
 CURVE_POINTS = 240
 """How many points a curve has."""

@@ -16,8 +16,8 @@ import plotly.graph_objects as go
 import typer
 from plotly.subplots import make_subplots
 
-from dpsql.epsilon.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import OutputKind, expected_error, share_of
+from dpsql.epsilon.noise.levels import level_epsilon, rows_per_group
+from dpsql.epsilon.noise.outputs import OutputKind, expected_error, share_of
 from dpsql.plots.answer import PlottedAnswer
 from dpsql.plots.captions import Provenance, caption
 from dpsql.plots.charts import box, dressed, histogram, versus

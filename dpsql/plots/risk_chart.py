@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import plotly.graph_objects as go
 
-from dpsql.epsilon.belief import belief_after
-from dpsql.epsilon.promises import Promises
-from dpsql.epsilon.study import Study, risk_curve
+from dpsql.epsilon.advising.belief import belief_after
+from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.risks.study import Study, risk_curve
 from dpsql.plots.charts import PRIVATE, RAW, SERIES, dressed
 
 _COLOURS = (PRIVATE, RAW, *SERIES[2:])

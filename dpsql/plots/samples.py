@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from dpsql.epsilon.statistic import Floats
+from dpsql.epsilon.databases.statistic import Floats
 
 SIZE = 2_000
 SAMPLE_BUCKETS = 100

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.epsilon.belief import belief_after
+from dpsql.epsilon.advising.belief import belief_after
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.epsilon.rounding import down_to_digits, percent
-from dpsql.epsilon.rule import MEMBERSHIP, VALUE, membership_epsilon, value_epsilon
 from dpsql.policy.model import DatasetBudget, Privacy, Role
 from dpsql.web.curves import Json
 from dpsql.web.page_context import PageContext

@@ -9,11 +9,11 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dpsql.epsilon import study as studies
-from dpsql.epsilon.outputs import OutputKind
-from dpsql.epsilon.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.noise.outputs import OutputKind
+from dpsql.epsilon.risks import study as studies
 from dpsql.policy.model import NoiseLevel, Period
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import fraction, numbers, one_of, share

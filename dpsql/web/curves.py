@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpsql.epsilon.belief import belief_after
+from dpsql.epsilon.advising.belief import belief_after
 from dpsql.plots.density import SMOOTHING, Density, density
 
 _DIGITS = 5

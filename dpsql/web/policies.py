@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.epsilon.advice import Size
-from dpsql.epsilon.belief import Belief, belief_after
-from dpsql.epsilon.levels import TARGETS
-from dpsql.epsilon.lines import Holder, decimal, policy_lines
-from dpsql.epsilon.outputs import OutputKind, median_epsilon
-from dpsql.epsilon.plan import EpsilonPlan
-from dpsql.epsilon.promises import Promise, Promises
+from dpsql.epsilon.advising.advice import Size
+from dpsql.epsilon.advising.belief import Belief, belief_after
+from dpsql.epsilon.advising.lines import Holder, decimal, policy_lines
+from dpsql.epsilon.advising.plan import EpsilonPlan
+from dpsql.epsilon.advising.promises import Promise, Promises
+from dpsql.epsilon.advising.standing import standing
+from dpsql.epsilon.noise.levels import TARGETS
+from dpsql.epsilon.noise.outputs import OutputKind, median_epsilon
+from dpsql.epsilon.noise.searching import USUAL_MEAN, Served, served
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.searching import USUAL_MEAN, Served, served
-from dpsql.epsilon.standing import standing
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
 from dpsql.web.curves import Json, short
 from dpsql.web.inputs import BadField, fraction, one_of, share, whole

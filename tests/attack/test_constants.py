@@ -9,9 +9,9 @@ from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.rewrite.syntax.parse import parse, parsed
-from dpsql.rewrite.translate.speller import spell
-from dpsql.shadow.role import ORACLE
+from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.rewrite.translate.public.speller import spell
+from dpsql.shadow.contents.role import ORACLE
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.question import Asker, Cancellation
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.attack.hidden import ALONE, GOALS, HIDERS

@@ -6,8 +6,8 @@ import pytest
 
 from dpsql.lexer.split import statements
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.analyze import analyze
-from dpsql.rewrite.syntax.parse import parse, parsed
+from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.wire.intercept.classify import read
 
 SECONDS = 5.0

@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import OWNER
-from dpsql.shadow.sandbox import Sandbox
+from dpsql.shadow.server.postgres import OWNER
+from dpsql.shadow.server.sandbox import Sandbox
 from tests.clients.site import Site, configure, serving
 from tests.support.ordinary import NOBODY, ordinary_python
 

@@ -7,11 +7,11 @@ import pytest
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError
-from dpsql.gateway import planning
+from dpsql.gateway.plans import planning
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.parse import parsed
-from dpsql.rewrite.syntax.view_nodes import ViewedTable, ViewRead
-from dpsql.rewrite.translate import relations
+from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
+from dpsql.rewrite.translate.rows import relations
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import World

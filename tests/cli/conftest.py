@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.support import clusters
 
 

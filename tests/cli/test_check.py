@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from dpsql.cli.main import app
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.prepared import DuckPrepared
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.policy.fix_config import write_files
 
 RUN = CliRunner()
@@ -62,13 +62,13 @@ def test_a_server_that_can_not_be_asked_is_a_failure(tmp_path: Path, postgres: P
 def test_the_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, whether there is one or not; a configuration that requires one is refused without."""
     path = write_files(tmp_path)
-    monkeypatch.setattr("dpsql.shadow.landlock.version", lambda: 4)
-    monkeypatch.setattr("dpsql.shadow.seccomp.available", lambda: True)
+    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 4)
+    monkeypatch.setattr("dpsql.shadow.server.seccomp.available", lambda: True)
     assert (
         "the shadow runs in a sandbox of the kernel (Landlock 4, "
         in RUN.invoke(app, ["check", "--config", str(path)]).stdout
     )
-    monkeypatch.setattr("dpsql.shadow.landlock.version", lambda: 0)
+    monkeypatch.setattr("dpsql.shadow.server.landlock.version", lambda: 0)
     assert (
         "runs without a sandbox, because this kernel has no" in RUN.invoke(app, ["check", "--config", str(path)]).stdout
     )

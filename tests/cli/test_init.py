@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from dpsql.cli.main import app
 from dpsql.policy.load.document import parse_document
 from dpsql.policy.load.mistakes import Mistakes
-from dpsql.shadow.postgres import OWNER, Postgres
+from dpsql.shadow.server.postgres import OWNER, Postgres
 
 RUN = CliRunner()
 DDL = (

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import dpsql
 from dpsql.cli.main import app
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 
 RUN = CliRunner()
 

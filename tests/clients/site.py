@@ -20,8 +20,8 @@ from typing import IO
 import psycopg
 from psycopg import pq
 
-from dpsql.shadow import binaries
-from dpsql.shadow.account import SystemAccount
+from dpsql.shadow.server import binaries
+from dpsql.shadow.server.account import SystemAccount
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 from tests.support import clusters

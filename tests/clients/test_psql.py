@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.shadow import binaries
+from dpsql.shadow.server import binaries
 from tests.clients.asked import GROUPED, LONG, REFUSED, ROWS
 from tests.clients.data import LONG_TRIPS
 from tests.clients.site import Site

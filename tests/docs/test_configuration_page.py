@@ -10,7 +10,7 @@ import pytest
 from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.load import load
 from dpsql.policy.load.shapes import ConfigShape, StrictShape
 from dpsql.policy.load.table_shapes import TableShape

@@ -16,7 +16,7 @@ from benchmarks.speed import page as speed
 from docs.functions import PAGE as SQL_PAGE
 from docs.functions import tables, written
 from dpsql.cli.main import app
-from dpsql.rewrite.syntax.aggregate_names import NAMES
+from dpsql.rewrite.syntax.named.aggregate_names import NAMES
 from tests.docs.pages import PAGES, ROOT, anchors, blocks, code, links, prose, text
 
 LINKS = [(page, link) for page in PAGES for link in links(page) if not re.match(r"https?://|mailto:", link)]

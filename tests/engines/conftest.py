@@ -14,7 +14,7 @@ from dpsql.accounting.privacy_loss import Charge, issue
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.policy.model import Privacy
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.nasty import Engines, ddl
 from tests.engines.reader import READER, reading
 from tests.support import clusters

@@ -1,6 +1,6 @@
 """The role that engines connect as in tests."""
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 
 READER = "dpsql_reader"
 

@@ -17,7 +17,7 @@ from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.asking import asked
 from tests.engines.reader import READER, reading
 from tests.support.dialects import POSTGRES

@@ -10,7 +10,7 @@ from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import ConfigError, EngineNotReady
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.asking import asked
 from tests.engines.reader import READER, reading
 

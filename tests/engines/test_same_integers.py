@@ -21,7 +21,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums
 from dpsql.rewrite.dialects.postgres import PostgresDialect
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.copies import copying, written
 from tests.engines.reader import READER, reading
 from tests.support import mutants

@@ -23,7 +23,7 @@ from dpsql.errors import ConfigError, EngineNotReady, QueryCanceled
 from dpsql.policy.config import Config, DuckDbTables, PostgresServer
 from dpsql.policy.model import SqlType
 from dpsql.question import Cancellation
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.copies import column, copying, table, written
 
 ROWS = "SELECT i AS a, 'secret' || i AS b FROM range(1000) AS r (i)"

@@ -22,7 +22,7 @@ from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.copies import column, copying, table, written
 from tests.engines.nasty import COLUMNS, DECLARED, Engines
 from tests.engines.reader import reading

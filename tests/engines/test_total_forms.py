@@ -28,7 +28,7 @@ from dpsql.rewrite.ir.expr import (
     TimeField,
     Unit,
 )
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.nasty import DECLARED, REF, Engines, alike, check
 from tests.support.dialects import DIALECTS, DUCKDB, POSTGRES
 

@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
-from dpsql.epsilon import brute, sensitivity, worlds
+from dpsql.epsilon.databases import brute, sensitivity, worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.universe import Universe
 from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
 close = partial(pytest.approx, rel=1e-9, abs=1e-9)

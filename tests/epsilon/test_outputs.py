@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from dpsql.epsilon.levels import TARGETS, level_epsilon
-from dpsql.epsilon.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
+from dpsql.epsilon.noise.levels import TARGETS, level_epsilon
+from dpsql.epsilon.noise.outputs import OutputKind, expected_error, is_answered, median_epsilon, share_of
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
 from tests.support.connected import connections

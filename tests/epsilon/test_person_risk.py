@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from dpsql.epsilon import worlds
+from dpsql.epsilon.databases import worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.subsets import missing_sums, person_risk
+from dpsql.epsilon.databases.universe import Universe
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.risk import tight_risk
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.subsets import missing_sums, person_risk
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.risks.risk import tight_risk
 
 
 def enumerated(universe: Universe, rate: float) -> tuple[float, float]:

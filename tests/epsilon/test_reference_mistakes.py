@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon import brute, risk, search, worlds
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.study import risks_at, study_risk
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.databases import brute, worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.risks import risk, search
+from dpsql.epsilon.risks.study import risks_at, study_risk
 
 SEEN = 2.20131
 THIRD = Fraction(1, 3)

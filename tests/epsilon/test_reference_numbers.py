@@ -6,10 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon import brute, risk
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.study import Study, risks_at, study_risk
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.databases import brute
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.risks import risk
+from dpsql.epsilon.risks.study import Study, risks_at, study_risk
 
 YEARS, ABSENCES = (1, 2, 3, 4), (1, 2, 3, 10)
 SEEN = 2.20131

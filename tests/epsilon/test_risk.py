@@ -6,12 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.epsilon import brute, risk, worlds
+from dpsql.epsilon.databases import brute, worlds
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.databases.worlds import Worlds
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.study import person_risk_at, risk_curve, risks_at, study_risk
-from dpsql.epsilon.universe import Universe
-from dpsql.epsilon.worlds import Worlds
+from dpsql.epsilon.risks import risk
+from dpsql.epsilon.risks.study import person_risk_at, risk_curve, risks_at, study_risk
 from tests.epsilon.universes import LINEAR, QUANTILES, SPREADS, universes
 
 MEAN = StudiedStatistic.named("mean")

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.epsilon.databases.statistic import StatisticFamily, StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.statistic import StatisticFamily, StudiedStatistic
-from dpsql.epsilon.universe import Universe
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.epsilon.belief import belief_after, grown
+from dpsql.epsilon.advising.belief import belief_after, grown
+from dpsql.epsilon.advising.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
 from dpsql.epsilon.refusal import BadInput
 from dpsql.epsilon.rounding import down_to_digits, down_to_step, percent
-from dpsql.epsilon.rule import MEMBERSHIP, membership_epsilon, singling_out_epsilon, total_epsilon
 from dpsql.policy.load.disclosure import epsilon_for
 
 THIRD = Fraction(1, 3)

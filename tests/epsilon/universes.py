@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
 
 LINEAR = tuple(map(StudiedStatistic.named, ("count", "sum", "mean")))
 QUANTILES = tuple(map(StudiedStatistic.named, ("median", "p0", "p10", "p25", "p33.3", "p75", "p90", "p100")))

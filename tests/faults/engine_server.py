@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.clients.data import write
 from tests.support import clusters
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import configure, serving

@@ -9,7 +9,7 @@ import duckdb
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT, write
 from tests.clients.site import Site, configure, serving

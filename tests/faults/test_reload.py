@@ -192,7 +192,7 @@ def test_other_columns_end_sessions_and_say_so(served: Served) -> None:
 
 _LOST = """
 import psycopg
-from dpsql.shadow import build
+from dpsql.shadow.contents import build
 
 def dismiss(*_: object) -> None:
     raise psycopg.OperationalError("connection refused")

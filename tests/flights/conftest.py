@@ -11,7 +11,7 @@ import duckdb
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.engines.reader import READER, reading
 from tests.support import clusters
 from tests.support.connected import Connect, connections

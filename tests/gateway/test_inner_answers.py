@@ -7,9 +7,9 @@ import pytest
 
 from dpsql.accounting.ledger import Beside, PaidStatement
 from dpsql.errors import BudgetExhausted, LedgerFailed, TooManyRows, Unsupported
-from dpsql.gateway import planning
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.measuring import PaidPlan
+from dpsql.gateway.plans import planning
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
 from dpsql.question import Settings

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.errors import ConfigError
-from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from tests.support.fix_world import running

@@ -4,8 +4,8 @@ import pytest
 
 from dpsql.gateway.rehearsal import is_tried
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.analyze import analyze
-from dpsql.rewrite.syntax.parse import parsed
+from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.whole.analyze import analyze
 
 COUNT = "SELECT vendor AS v, count(*) AS n FROM rides GROUP BY 1"
 

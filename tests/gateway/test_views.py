@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.load import load
 from tests.policy.fix_config import write_files
 

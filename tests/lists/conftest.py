@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.question import Asker

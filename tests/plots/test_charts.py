@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.epsilon.promises import Promises
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.study import study_risk
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
+from dpsql.epsilon.risks.study import study_risk
 from dpsql.plots.answer import PlottedAnswer
 from dpsql.plots.charts import box, density_curve, histogram, versus
 from dpsql.plots.page import Picture, gallery_page

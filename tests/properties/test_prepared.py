@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan

@@ -5,11 +5,11 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.dialect import Client
-from dpsql.rewrite.syntax.scopes import find
-from dpsql.rewrite.translate.constants import Constants
-from dpsql.rewrite.translate.context import Translator
-from dpsql.rewrite.translate.relations import Tracker
+from dpsql.rewrite.syntax.read.dialect import Client
+from dpsql.rewrite.syntax.whole.scopes import find
+from dpsql.rewrite.translate.public.constants import Constants
+from dpsql.rewrite.translate.rows.relations import Tracker
+from dpsql.rewrite.translate.values.context import Translator
 from tests.support.fix_world import World
 
 

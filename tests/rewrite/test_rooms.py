@@ -8,10 +8,11 @@ import pytest
 TESTS = Path(__file__).parent
 ROOT = TESTS.parents[1]
 ROOM = ROOT / "dpsql" / "rewrite"
-MODULES = {str(f.relative_to(ROOM).with_suffix("")): f for f in sorted(ROOM.glob("*/*.py")) if f.stem != "__init__"}
+MODULES = {str(f.relative_to(ROOM).with_suffix("")): f for f in sorted(ROOM.rglob("*.py")) if f.stem != "__init__"}
 RULES = [*(name for name in MODULES if name.startswith(("translate/", "emit/"))), "functions/text"]
-RULES += [f"syntax/{name}" for name in ("analyze", "grouping", "scope_probe", "simplify", "splice")]
-PLAIN = {"translate/context", "translate/scope_names", "translate/translator"}
+RULES += [f"syntax/whole/{name}" for name in ("analyze", "scope_probe", "splice")]
+RULES += ["syntax/forms/simplify", "syntax/named/grouping"]
+PLAIN = {f"translate/values/{name}" for name in ("context", "scope_names", "translator")}
 """They look names up, and change nothing of a statement."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from dpsql.errors import DpsqlError, TooComplex, Unsupported
 from dpsql.question import Settings, TemporaryTable
-from dpsql.shadow import binder
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.oracle import ShadowOracle
-from dpsql.shadow.oracle_session import OracleSession
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.role import ORACLE
+from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.questions import binder
+from dpsql.shadow.questions.oracle import ShadowOracle
+from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch.left_behind import LeftBehind
 
 
 @pytest.fixture(scope="module")

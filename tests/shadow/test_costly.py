@@ -6,7 +6,7 @@ from time import monotonic
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 
 SPINNING = (
     "translate(repeat('0', 1000000), repeat('a', 100000), 'c')",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 
 Connect = Callable[[str], psycopg.Connection]
 

@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from dpsql.shadow.costly import GUARDED
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.contents.costly import GUARDED
+from dpsql.shadow.server.postgres import Postgres
 
 _OURS = """
   SELECT p.oid::regprocedure::text, p.prosecdef, p.prosqlbody IS NOT NULL, coalesce(p.proconfig, '{}')

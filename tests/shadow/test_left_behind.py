@@ -13,13 +13,14 @@ import pytest
 from dpsql.errors import TooComplex, Unsupported
 from dpsql.question import Settings
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.shadow import left_behind, oracle_session
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.oracle import ShadowOracle
-from dpsql.shadow.oracle_session import OracleSession
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.processes import see
-from dpsql.shadow.role import ORACLE
+from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.questions import oracle_session
+from dpsql.shadow.questions.oracle import ShadowOracle
+from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch import left_behind
+from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.processes import see
 from tests.support.spinning import SPINNING
 
 Connect = Callable[[str], psycopg.Connection]

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Literal
 
-from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.parse import parsed
-from dpsql.rewrite.syntax.partial import OPERATORS
-from dpsql.rewrite.syntax.undefined import without_failing
-from dpsql.shadow.postgres import Postgres
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.whole.partial import OPERATORS
+from dpsql.rewrite.syntax.whole.undefined import without_failing
+from dpsql.shadow.server.postgres import Postgres
 
 _NUMBERS = ["0", "1", "-1", "0.5", "1e15", "-1e300", "1e-20", "NaN", "Infinity", "-Infinity", None]
 _TIMES = ["2019-03-01", "infinity", "-infinity", None]

@@ -11,12 +11,12 @@ import pytest
 from dpsql.errors import QueryCanceled, Unsupported
 from dpsql.question import Cancellation, Settings
 from dpsql.rewrite.ir.spelled import Spelled
-from dpsql.shadow import oracle_session
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.oracle import ShadowOracle
-from dpsql.shadow.oracle_session import OracleSession
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.role import ORACLE
+from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.questions import oracle_session
+from dpsql.shadow.questions.oracle import ShadowOracle
+from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.watchdog import called_when_overdue, ended_when_overdue
 
 ONE = Spelled("1")

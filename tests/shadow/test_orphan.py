@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from dpsql.shadow import orphan
-from dpsql.shadow.account import SystemAccount
+from dpsql.shadow.server import orphan
+from dpsql.shadow.server.account import SystemAccount
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="root looks into /proc")
 

@@ -16,9 +16,9 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.account import ACCOUNT_NAME, SystemAccount
-from dpsql.shadow.place import home_of, last_words
-from dpsql.shadow.postgres import OWNER, Postgres
+from dpsql.shadow.server.account import ACCOUNT_NAME, SystemAccount
+from dpsql.shadow.server.place import home_of, last_words
+from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.support import clusters
 from tests.support.ordinary import NOBODY, ordinary_python
 
@@ -73,7 +73,7 @@ def test_root_keeps_all_but_two_directories(home: Path) -> None:
 _AS_USER = """
 import json, sys
 from pathlib import Path
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.shadow.test_place import _modes
 server = Postgres.start(Path(sys.argv[1]))
 print(json.dumps(_modes(Path(sys.argv[1]))))

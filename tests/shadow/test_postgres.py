@@ -16,10 +16,10 @@ import pytest
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Role, Table
-from dpsql.shadow import binaries
-from dpsql.shadow.account import SystemAccount
-from dpsql.shadow.build import Change, change, ensure_shadow
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.contents.build import Change, change, ensure_shadow
+from dpsql.shadow.server import binaries
+from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.postgres import Postgres
 from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 from tests.support.forked import Forked
@@ -27,7 +27,7 @@ from tests.support.forked import Forked
 START = """
 import signal
 from pathlib import Path
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 print(Postgres.start(Path({directory!r})).pid, flush=True)
 signal.pause()
 """

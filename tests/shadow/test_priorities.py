@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.shadow.priorities import Priorities
+from dpsql.shadow.watch.priorities import Priorities
 
 BUSY, IDLE = "while True: pass", "import sys; sys.stdin.read()"
 

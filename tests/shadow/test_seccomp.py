@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from dpsql.shadow import seccomp
+from dpsql.shadow.server import seccomp
 
 ALLOWED, REFUSED, ABSENT, KILLED = 0x7FFF0000, 0x0005000D, 0x00050026, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.build import change, ensure_shadow
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.contents.build import change, ensure_shadow
+from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
 _OTHERWISE = """

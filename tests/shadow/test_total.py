@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier, Literal
 
-from dpsql.rewrite.syntax.partial import PARTIAL
-from dpsql.shadow.postgres import Postgres
+from dpsql.rewrite.syntax.whole.partial import PARTIAL
+from dpsql.shadow.server.postgres import Postgres
 
 NUMBERS = ["0", "1", "-1", "2", "0.5", "-7", "1e5", "-1e30", "1e300", "NaN", "Infinity", None]
 WHOLE = ["0", "1", "-1", "2", "13", "-7", "100000", "2147483647", "-2147483648", None]

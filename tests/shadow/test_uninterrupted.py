@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.build import ensure_shadow
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.processes import see
+from dpsql.shadow.contents.build import ensure_shadow
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.processes import see
 from tests.support import clusters, sweep
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 

@@ -7,8 +7,8 @@ import pytest
 
 from dpsql.errors import ConfigError
 from dpsql.policy.view import View
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.views import create_views
+from dpsql.shadow.contents.views import create_views
+from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_shadow import POLICY, shadow, shadow_directory  # noqa: F401
 

@@ -8,10 +8,10 @@ from contextlib import closing, suppress
 import psycopg
 import pytest
 
-from dpsql.shadow import warden as warden_module
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.warden import SessionLimits, Warden
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch import warden as warden_module
+from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.warden import SessionLimits, Warden
 
 Connect = Callable[[str], psycopg.Connection]
 _MIB = 1 << 20

@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from dpsql.shadow import place
-from dpsql.shadow.account import SystemAccount
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server import place
+from dpsql.shadow.server.account import SystemAccount
+from dpsql.shadow.server.postgres import Postgres
 
 _RUN = "DPSQL_TESTS_CLUSTER"
 """The variable of the environment that names the directory of the run's clusters."""

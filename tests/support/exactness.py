@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.engines.base import Engine
-from dpsql.gateway.planning import Planner
+from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
@@ -21,7 +21,7 @@ from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_
 from dpsql.privacy.release.release import estimates
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import analyze
+from dpsql.rewrite.syntax.whole.analyze import analyze
 from tests.support.fix_world import World
 from tests.support.records import Cell, Row
 from tests.support.served import Filled

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
 

@@ -21,9 +21,9 @@ from dpsql.policy.model import (
     Table,
     UnitBound,
 )
-from dpsql.shadow.build import ensure_shadow
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.schema import PublicRow
+from dpsql.shadow.contents.build import ensure_shadow
+from dpsql.shadow.contents.schema import PublicRow
+from dpsql.shadow.server.postgres import Postgres
 from tests.support import clusters
 
 MARCH = Interval.of(1551398400 * 10**6, 1554076800 * 10**6 - 1)

@@ -14,12 +14,12 @@ import pytest
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.gateway.gateway import Gateway
-from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.rewrite.syntax.views import with_views
+from dpsql.rewrite.syntax.whole.views import with_views
 from tests.support.fix_world import World, running
 from tests.support.memory import Memory
 from tests.support.records import Row

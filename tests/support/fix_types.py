@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from dpsql.gateway.public_tables import read_public
+from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.question import Asker

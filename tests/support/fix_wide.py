@@ -17,8 +17,8 @@ import pytest
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.engines.base import Engine
+from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.gateway.gateway import Gateway
-from dpsql.gateway.public_tables import read_public
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.privacy.mechanisms.entropy import Entropy

@@ -18,22 +18,22 @@ import pytest
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.base import Engine
+from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
-from dpsql.gateway.public_tables import Public, read_public
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.syntax.parse import query_place
-from dpsql.rewrite.syntax.views import bound_views
-from dpsql.shadow import build
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.oracle import ShadowOracle
-from dpsql.shadow.oracle_session import OracleSession
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.role import ORACLE
+from dpsql.rewrite.syntax.read.parse import query_place
+from dpsql.rewrite.syntax.whole.views import bound_views
+from dpsql.shadow.contents import build
+from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.questions.oracle import ShadowOracle
+from dpsql.shadow.questions.oracle_session import OracleSession
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.wire.intercept.interceptor import temporary
 from tests.support import clusters
 from tests.support.memory import Memory

@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from sqlglot import exp
 
 from dpsql.policy.model import Policy, Table
-from dpsql.rewrite.syntax.bridges import bridged
+from dpsql.rewrite.syntax.read.bridges import bridged
 from tests.support.fix_world import Answer, World, fetched
 from tests.support.records import ZONES, Row, clamped
 from tests.support.served import write_table

@@ -11,7 +11,7 @@ from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
-from dpsql.shadow.schema import create_enumeration
+from dpsql.shadow.contents.schema import create_enumeration
 from tests.support.fix_world import World
 from tests.support.records import ZONES, Row
 

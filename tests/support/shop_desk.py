@@ -12,7 +12,7 @@ import psycopg
 
 from dpsql.gateway.gateway import splice
 from dpsql.gateway.inner_answers import Reading
-from dpsql.gateway.planning import Planner
+from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
@@ -26,7 +26,7 @@ from dpsql.privacy.release.release import Release, release_buckets
 from dpsql.question import Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.analyze import analyze
+from dpsql.rewrite.syntax.whole.analyze import analyze
 from tests.support.exactness import Exact, each_once
 from tests.support.fix_shop import USERS, Shop
 from tests.support.fix_world import Answer, fetched

@@ -11,7 +11,7 @@ from dpsql.rewrite.analysis import meanings, owners
 from dpsql.rewrite.analysis.meanings import Unique
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation, WindowRows
-from dpsql.rewrite.syntax import laterals, public_left, reworded, set_operations
+from dpsql.rewrite.syntax.forms import laterals, public_left, reworded, set_operations
 
 
 def constants_found_once(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from dpsql.errors import AccessDenied, BudgetExhausted, QueryCanceled
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.session_settings import check_setting
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
-from dpsql.rewrite.syntax.analyze import AskedStatement
+from dpsql.rewrite.syntax.whole.analyze import AskedStatement
 from tests.support.fix_shadow import ANALYST
 from tests.support.fix_world import fields
 

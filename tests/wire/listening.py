@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dpsql.gateway.request import Answers
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.config import Tls
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.tls import certificate_of
 from tests.wire.exact import Exact

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.protocol.messages import FLUSH, SYNC, TERMINATE, Limits, message, text, uint32
 from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact
 from tests.wire.guess import Guess

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits, error_fields
 from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact

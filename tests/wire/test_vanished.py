@@ -9,7 +9,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.acceptor import Silence
 from tests.wire.exact import Exact

@@ -14,12 +14,12 @@ from dpsql.engines.connect import connect_engine
 from dpsql.engines.owner import report
 from dpsql.engines.snapshot.from_postgres import check_copyable
 from dpsql.engines.tables import check_tables
-from dpsql.gateway.public_tables import read_public
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.catalogue.public_tables import read_public
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import EmbeddedShadow, Shadow
 from dpsql.policy.load import load
 from dpsql.policy.load.editors import write_schemas
-from dpsql.shadow.sandbox import Sandbox
+from dpsql.shadow.server.sandbox import Sandbox
 
 _Schemas = Annotated[
     Path | None, typer.Option("--json-schema", help="Write the JSON Schemas for editors into this directory instead.")

@@ -12,14 +12,14 @@ from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import Membership, NumberOption, Plot
 from dpsql.cli.support.numbers import MOST, read_column, read_fraction, read_list
 from dpsql.cli.support.plot_output import draw_rule, draw_study
-from dpsql.epsilon.belief import Belief, belief_after
-from dpsql.epsilon.lines import decimal
-from dpsql.epsilon.promises import Promises
+from dpsql.epsilon.advising.belief import Belief, belief_after
+from dpsql.epsilon.advising.lines import decimal
+from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
+from dpsql.epsilon.databases.statistic import StudiedStatistic
+from dpsql.epsilon.databases.universe import Universe
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.statistic import StudiedStatistic
-from dpsql.epsilon.study import study_risk
-from dpsql.epsilon.universe import Universe
+from dpsql.epsilon.risks.study import study_risk
 
 OWNER_ONLY = "These numbers were computed from everybody's values: they are for the owner and must not be published."
 _SHOWN = (0.1, 0.5, 1.0, 2.0)

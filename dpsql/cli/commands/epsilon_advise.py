@@ -9,13 +9,13 @@ from dpsql.cli.support import epsilon_tables as tables
 from dpsql.cli.support.epsilon_options import ExpectedRows, Membership, NumberOption, Plot, Stay, Typical
 from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.plot_output import draw_rule
-from dpsql.epsilon.advice import Advice, Size, Wish, advise
-from dpsql.epsilon.lines import Holder, policy_lines
-from dpsql.epsilon.plan import DAYS
-from dpsql.epsilon.promises import Promises
+from dpsql.epsilon.advising.advice import Advice, Size, Wish, advise
+from dpsql.epsilon.advising.lines import Holder, policy_lines
+from dpsql.epsilon.advising.plan import DAYS
+from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE
+from dpsql.epsilon.noise.searching import USUAL_MEAN
 from dpsql.epsilon.refusal import BadInput
-from dpsql.epsilon.rule import MEMBERSHIP, VALUE
-from dpsql.epsilon.searching import USUAL_MEAN
 from dpsql.policy.model import Period
 
 

@@ -11,8 +11,8 @@ from dpsql.cli.support.epsilon_tables import OutputNoise, StatementNoise, error_
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.numbers import MOST, read_fraction
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.epsilon.levels import level_epsilon, rows_per_group
-from dpsql.epsilon.outputs import OutputKind, expected_error
+from dpsql.epsilon.noise.levels import level_epsilon, rows_per_group
+from dpsql.epsilon.noise.outputs import OutputKind, expected_error
 from dpsql.epsilon.refusal import BadInput
 from dpsql.policy.model import NoiseLevel
 

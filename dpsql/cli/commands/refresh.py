@@ -7,7 +7,7 @@ import typer
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.engines.snapshot.writing import write_snapshot
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
 from dpsql.question import Cancellation

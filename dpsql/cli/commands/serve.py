@@ -16,7 +16,7 @@ from dpsql.cli.support.signals import Signals
 from dpsql.collector import collect_seldom
 from dpsql.engines.snapshot.open import see_that_there_is_one
 from dpsql.errors import DpsqlError
-from dpsql.gateway.views import with_checked_views
+from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Cancellation

@@ -9,14 +9,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpsql.epsilon.advice import Advice, Affordable, Example
-from dpsql.epsilon.belief import Belief
-from dpsql.epsilon.lines import decimal
-from dpsql.epsilon.outputs import OutputKind, is_answered, share_of
-from dpsql.epsilon.plan import EpsilonPlan
-from dpsql.epsilon.promises import Promises
+from dpsql.epsilon.advising.advice import Advice, Affordable, Example
+from dpsql.epsilon.advising.belief import Belief
+from dpsql.epsilon.advising.lines import decimal
+from dpsql.epsilon.advising.plan import EpsilonPlan
+from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.noise.outputs import OutputKind, is_answered, share_of
+from dpsql.epsilon.risks.study import Study, person_risk_at, risks_at
 from dpsql.epsilon.rounding import percent
-from dpsql.epsilon.study import Study, person_risk_at, risks_at
 from dpsql.policy.model import NoiseLevel
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import typer
 
-from dpsql.epsilon.promises import Promises
-from dpsql.epsilon.study import Study
+from dpsql.epsilon.advising.promises import Promises
+from dpsql.epsilon.risks.study import Study
 
 _OWNER = (
     "Data: everybody's values, as given; statistic: the largest posterior after one answer, by its ε. For the owner only: "

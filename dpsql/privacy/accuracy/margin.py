@@ -18,7 +18,7 @@ from dpsql.privacy.measurement.rounding import USUAL_ROWS
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import Law
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _COUNT = Moment("count", ())
 

@@ -7,7 +7,7 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.functions.logical import only_branch
 from dpsql.rewrite.ir.expr import Const, Expr, both
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 
 def case_to_filter(moment: Moment, known: Known) -> Moment:

@@ -11,7 +11,7 @@ from dpsql.privacy.features.readout import FIRST, SECOND
 from dpsql.privacy.features.regression import SumOfProducts, SumOfSquares
 from dpsql.privacy.features.spreads import Variance
 from dpsql.privacy.features.statistic import Statistic
-from dpsql.rewrite.syntax.aggregate_names import StatisticName
+from dpsql.rewrite.syntax.named.aggregate_names import StatisticName
 
 
 @cache

@@ -15,7 +15,7 @@ from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.functions.exact import without_addend
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _NONE = Fraction(0)
 

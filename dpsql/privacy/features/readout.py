@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.frozen import quickly_made
 from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 Estimates = Mapping[Feature, float]
 """Noisy sums of features, in rows."""

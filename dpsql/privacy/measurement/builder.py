@@ -37,8 +37,8 @@ from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.translate import aggregates as asked
-from dpsql.rewrite.translate.aggregates import Aggregate
+from dpsql.rewrite.translate.rows import aggregates as asked
+from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
 
 class Builder:

@@ -10,7 +10,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.syntax.grouping import Set
+from dpsql.rewrite.syntax.named.grouping import Set
 
 Measurement = Sums | Histogram | KeySearch
 

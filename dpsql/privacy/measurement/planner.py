@@ -25,9 +25,9 @@ from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.syntax.grouping import Set
-from dpsql.rewrite.translate import aggregates as asked
-from dpsql.rewrite.translate.aggregates import Aggregate
+from dpsql.rewrite.syntax.named.grouping import Set
+from dpsql.rewrite.translate.rows import aggregates as asked
+from dpsql.rewrite.translate.rows.aggregates import Aggregate
 
 _ROWS = asked.Moment("count", ())
 """COUNT(*)."""

@@ -32,7 +32,7 @@ from dpsql.privacy.release.exact import KeyRow
 from dpsql.rewrite.functions.domains import Cell
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.syntax.grouping import Set
+from dpsql.rewrite.syntax.named.grouping import Set
 
 CellText = str | None
 CanHaveRows = Callable[[KeyRow], bool]

@@ -22,7 +22,7 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws, Found, together
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _TYPICAL = 1 - math.exp(-1)
 """The level at which the margin of Laplace noise is its mean absolute error."""

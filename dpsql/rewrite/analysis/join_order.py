@@ -17,7 +17,7 @@ ChangeExpr = Callable[[Expr], Expr]
 """What an expression over the sources is when these have changed places."""
 
 
-def in_order(relation: Relation) -> tuple[Relation, ChangeExpr] | None:
+def with_joins_moved(relation: Relation) -> tuple[Relation, ChangeExpr] | None:
     """Return the rows with their sources in such an order, and what that makes of expressions; None if they are in one."""
     inner = [i for i, source in enumerate(relation.sources) if source.holds]
     if len(inner) < 3 or any(source.join is Join.LEFT for source in relation.sources):

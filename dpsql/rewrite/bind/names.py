@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.identifiers import fold
-from dpsql.rewrite.syntax.trees import every
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.read.trees import every
 
 Visible = Mapping[str, str]
 """The names that CTEs have now, by those that they had."""

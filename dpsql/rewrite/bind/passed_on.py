@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.columns import from_items
-from dpsql.rewrite.syntax.identifiers import fold
-from dpsql.rewrite.syntax.output_names import output_name
-from dpsql.rewrite.syntax.recursion import names_itself
-from dpsql.rewrite.syntax.trees import every, holds
+from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.recursion import names_itself
+from dpsql.rewrite.syntax.read.trees import every, holds
 
 _NAMED = frozenset({"this", "db", "catalog", "alias"})
 """What a table may have in FROM."""

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.output_names import UNNAMED
-from dpsql.rewrite.syntax.trees import holds, nodes
+from dpsql.rewrite.syntax.named.output_names import UNNAMED
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import holds, nodes
 
 _OPERATORS = (
     exp.Binary, exp.Unary, exp.Between, exp.In, exp.AtTimeZone, exp.Bracket, exp.Distinct, exp.Interval, exp.Any, exp.All,

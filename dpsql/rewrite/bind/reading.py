@@ -18,7 +18,7 @@ from dpsql.rewrite.bind.binder import Binder
 from dpsql.rewrite.bind.names import with_own_names
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
 from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.syntax.dialect import TooComplexError, render, tokenized, trees_of, with_marked_parameters
+from dpsql.rewrite.syntax.read.dialect import TooComplexError, render, tokenized, trees_of, with_marked_parameters
 
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""

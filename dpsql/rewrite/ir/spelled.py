@@ -8,7 +8,7 @@ from sqlglot import exp
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """One expression or query for the shadow; only `dpsql.rewrite.translate.speller` makes them."""
+    """One expression or query for the shadow; only `dpsql.rewrite.translate.public.speller` makes them."""
 
     text: str
     volatile: bool = False

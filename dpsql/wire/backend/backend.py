@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from dpsql.shadow import signals
+from dpsql.shadow.contents import signals
 from dpsql.wire.protocol.messages import FLUSH, TERMINATE, error_fields, message, text, uint32
 from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
 

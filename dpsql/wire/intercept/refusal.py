@@ -1,7 +1,7 @@
 """Errors of dpsql that the shadow raises, so that its transaction fails and it skips to the next Sync."""
 
 from dpsql.errors import DpsqlError
-from dpsql.shadow.guard import REFUSAL
+from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.backend import Backend
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import error_body, error_fields, join_error_fields

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dpsql.errors import InternalError, Unsupported
 from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.request import StandIn, Unpaid
-from dpsql.shadow.trial import PREPARED
+from dpsql.shadow.contents.trial import PREPARED
 from dpsql.wire.backend.backend import Backend, ShadowRefusedError
 from dpsql.wire.intercept.own_messages import ran
 from dpsql.wire.intercept.prepared import Execution

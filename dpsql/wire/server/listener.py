@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dpsql.errors import ShuttingDown, TooManyClients
 from dpsql.gateway.request import Answers
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.postgres import ShadowAddress
+from dpsql.shadow.server.postgres import ShadowAddress
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits

@@ -17,7 +17,7 @@ from dpsql.errors import TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.left_behind import LeftBehind
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers

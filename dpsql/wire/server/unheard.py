@@ -1,6 +1,6 @@
 """Whether the shadow heard a cancel: some of PostgreSQL's functions don't look."""
 
-from dpsql.shadow.processes import SeenProcess, see
+from dpsql.shadow.watch.processes import SeenProcess, see
 from dpsql.wire.backend.backend import Backend
 
 _DEAF = 2.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from tests.clients.site import Site, configure, serving
 from tests.faults.chaos.fleet import Done
 from tests.faults.controls import write

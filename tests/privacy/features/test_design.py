@@ -19,7 +19,7 @@ from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.ir.expr import Expr, Ref
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.translate.rows.aggregates import Moment
 from tests.support.exactness import measurements
 from tests.support.fix_policy import of_unknown_size
 from tests.support.fix_world import World

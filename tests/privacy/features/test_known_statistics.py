@@ -13,8 +13,8 @@ from dpsql.privacy.features.gradient import MeanAndVariance, Values
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import FIRST, SECOND, PartialSum, Readout
 from dpsql.rewrite.ir.expr import Const
-from dpsql.rewrite.syntax.aggregate_names import OF_TWO, STATISTICS, StatisticName
-from dpsql.rewrite.translate.aggregates import Moment
+from dpsql.rewrite.syntax.named.aggregate_names import OF_TWO, STATISTICS, StatisticName
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 NAMES: Sequence[StatisticName] = get_args(StatisticName)
 X = Scaled(Const(1, SqlType.INTEGER), Interval.of(-2, 6))

@@ -7,7 +7,7 @@ import pytest
 from dpsql.policy.model import Column, SqlType
 from dpsql.privacy.measurement.contribution import WEIGHT, Bound, Form, selected
 from dpsql.rewrite.ir.expr import Ref
-from dpsql.shadow.role import ORACLE
+from dpsql.shadow.contents.role import ORACLE
 from tests.support.dialects import DUCKDB, POSTGRES
 from tests.support.fix_world import World
 

@@ -5,7 +5,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import SqlType
-from dpsql.shadow.role import ORACLE
+from dpsql.shadow.contents.role import ORACLE
 from tests.support.dialects import DUCKDB, POSTGRES
 from tests.support.fix_world import World
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.rewrite.analysis.peeling import core, is_rounded, shown_as
-from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.values.context import Translator
 from tests.rewrite.translate.shown import shown, tree
 
 CORES = {

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.rewrite.bind.names import with_own_names
 from dpsql.rewrite.bind.reading import read_canonical
-from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.read.dialect import render
 
 NAMED = {
     "WITH a AS (SELECT 1 AS x) SELECT a.x FROM a": "WITH a AS (SELECT 1 AS x) SELECT a.x FROM a",

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
 from dpsql.rewrite.bind.reading import read_canonical
-from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.read.dialect import render
 
 PASSED = {
     "SELECT t.a, t.y FROM (SELECT u.x, u.y FROM public.u) t(a)": 'SELECT t."x" AS "a", t.y FROM public.u AS t',

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.rewrite.bind.plain import in_plain_words
 from dpsql.rewrite.bind.reading import read_canonical
-from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.read.dialect import render
 
 SAID = [
     (

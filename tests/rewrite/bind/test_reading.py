@@ -8,7 +8,7 @@ from dpsql.errors import Unsupported
 from dpsql.lexer.tokens import tokens
 from dpsql.question import ColumnDescription, Settings, TemporaryTable
 from dpsql.rewrite.bind.reading import BoundReader, is_moving
-from dpsql.rewrite.syntax.dialect import render
+from dpsql.rewrite.syntax.read.dialect import render
 from tests.support.fix_world import World
 
 

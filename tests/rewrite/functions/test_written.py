@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.rewrite.functions.table import digits_written
-from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.translate.values.context import Translator
 from tests.rewrite.translate.shown import tree
 
 DIGITS = {

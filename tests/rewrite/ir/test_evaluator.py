@@ -5,7 +5,7 @@ import pytest
 
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.ir.evaluator import TYPES
-from dpsql.shadow.role import ORACLE
+from dpsql.shadow.contents.role import ORACLE
 from tests.support.fix_world import World
 
 FOREIGN = {"character": SqlType.CHARACTER, "character varying": SqlType.TEXT, "name": SqlType.TEXT}

@@ -5,10 +5,10 @@ from random import Random
 import pytest
 
 from dpsql.lexer.tokens import TEXTS, tokens
-from dpsql.rewrite.syntax.agree import same_tokens
-from dpsql.rewrite.syntax.bridges import bridged
-from dpsql.rewrite.syntax.dialect import Client, with_marked_parameters
-from dpsql.rewrite.syntax.parse import Wrap, parse, parsed
+from dpsql.rewrite.syntax.read.agree import same_tokens
+from dpsql.rewrite.syntax.read.bridges import bridged
+from dpsql.rewrite.syntax.read.dialect import Client, with_marked_parameters
+from dpsql.rewrite.syntax.read.parse import Wrap, parse, parsed
 
 QUERY = "select count(*) from rides"
 

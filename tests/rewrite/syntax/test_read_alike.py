@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from dpsql.errors import DpsqlError
-from dpsql.rewrite.syntax.bridges import bridged
-from dpsql.rewrite.syntax.dialect import render
-from dpsql.rewrite.syntax.gaps import not_understood
-from dpsql.rewrite.syntax.parse import parse, parsed
-from dpsql.shadow.postgres import Postgres
+from dpsql.rewrite.syntax.read.bridges import bridged
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.gaps import not_understood
+from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 
 _TABLES = """

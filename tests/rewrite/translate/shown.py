@@ -7,8 +7,8 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
-from dpsql.rewrite.syntax.dialect import Client
-from dpsql.rewrite.translate.context import Translator
+from dpsql.rewrite.syntax.read.dialect import Client
+from dpsql.rewrite.translate.values.context import Translator
 
 
 def shown(expr: Expr) -> str:

@@ -10,12 +10,12 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
 from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.syntax.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.parse import parse, parsed
-from dpsql.rewrite.translate.calls import _CALLS as CALLS
-from dpsql.rewrite.translate.context import Translator
-from dpsql.rewrite.translate.speller import SPOKEN
-from dpsql.rewrite.translate.translator import HANDLERS
+from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.rewrite.translate.public.speller import SPOKEN
+from dpsql.rewrite.translate.values.calls import _CALLS as CALLS
+from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.translator import HANDLERS
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.golden import load

@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 import psycopg
 import pytest
 
-from dpsql.shadow.left_behind import LeftBehind
-from dpsql.shadow.postgres import Postgres
-from dpsql.shadow.processes import see
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.processes import see
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.support.spinning import SPINNING

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from dpsql.shadow.postgres import Postgres
+from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.server.login_throttle import LoginThrottle, place_of
 from tests.wire.exact import Exact
 from tests.wire.guess import Guess

@@ -1,0 +1,91 @@
+"""Read the public tables at the start of an epoch: facts for planning, rows for group keys and for the shadow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.engines.base import Engine
+from dpsql.errors import ConfigError
+from dpsql.gateway.catalogue.public_values import as_shown
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, Policy, SqlType, Table, Value
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.ir.facts import Facts
+
+_MOST_ROWS = 1_000_000
+_MOST_VALUES = 100_000
+"""A column with more distinct values than this is described by its interval alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """The rows of public tables by column, and the facts about every declared column."""
+
+    rows: PublicRows
+    declared: Declared
+
+
+def read_public(policy: Policy, engine: Engine) -> Public:
+    """Return the public tables' rows and facts.
+
+    Raises:
+        ConfigError: a table is too large to be copied, has what is not of its declared type, or its key is not unique.
+    """
+    tables = [table for table in policy.tables.values() if table.public]
+    rows = {table.name: _columns(table, engine) for table in tables}
+    known = {(t.name, name): _facts(values) for t in tables for name, values in rows[t.name].items()}
+    for table in tables:
+        _check_values(table, rows[table.name])
+        _check_key(table, rows[table.name])
+    return Public(rows, Declared(known, rows))
+
+
+def _columns(table: Table, engine: Engine) -> Mapping[str, Sequence[Value | None]]:
+    names = list(table.columns)
+    rows = engine.public_rows(table.name, names, _MOST_ROWS)
+    if len(rows) > _MOST_ROWS:
+        raise ConfigError(f'public table "{table.name}" has more than {_MOST_ROWS:,} rows, which is the limit')
+    return {name: [_as_declared(row[i], table.columns[name]) for row in rows] for i, name in enumerate(names)}
+
+
+def _as_declared(value: Value | None, column: Column) -> Value | None:
+    """Return a value as statements read it: of a char(n) without what is beyond its length, and the blanks at its end."""
+    if column.type is SqlType.CHARACTER and isinstance(value, str):
+        return value[: column.characters].rstrip(" ")
+    return value
+
+
+def _check_key(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> None:
+    if table.key is None:
+        return
+    values = columns[table.key]
+    shown = {as_shown(value, table.columns[table.key]) for value in values if value is not None}
+    if len(shown) < len(values):
+        raise ConfigError(
+            f'{table.file}: the key "{table.key}" of public table "{table.name}" is not unique or has NULLs',
+            hint="NULL are infinite dates, those before the year 1, NaN, and intervals with months, too.",
+        )
+
+
+def _check_values(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> None:
+    """Refuse what has no room in a column of its declared type: the shadow could not be filled."""
+    for name, values in columns.items():
+        column = table.columns[name]
+        for value in {one for one in values if one is not None}:
+            try:
+                as_shown(value, column)
+            except ValueError as narrow:
+                raise ConfigError(
+                    f'{table.file}: column "{name}" of public table "{table.name}" has a value that has no room in {narrow}',
+                    hint="Declare the type that the engine has.",
+                ) from None
+
+
+def _facts(values: Sequence[Value | None]) -> Facts:
+    distinct = {v for v in values if v is not None}
+    nullable = len(values) == 0 or None in values
+    if len(distinct) <= _MOST_VALUES:
+        return Facts.of_values(tuple(sorted(distinct)), nullable=nullable)
+    numbers = [Fraction(v) for v in distinct if not isinstance(v, str)]
+    return Facts(nullable, Interval(min(numbers), max(numbers)) if numbers else None)

@@ -1,0 +1,1 @@
+"""What a statement would cost and be worth, in EXPLAIN and in notices."""

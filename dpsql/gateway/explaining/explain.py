@@ -1,0 +1,180 @@
+"""EXPLAIN of a private statement: what would be measured, how far off it would be, what it would cost."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.accounting.composition import compose
+from dpsql.accounting.privacy_loss import show_down
+from dpsql.engines.base import Edition
+from dpsql.gateway.explaining.plan_formats import as_json, as_xml, as_yaml
+from dpsql.gateway.explaining.plan_values import clamped, plan_values
+from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.policy.interval import Interval
+from dpsql.privacy.accuracy.emptiness import within_noise
+from dpsql.privacy.accuracy.expected_error import expected
+from dpsql.privacy.accuracy.margin import first_width
+from dpsql.privacy.measurement.contribution import Form
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule
+from dpsql.privacy.measurement.plan import MeasurementPlan
+from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.sums import CountOf, Sums
+from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
+from dpsql.rewrite.functions.table import describe
+from dpsql.shadow.splice import shadow_literal
+
+_NODE = "Private Answer"
+
+_MARGINS = 3
+"""Mean absolute errors in a margin at 95 %, of Laplace noise (ln 20)."""
+
+
+def explain(priced: PricedPlan, prefix: str, edition: Edition | None = None) -> str:
+    """Return a SELECT of what would be measured; `prefix` is the EXPLAIN with its options, of which VERBOSE adds SQL.
+
+    `edition` is the copy of the records that would be asked.
+    It is named and typed as EXPLAIN's own output is. FORMAT TEXT has a line a row. The others have one value,
+    `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
+    """
+    options = prefix.lower()
+    lines = _lines(priced, edition, statements="verbose" in options)
+    copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
+    node = {"Node Type": _NODE, **copy, **plan_values(priced), "Details": lines}
+    if "json" in options:
+        return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
+    if "yaml" in options:
+        return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
+    if "xml" in options:
+        return f'SELECT dpsql.xml_of({shadow_literal(as_xml(node))}) AS "QUERY PLAN"'
+    array = ", ".join(shadow_literal(line) for line in lines)
+    source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
+    return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
+
+
+def _lines(priced: PricedPlan, edition: Edition | None, *, statements: bool) -> list[str]:
+    """Return the lines of the explanation; `statements` adds the engine's SQL."""
+    cost = compose(part.cost for part in priced.measurements)
+    lines = [
+        f"Private answer: ε = {show_down(cost.epsilon)}{_delta(cost.delta)}, free if it was answered before in this epoch"
+    ]
+    if edition is not None:
+        lines.append(f"Data: {edition}; what was written to the records later is not in it")
+    if priced.aim is not None:
+        lines += _aim(priced.aim)
+    stages = list(priced.stages())
+    for number, stage in enumerate(stages, 1):
+        if len(stages) > 1:
+            what = "the statement" if stage is priced else "an inner answer, released before the next"
+            lines.append(f"  Stage {number} of {len(stages)}: {what}")
+        for scope in stage.scopes:
+            lines += _scope(scope.plan, scope.parts, statements=statements)
+            lines += _at_most(scope.plan, priced)
+    return lines
+
+
+def _aim(aim: AimedPrice) -> Iterator[str]:
+    yield f"Target: a typical error of {100 * float(aim.error):g} %; what is measured first tells how much more ε it takes"
+    yield f"At most: ε = {show_down(aim.cap)}, and where that is not enough the answer errs by more"
+
+
+def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
+    """Yield how far outputs err if the statement pays the most that it may."""
+    if priced.aim is None or not plan.parts:
+        return
+    share = priced.aim.cap / len(priced.measurements)
+    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=share) for part in plan.parts))):
+        typical = "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} %"
+        yield f"     Output {line.output} with all of it: ±{line.margin:.6g} with 95 %{typical}"
+
+
+def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, statements: bool) -> Iterator[str]:
+    if not scope:
+        yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
+    for part in scope:
+        yield f"  -> {_headline(part)}"
+        yield from (f"       {line}" for line in _details(part))
+        if statements:
+            yield f"       Engine: {part.sql}"
+    yield from _left_out(plan)
+    for line in expected(plan):
+        share = "" if line.relative is None else f", about {100 * line.relative:.3g} %"
+        yield f"     Output {line.output}: ±{line.margin:.6g}{line.unit} with 95 %{share}"
+
+
+def _left_out(plan: MeasurementPlan) -> Iterator[str]:
+    least = within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
+    if least is not None:
+        along = "" if plan.count in plan.outputs else "; COUNT(*) is measured along for it"
+        yield f"     Left out: groups whose count is at most {least:,.4g}, as the noise of empty ones may be{along}"
+
+
+def _headline(part: PricedMeasurement) -> str:
+    m = part.measurement
+    tables = ", ".join(source.table.name for source in m.relation.sources)
+    found = "the groups that were found" if part.finds_keys else "groups shown when their count passes a threshold"
+    groups = f"{len(m.groups.grouped):,} groups" if m.groups.grouped else found
+    match m:
+        case KeySearch():
+            what, groups = "Keys", "shown when enough units have them"
+        case Histogram():
+            what = "Order statistics"
+        case Sums():
+            what = _counted(m)
+    return f"{what} of {tables}, {groups}: ε = {show_down(part.cost.epsilon)}{_delta(part.cost.delta)}"
+
+
+def _counted(m: Sums) -> str:
+    match m.distinct:
+        case CountOf.ROWS:
+            return f"{len(m.features)} noisy sums"
+        case CountOf.UNITS:
+            return "Distinct units"
+        case CountOf.VALUES:
+            return "Distinct values"
+        case CountOf.EACH_VALUE:
+            return f"{len(m.features)} noisy sums of distinct values"
+
+
+def _details(part: PricedMeasurement) -> Iterator[str]:
+    m = part.measurement
+    bound = m.bound
+    how = {
+        Form.UNIQUE: "one row each, by a constraint or GROUP BY",
+        Form.REWEIGHT: "mass scaling",
+        Form.TRUNCATE: "selection",
+    }
+    if isinstance(m, KeySearch):
+        yield from _search(m, part.rule)
+        return
+    yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
+    if isinstance(m, Histogram):
+        points = ", ".join(f"{float(q):g}" for q in m.points)
+        yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
+        yield f"Mostly NULL in groups of far fewer than {m.enough(bound.rows):,} rows"
+        if m.margin:
+            yield "Margin: chosen together with the point, which is about 1.5 times as far off for it"
+        return
+    yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
+    if m.block_conditions:
+        yield f"Blocks: {len(m.blocks):,}, no row is in two of them, and each has the noise of its own sums alone"
+    for x in clamped(m):
+        yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
+    if isinstance(part.rule, FromCount):
+        yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
+
+
+def _search(m: KeySearch, rule: SelectionRule | None) -> Iterator[str]:
+    yield f"Unit: {m.bound.unit.name}, at most {m.bound.rows:,} keys (selection); with g keys it adds 1/√g to each"
+    if isinstance(rule, GaussianSelection):
+        alone, most = float(rule.units_alone()), float(rule.units)
+        yield f"Threshold, with Gaussian noise: {alone:,.1f} units of one key each, {most:,.1f} of {m.bound.rows:,}"
+
+
+def _interval(interval: Interval) -> str:
+    return f"[{float(interval.low):g}, {float(interval.high):g}]"
+
+
+def _delta(delta: Fraction) -> str:
+    return f", δ = {show_down(delta)}" if delta else ""

@@ -1,0 +1,264 @@
+"""From a statement to what is measured for it: the stages resolve, track and measure.
+
+Nothing here reads a record: it all depends on the statement, the policy and public rows only.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, InternalError
+from dpsql.gateway.plans.declared_lists import follows_from_the_policy, refuse_to_compare
+from dpsql.gateway.plans.inner_queries import asked, awaited, released
+from dpsql.gateway.plans.placeholders import placeholder
+from dpsql.gateway.plans.statement_plan import ScopePlan, StatementPlan, in_pieces
+from dpsql.gateway.plans.values_of_one_row import (
+    in_parentheses,
+    known_rows,
+    require_values,
+    require_values_beside,
+    require_written_value,
+)
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.planner import PlanningContext, measure
+from dpsql.question import Argument, ColumnDescription
+from dpsql.rewrite.bind.binder import Binder, PlanningShadow
+from dpsql.rewrite.ir.awaited_table import AwaitedTable
+from dpsql.rewrite.ir.expr import Expr
+from dpsql.rewrite.ir.relation import Relation, awaiting
+from dpsql.rewrite.ir.spelled import Spelled
+from dpsql.rewrite.syntax.forms.inner import InnerAnswer
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
+from dpsql.rewrite.syntax.read.trees import copied, every
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
+from dpsql.rewrite.syntax.whole.found import Scope
+from dpsql.rewrite.syntax.whole.scope_probe import probe
+from dpsql.rewrite.syntax.whole.scopes import find
+from dpsql.rewrite.syntax.whole.single_row import several_rows
+from dpsql.rewrite.syntax.whole.single_values import values_of_several_rows
+from dpsql.rewrite.syntax.whole.splice import Match, drop_private_ctes, replace_scope
+from dpsql.rewrite.syntax.whole.undefined import without_failing
+from dpsql.rewrite.syntax.whole.views import in_words
+from dpsql.rewrite.translate.public.constants import Constants
+from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, aggregate
+from dpsql.rewrite.translate.rows.granted import require_views
+from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
+from dpsql.rewrite.translate.rows.matching import matcher
+from dpsql.rewrite.translate.rows.relations import Tracker
+from dpsql.shadow.splice import table
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the shadow has said of the columns of probes."""
+
+    binder: Binder
+    types: Sequence[str]
+    known: dict[str, Sequence[ColumnDescription]] = field(default_factory=dict)
+
+    def ask(self, probes: Sequence[str]) -> None:
+        """Ask for some at once."""
+        missing = [one for one in dict.fromkeys(probes) if one not in self.known]
+        if missing:
+            self.known.update(zip(missing, self.binder.described(missing, self.types), strict=True))
+
+    def of(self, one: str) -> Sequence[ColumnDescription]:
+        """Return the columns of one."""
+        self.ask([one])
+        return self.known[one]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedQuery:
+    """One query with its scopes, and the columns that the shadow has described for each."""
+
+    query: Query
+    tree: exp.Query
+    """A copy of the query's, which `measure` changes."""
+    scopes: tuple[tuple[Scope, Sequence[ColumnDescription]], ...]
+    inner: tuple[InnerAnswer, ...]
+    """The inner queries that its scopes wait for."""
+    nodes: Sequence[exp.Expr]
+    """All nodes of the tree as it is before it is changed, each behind what is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedStatement:
+    """A statement whose names and types are PostgreSQL's own."""
+
+    statement: Statement
+    queries: tuple[ResolvedQuery, ...]
+    described: Described
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedScope:
+    """What one scope reads and asks: the rows, the keys of their groups, and the aggregates of each group."""
+
+    scope: Scope
+    columns: Sequence[ColumnDescription]
+    relation: Relation
+    keys: tuple[Expr, ...]
+    aggregates: tuple[Aggregate, ...]
+    match: Match
+    """Which column of the answer a node of the scope is."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedStatement:
+    """A statement of whose every column is known whose it is and how far it reaches: the scopes query by query."""
+
+    statement: Statement
+    queries: tuple[tuple[ResolvedQuery, tuple[TrackedScope, ...]], ...]
+    inner: tuple[StatementPlan, ...]
+    """The plans of its inner queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans statements of one role; each stage takes what the one before it returns.
+
+    Raises:
+        DpsqlError: at any stage, where the statement can't be answered.
+    """
+
+    policy: Policy
+    context: PlanningContext
+    evaluator: PlanningShadow
+
+    def resolve(self, analyzed: AnalyzedStatement, arguments: Sequence[Argument]) -> ResolvedStatement:
+        """Return the statement with what the shadow says of the columns of its scopes."""
+        if analyzed.statement is None:
+            raise InternalError
+        described = Described(self.evaluator, [one.type for one in arguments])
+        described.ask([probe(scope) for known in analyzed.found for scope in known.scopes])
+        queries = []
+        for query, known in zip(analyzed.statement.queries, analyzed.found, strict=True):
+            copies: dict[int, exp.Expr] = {}
+            tree = copied(query.tree, copies)
+            found = known.among(copies) or find(tree, self.policy)
+            scopes = tuple((scope, described.of(probe(scope))) for scope in found.own)
+            queries.append(ResolvedQuery(query, tree, scopes, found.inner, tuple(reversed(copies.values()))))
+        return ResolvedStatement(analyzed.statement, tuple(queries), described)
+
+    def track(self, resolved: ResolvedStatement, arguments: Sequence[Argument]) -> TrackedStatement:
+        """Return the statement with the facts about its rows, scope by scope."""
+        constants = Constants(arguments, self.evaluator)
+        queries, inner = [], list[StatementPlan]()
+        for one in resolved.queries:
+            with _positions_in_statement(one.query):
+                require_views(self.context.role, one.nodes)
+                answers: dict[int, AwaitedTable] = {}
+                for answer in one.inner:
+                    plan, table = self._inner(answer, resolved.described, constants, len(inner))
+                    answers[id(answer.node)] = table
+                    inner.append(plan)
+                tracker = self._tracker(constants, answers)
+                queries.append((one, tuple(_tracked(scope, fields, tracker) for scope, fields in one.scopes)))
+        return TrackedStatement(resolved.statement, tuple(queries), tuple(inner))
+
+    def _tracker(self, constants: Constants, answers: Mapping[int, AwaitedTable]) -> Tracker:
+        context = self.context
+        return Tracker(self.policy, context.role, constants, context.declared, context.unique, answers)
+
+    def _inner(
+        self, answer: InnerAnswer, described: Described, constants: Constants, place: int
+    ) -> tuple[StatementPlan, AwaitedTable]:
+        """Return the plan of an inner query, and the table that its answer will be."""
+        tree = answer.query
+        text = render(tree)
+        query, inside = Query(text, tree, 0), find(tree, self.policy)
+        scopes = tuple((scope, described.of(probe(scope))) for scope in inside.own)
+        resolved = ResolvedQuery(query, tree, scopes, inside.inner, every(tree, exp.Expr)[::-1])
+        statement = ResolvedStatement(Statement(Wrap.NOTHING, ("", ""), (query,)), (resolved,), described)
+        tracked = self.track(statement, constants.arguments)
+        found, _ = self._answered(tracked)
+        rows = known_rows({name: scope.rows for name, scope in found}, self.policy, self.context.rows)
+        flat = with_ctes_in_place(tree, {})
+        plan = in_pieces([(released(name), scope) for name, scope in found], asked(flat, constants).text, tracked.inner)
+        if any(True for _ in values_of_several_rows(flat, rows)):
+            raise value_of_several_rows(answer.node)
+        empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
+        fields = self.evaluator.rows(Spelled(plan.text(empty)))
+        return plan, awaited(place, text, fields, several=several_rows(flat, rows))
+
+    def measure(self, tracked: TrackedStatement) -> StatementPlan:
+        """Return what has to be measured for the statement, and its text without the private rows."""
+        found, trees = self._answered(tracked)
+        self._require_values(tracked, trees, found)
+        text = tracked.statement.text([render(tree) for tree in trees])
+        return in_pieces([(f'"{name}"', scope) for name, scope in found], text, tracked.inner)
+
+    def _require_values(
+        self, tracked: TrackedStatement, trees: Sequence[exp.Query], found: Sequence[tuple[str, ScopePlan]]
+    ) -> None:
+        """See that PostgreSQL will find one row at most wherever it is to find a value."""
+        nested = any(_has_subquery(resolved) for resolved, _ in tracked.queries)
+        if not (nested or tracked.statement.beside or in_parentheses(tracked.statement)):
+            return
+        answers = {name: scope.rows for name, scope in found}
+        known = known_rows(answers, self.policy, self.context.rows)
+        require_values_beside(tracked.statement, known, self.policy)
+        for place, ((resolved, _), tree) in enumerate(zip(tracked.queries, trees, strict=True)):
+            with _positions_in_statement(resolved.query):
+                require_values(tree, resolved.query.tree, known, answers, self.policy)
+                require_written_value(tracked.statement, place, tree, known)
+
+    def _answered(self, tracked: TrackedStatement) -> tuple[list[tuple[str, ScopePlan]], list[exp.Query]]:
+        """Return the scopes by the names that stand in their places, and the queries over these."""
+        found: list[tuple[str, ScopePlan]] = []
+        trees = []
+        for resolved, scopes in tracked.queries:
+            places = [placeholder(resolved.query, index) for index, _ in enumerate(scopes)]
+            with _positions_in_statement(resolved.query):
+                plans = [_scope_plan(scope, self.context) for scope in scopes]
+                pairs = zip(scopes, plans, strict=True)
+                declared = {id(one.scope.select) for one, plan in pairs if follows_from_the_policy(plan)}
+                refuse_to_compare(resolved.tree, declared)
+                for scope, place in zip(scopes, places, strict=True):
+                    names = [output_name(one) for one in scope.scope.select.expressions]
+                    replace_scope(scope.scope, scope.match, names, place, self.policy)
+            in_words(resolved.nodes)
+            drop_private_ctes(resolved.tree, self.policy)
+            without_failing(resolved.tree)
+            found += zip(places, plans, strict=True)
+            trees.append(resolved.tree)
+        return found, trees
+
+
+def _has_subquery(resolved: ResolvedQuery) -> bool:
+    """Return whether there was any query in a query that may stand for a value; nothing that is made later does."""
+    return any(isinstance(node, exp.Subquery) for node in resolved.nodes)
+
+
+@contextmanager
+def _positions_in_statement(query: Query) -> Iterator[None]:
+    """Let errors about a query have their position in the statement."""
+    try:
+        yield
+    except DpsqlError as error:
+        raise query.placed(error).error() from None
+
+
+def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracker) -> TrackedScope:
+    relation, t = tracker.scope(scope.select, scope.ctes)
+    keys = tuple(t.expression(key) for key in scope.keys)
+    aggregates = tuple(aggregate(t, node) for node in scope.aggregates)
+    return TrackedScope(scope, columns, relation, keys, aggregates, matcher(scope.keys, keys, scope.aggregates, t))
+
+
+def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
+    scope, fields = tracked.scope, tracked.columns
+    sets = None if scope.grouping.plain else scope.grouping.sets
+    plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, context)
+    columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
+    if columns and len(fields) != len(columns):
+        raise InternalError
+    types = [field.type for field in fields] if columns else []  # GROUP BY () has neither keys nor aggregates
+    waiting = tracked.relation if awaiting(tracked.relation) else None
+    return ScopePlan(plan, tuple(columns), tuple(types), waiting)

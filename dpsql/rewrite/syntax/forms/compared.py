@@ -1,0 +1,76 @@
+"""Subqueries that compare private rows with public ones around them, tied to these by equations instead.
+
+SELECT d, (SELECT count(*) FROM stays s WHERE s.came <= days.d AND s.went > days.d) FROM days
+→  SELECT d, (SELECT count(*) FROM (SELECT DISTINCT days.d AS d FROM days) AS c CROSS JOIN stays s
+              WHERE s.came <= c.d AND s.went > c.d AND c.d = days.d) FROM days
+
+Claim: of a row whose d is NULL no comparison holds, so that it has no rows in both; of others there is one c. What is
+measured is what a join with constants measures, of which a unit's rows are weighed after the join.
+"""
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.correlation import Offered, can_move, reads_rows
+from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.existence import conjuncts_of
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.made_names import fresh
+from dpsql.rewrite.syntax.named.sources import Ctes
+from dpsql.rewrite.syntax.read.trees import every
+
+_CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
+_COMPARING = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
+
+
+def tie_compared(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Tie the subqueries among the outputs of a SELECT that is of public rows alone."""
+    items = list(from_items(select))
+    if len(items) != 1 or select.args.get("group") or select.args.get("distinct") or aggregates_of(select):
+        return
+    queries = [query for output in select.expressions for query in queries_below(output)]
+    if not queries or reads_rows(exp.Select(from_=exp.From(this=items[0].copy())), ctes, policy):
+        return
+    for query in queries:
+        inner = query
+        while isinstance(inner, exp.Subquery):
+            inner = inner.this
+        plain = isinstance(inner, exp.Select) and {key for key, value in inner.args.items() if value} <= _CLAUSES
+        if isinstance(inner, exp.Select) and plain and aggregates_of(inner) and reads_rows(inner, ctes, policy):
+            _tie(inner, select, items[0], ctes, policy)
+
+
+def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr, ctes: Ctes, policy: Policy) -> None:
+    ours, around, where = Offered.of(inner, ctes, policy), Offered.of(select, ctes, policy), inner.args.get("where")
+    outside = [column for column in every(inner, exp.Column) if not ours.has(column)]
+    parts = list(conjuncts_of(where.this)) if where is not None else []
+    compared = [part for part in parts if isinstance(part, _COMPARING)]
+    names = {fold(column.this) for column in outside}
+    sides = [_uncast(side) for part in compared for side in (part.this, part.expression)]
+    strict = {fold(side.this) for side in sides if any(side is o for o in outside)}
+    inside = {id(column) for part in parts for column in every(part, exp.Column)}
+    if not names or names != strict or not all(around.has(o) and can_move(o) and id(o) in inside for o in outside):
+        return
+    if not any(ours.outer(part) and ours.pair(part) is None for part in parts):
+        return  # equations alone tie it already
+    alias = fresh("compared", ours.tables | around.tables)
+    firsts = {fold(column.this): column.copy() for column in reversed(outside)}
+    listed = [exp.Alias(this=one.copy(), alias=exp.to_identifier(name, quoted=True)) for name, one in firsts.items()]
+    table = exp.Select(expressions=listed, from_=exp.From(this=item.copy()), distinct=exp.Distinct())
+    ties = [exp.EQ(this=exp.column(name, alias, quoted=True), expression=one.copy()) for name, one in firsts.items()]
+    for column in outside:
+        column.replace(exp.column(fold(column.this), alias, quoted=True))
+    assert where is not None
+    where.set("this", exp.and_(where.this, *ties, copy=False))
+    first = inner.args["from_"].this
+    named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+    inner.set("joins", [exp.Join(this=first, kind="CROSS"), *(inner.args.get("joins") or ())])
+    inner.set("from_", exp.From(this=exp.Subquery(this=table, alias=named)))
+
+
+def _uncast(node: exp.Expr) -> exp.Expr:
+    """Return what is cast, which is NULL where that is."""
+    while isinstance(node, (exp.Cast, exp.Paren)):
+        node = node.this
+    return node

@@ -1,0 +1,99 @@
+"""What ties a subquery to the row beside it: equations of something of its own and something of the row's.
+
+(SELECT avg(fare) FROM trips s WHERE s.rider = t.rider AND s.late)  →  s.rider = t.rider, and s.late by itself
+"""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.named.existence import conjuncts_of
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.sources import Ctes, sources
+from dpsql.rewrite.syntax.read.trees import every
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """A subquery: what of its own equals what of the row, its other conditions, and whether it reads private rows."""
+
+    pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
+    own: tuple[exp.Expr, ...]
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tables and columns that a SELECT's FROM offers."""
+
+    tables: frozenset[str]
+    columns: frozenset[str]
+
+    @classmethod
+    def of(cls, select: exp.Select, ctes: Ctes, policy: Policy) -> "Offered":
+        """Build for a SELECT."""
+        found = sources(select, ctes, policy)
+        columns = frozenset(name for one in found for name in one.columns or ())
+        return cls(frozenset(one.name for one in found), columns)
+
+    def has(self, column: exp.Column) -> bool:
+        """Return whether a column is one of them."""
+        table = fold(column.args.get("table"))
+        return table in self.tables if table else fold(column.this) in self.columns
+
+    def outer(self, node: exp.Expr) -> bool:
+        """Return whether anything in it belongs to a query around."""
+        return any(not self.has(column) for column in every(node, exp.Column))
+
+    def pair(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+        """Return both sides of an equation of something inside and something outside."""
+        if not isinstance(part, exp.EQ) or every(part, exp.Query):
+            return None
+        for one, other in ((part.this, part.expression), (part.expression, part.this)):
+            inside, outside = every(one, exp.Column), every(other, exp.Column)
+            if inside and outside and not self.outer(one) and not any(map(self.has, outside)):
+                return one, other
+        return None
+
+
+def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Policy) -> Correlated | None:
+    """Return what ties a subquery to the row, and what it says by itself; None where that can't be told apart."""
+    names = Offered.of(inner, ctes, policy)
+    where, pairs, own = inner.args.get("where"), [], []
+    for part in conjuncts_of(where.this) if where is not None else ():
+        pair = names.pair(part)
+        if pair is not None:
+            pairs.append(pair)
+        elif names.outer(part) or part.find(exp.Query):
+            return None
+        else:
+            own.append(part)
+    rest = [*inner.expressions, inner.args.get("having"), inner.args.get("group"), *(inner.args.get("joins") or ())]
+    if any(names.outer(one) or every(one, exp.Query) for one in rest if one is not None):
+        return None
+    ours = Offered.of(select, ctes, policy)
+    if any(ours.outer(outside) or not can_move(outside) for _, outside in pairs):
+        return None
+    return Correlated(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
+
+
+def can_move(node: exp.Expr) -> bool:
+    """Return whether its columns mean the same wherever they are put: a bare name may meet another of the same name."""
+    return all(column.args.get("table") for column in every(node, exp.Column))
+
+
+def reads_rows(inner: exp.Select, ctes: Ctes, policy: Policy) -> bool:
+    """Return whether there is anything protected in a subquery, by whatever name."""
+    found: list[exp.Expr] = [inner]
+    seen: set[str] = set()
+    while found:
+        for table in every(found.pop(), exp.Table):
+            name = fold(table.this)
+            if not table.args.get("db") and name in ctes:
+                if name not in seen:
+                    seen.add(name)
+                    found.append(ctes[name].this)
+            elif policy.protects(name):
+                return True
+    return False

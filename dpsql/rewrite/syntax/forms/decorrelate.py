@@ -1,0 +1,284 @@
+"""Put subqueries that depend on a row beside it into FROM, so that they are joins like any other.
+
+    fare > (SELECT avg(fare) FROM trips s WHERE s.rider = t.rider)
+    →  … LEFT JOIN (SELECT s.rider AS k, avg(fare) AS v FROM trips s GROUP BY s.rider) AS c ON c.k = t.rider
+       WHERE fare > c.v
+    late OR rider IN (SELECT rider FROM trips GROUP BY rider HAVING count(*) > 3)
+    →  … LEFT JOIN (SELECT rider AS k FROM trips GROUP BY rider HAVING count(*) > 3) AS c ON c.k = rider
+       WHERE late OR c.k IS NOT NULL
+
+A group is there once at most, so no row is multiplied or lost. Claim: what is measured is what the joins measure, of which
+all is said where joins are followed: a joined row is one individual's, or what is joined is public or released.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, taken_apart
+from dpsql.rewrite.syntax.forms.group_values import (
+    STRICT,
+    has_columns_outside,
+    is_null_of_nothing,
+    present,
+    value_of,
+    with_values,
+)
+from dpsql.rewrite.syntax.forms.inner import with_all_public
+from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below
+from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
+from dpsql.rewrite.syntax.named.aggregate_names import is_count, top_aggregates
+from dpsql.rewrite.syntax.named.columns import from_items, input_names
+from dpsql.rewrite.syntax.named.existence import as_list, conjuncts_of, existences
+from dpsql.rewrite.syntax.named.grouping import grouping_in
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.made_names import columns_of_subquery, fresh
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.sources import Ctes
+from dpsql.rewrite.syntax.named.units import groups_by_unit
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import every
+
+_CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
+"""What a subquery may consist of."""
+
+
+def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
+    """Change a SELECT, and return what has come into its FROM.
+
+    One that is not of private rows only needs what is released of such: all else PostgreSQL does by itself.
+    """
+    put_lists_below(select, ctes, policy)
+    if any(one.find(exp.Star) and isinstance(one, (exp.Star, exp.Column)) for one in select.expressions):
+        return []  # `*` would show what has come in
+    work = _Select(select, ctes, policy, of_rows)
+    for part in _parts(select, ctes, policy):
+        for query in list(queries_below(part)):
+            work.replace(query)
+    return work.joined
+
+
+def _parts(select: exp.Select, ctes: Ctes, policy: Policy) -> list[exp.Expr]:
+    """Return where a subquery is about rows, and not about what is made of groups."""
+    where, aggregates = select.args.get("where"), aggregates_of(select)
+    if not (aggregates or select.args.get("group") or select.args.get("distinct")):
+        order = select.args.get("order")
+        return [part for part in (where, *select.expressions, order) if part is not None]
+    keys = grouping_in(select, aggregates, input_names(select, ctes, policy)).keys
+    texts, group = {render(key) for key in keys}, select.args.get("group")
+    shown = [one for one in select.expressions if render(one.unalias()) in texts]
+    places = [*select.expressions, select.args.get("having"), select.args.get("order")]
+    calls = [call for place in places if place is not None for call in top_aggregates(place)]
+    return [*([where] if where else []), *calls, *keys, *shown, *(group.expressions if group else ())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The columns of groups in FROM: the first of those that they are found by, and their values."""
+
+    key: exp.Expr
+    values: Sequence[exp.Expr]
+
+
+@dataclass(slots=True)
+class _Select:
+    select: exp.Select
+    ctes: Ctes
+    policy: Policy
+    of_rows: bool
+    joined: list[exp.Expr] = field(default_factory=list)
+    known: dict[str, exp.Expr] = field(default_factory=dict)
+
+    def replace(self, query: exp.Expr) -> None:
+        """Put one subquery into FROM, where that is known to mean the same."""
+        query = as_list(query, self._is_test)
+        value = _with_public(query) if self.of_rows else query
+        holder = query.parent if isinstance(query.parent, (exp.Exists, exp.In)) else value
+        if holder is None or holder.parent is None:
+            return
+        text = render(holder)
+        if text not in self.known:
+            found = self._instead(query, holder)
+            if found is None:
+                return
+            self.known[text] = found
+        new: exp.Expr = self.known[text].copy()
+        if isinstance(holder.parent, exp.Select):  # an output without a name has that of the subquery
+            new = exp.alias_(new, output_name(holder), quoted=True)
+        holder.replace(new)
+
+    def _instead(self, query: exp.Expr, holder: exp.Expr) -> exp.Expr | None:
+        inner: exp.Expr = query
+        while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
+            inner = inner.this
+        if not isinstance(inner, exp.Select) or any(v for k, v in inner.args.items() if k not in _CLAUSES):
+            return None
+        width = len(holder.this.expressions) if isinstance(holder, exp.In) and isinstance(holder.this, exp.Tuple) else 1
+        if inner.args.get("from_") is None or (len(inner.expressions) != width and not isinstance(holder, exp.Exists)):
+            return None
+        parts = taken_apart(inner, self.select, self.ctes, self.policy)
+        if parts is None or not (self.of_rows or (parts.private and holder is query)):
+            return None
+        match holder:
+            case exp.Exists():
+                return self._exists(inner, parts, holder)
+            case exp.In():
+                return self._among(inner, parts, holder)
+            case _:
+                output = inner.expressions[0].unalias()
+                return self._value(inner, parts, output if holder is query else _around(holder, output))
+
+    def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
+        if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
+            return None  # which is followed as it is
+        if aggregates_of(inner) and not inner.args.get("group"):
+            return None  # there is a row always
+        if not parts.private:
+            return _in_list(inner, parts)
+        keys = [inside for inside, _ in parts.pairs]
+        if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
+            return None
+        return present(self._join(inner, parts, ()).key)
+
+    def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
+        """Return what stands for `x IN (…)` of individuals: of them none is NULL.
+
+        In `(x, y) IN (SELECT unit, max(y) …)` the group that has the unit has the value, too.
+        """
+        outs, plain = [one.unalias() for one in inner.expressions], not inner.args.get("group")
+        lefts = holder.this.expressions if isinstance(holder.this, exp.Tuple) else [holder.this]
+        place = next(
+            (i for i, out in enumerate(outs) if isinstance(out, exp.Column) and self._by_unit(inner, [out])), None
+        )
+        if parts.pairs or not parts.private or (self._is_test(holder) and plain) or place is None:
+            return None
+        outer = any(join.args.get("side") for join in self.select.args.get("joins") or ())  # which make units NULL
+        if (outer and not self._drops_null(holder)) or every(holder.this, exp.Query):
+            return None
+        out, left = outs.pop(place), [*lefts].pop(place)
+        others = [one for i, one in enumerate(lefts) if i != place]
+        calls = {render(call): call for value in outs for call in top_aggregates(value)}
+        if (
+            not _groups_only_by(inner, [out])
+            or any(has_columns_outside(value, [*calls.values()]) for value in outs)
+            or (outs and plain)
+        ):
+            return None
+        made = self._join(inner, Correlated(((out, left),), parts.own, private=True), [*calls.values()])
+        values = dict(zip(calls, made.values, strict=True))
+        equal = [
+            exp.EQ(this=exp.Paren(this=with_values(v.copy(), values)), expression=o.copy())
+            for v, o in zip(outs, others, strict=True)
+        ]
+        return exp.Paren(this=exp.and_(present(made.key), *equal, copy=False)) if equal else present(made.key)
+
+    def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
+        """Return what stands for one value: aggregates, or what is looked up by a public table's key."""
+        if not parts.pairs or inner.args.get("group") or inner.args.get("having"):
+            return None
+        calls = aggregates_of(inner)
+        if not calls:
+            return self._looked_up(inner, parts, output)
+        if has_columns_outside(output, calls):
+            return None
+        if not self._by_unit(inner, [inside for inside, _ in parts.pairs]):
+            # It is computed where it is released: here, what is released has no bounds.
+            made = self._join(inner, parts, (output,))
+            return made.values[0] if is_null_of_nothing(output, calls) else _or_of_nothing(made, output, calls)
+        columns = self._join(inner, parts, calls).values
+        values = {render(call): value_of(column, call) for column, call in zip(columns, calls, strict=True)}
+        return exp.Paren(this=with_values(output.copy(), values))
+
+    def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
+        items = list(from_items(inner))
+        table = self.policy.tables.get(fold(items[0].this)) if isinstance(items[0], exp.Table) else None
+        (inside, _), *more = parts.pairs
+        plain = isinstance(inside, exp.Column) and table is not None and fold(inside.this) == table.key
+        if parts.private or more or len(items) > 1 or not plain or (items and fold(items[0].this) in self.ctes):
+            return None
+        return self._join(inner, parts, (output,), grouped=False).values[0]
+
+    def _join(
+        self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True
+    ) -> "_Joined":
+        """Put the groups of a subquery's rows into FROM; return the columns that they have there."""
+        name = fresh("subquery", Offered.of(self.select, self.ctes, self.policy).tables)
+        table, outputs = inner.copy(), [*(inside for inside, _ in parts.pairs), *values]
+        names = columns_of_subquery(outputs)
+        named = [exp.alias_(node.copy(), as_, quoted=True) for node, as_ in zip(outputs, names, strict=True)]
+        table.set("expressions", named)
+        own = [part.copy() for part in parts.own]
+        table.set("where", exp.Where(this=exp.and_(*own, copy=False)) if own else None)
+        if grouped:
+            table.set("group", exp.Group(expressions=[inside.copy() for inside, _ in parts.pairs]))
+        columns = [exp.column(as_, name, quoted=True) for as_ in names]
+        pairs = zip(columns, parts.pairs, strict=False)
+        on = [exp.EQ(this=column.copy(), expression=out.copy()) for column, (_, out) in pairs]
+        item = exp.Subquery(this=table, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        for join in self.select.args.get("joins") or ():
+            if not any(join.args.get(key) for key in ("side", "kind", "method", "on", "using")):
+                join.set("kind", "CROSS")  # a comma would bind less
+        self.select.append("joins", exp.Join(this=item, side="LEFT", on=exp.and_(*on, copy=False)))
+        self.joined.append(item)
+        return _Joined(columns[0], columns[len(parts.pairs) :])
+
+    def _drops_null(self, holder: exp.Expr) -> bool:
+        """Return whether a condition is one that rows must satisfy, to which NULL is as good as FALSE."""
+        where = self.select.args.get("where")
+        return where is not None and any(part is holder for part in conjuncts_of(where.this))
+
+    def _is_test(self, holder: exp.Expr) -> bool:
+        where = self.select.args.get("where")
+        tests = existences(where.this)[1] if where is not None else ()
+        return any(one is holder for test in tests for one in (test.node, *_under_not(test.node)))
+
+    def _by_unit(self, inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
+        return groups_by_unit(inner, keys, self.ctes, self.policy)
+
+
+def _under_not(node: exp.Expr) -> Iterator[exp.Expr]:
+    while isinstance(node, (exp.Not, exp.Paren)):
+        node = node.this
+        yield node
+
+
+def _groups_only_by(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
+    group = inner.args.get("group")
+    known = {render(key) for key in keys} | {"1"}
+    return group is None or all(render(one) in known for one in group.expressions)
+
+
+def _or_of_nothing(made: _Joined, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the value of a group, and where there is none what its counts of 0 come to."""
+    of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
+    there = exp.If(this=present(made.key.copy()), true=made.values[0])
+    return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none))
+
+
+def _with_public(query: exp.Expr) -> exp.Expr:
+    """Return a query with the arithmetic around it that depends on no row, unless another query is in that."""
+    node, whole = query, with_all_public(query)
+    while node is not whole and isinstance(node.parent, STRICT):
+        node = node.parent
+    return node if len(every(node, exp.Query, below=False)) == 1 else query
+
+
+def _around(holder: exp.Expr, output: exp.Expr) -> exp.Expr:
+    """Return what stands around a query, with what it puts out in its place."""
+    made = holder.copy()
+    every(made, exp.Query, below=False)[0].replace(exp.Paren(this=output.copy()))
+    return made
+
+
+def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
+    """Return that a value is among a public list; what is NULL is in none."""
+    (inside, outside), *more = parts.pairs
+    if more or inner.args.get("group") or inner.args.get("having"):
+        return None
+    query = inner.copy()
+    query.set("expressions", [inside.copy()])
+    query.set("where", exp.Where(this=exp.and_(*(one.copy() for one in parts.own), copy=False)) if parts.own else None)
+    among = exp.In(this=outside.copy(), query=exp.Subquery(this=query))
+    return exp.Anonymous(this="coalesce", expressions=[among, exp.false()])

@@ -1,0 +1,255 @@
+"""Public rows with what is joined to them of private ones, and groups of which a subquery asks: an answer beside public rows.
+
+SELECT d, count(t.fare) FROM days LEFT JOIN trips t ON t.day = d GROUP BY d
+→  SELECT p.d, coalesce(a.n, 0) FROM (SELECT DISTINCT d FROM days) AS p
+   LEFT JOIN (SELECT d, count(t.fare) AS n FROM days JOIN trips t ON t.day = d GROUP BY d) AS a
+   ON a.d IS NOT DISTINCT FROM p.d
+SELECT paid, count(*), (SELECT avg(fare) FROM rides s WHERE s.paid = r.paid) FROM rides r GROUP BY paid
+→  SELECT g.paid, g.n, (SELECT avg(fare) FROM rides s WHERE s.paid = g.paid)
+   FROM (SELECT paid, count(*) AS n FROM rides r GROUP BY paid) AS g
+
+Only aggregates that leave out what is NULL: of a public row that finds none there is nothing in them. Claim: what is measured
+is what the inner query measures, a join or a grouping like any other; PostgreSQL does the rest with what is released.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.correlation import Offered, can_move, reads_rows
+from dpsql.rewrite.syntax.forms.determined import determined
+from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_below, queries_inside
+from dpsql.rewrite.syntax.named.aggregate_names import is_count
+from dpsql.rewrite.syntax.named.columns import from_items, input_names
+from dpsql.rewrite.syntax.named.grouping import grouping_of
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.made_names import fresh
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.named.sources import Ctes
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import every
+
+_CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"})
+_STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Distinct)
+"""What is NULL if a column in it is."""
+
+
+def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Change a grouped SELECT to one over the answer of such, where that is known to mean the same."""
+    group = select.args.get("group")
+    if group is None or any(value for key, value in select.args.items() if key not in _CLAUSES):
+        return
+    stars = any(isinstance(one, exp.Star) or isinstance(one.this, exp.Star) for one in select.expressions)
+    if stars or any(isinstance(one, (exp.Rollup, exp.Cube, exp.GroupingSets)) for one in group.expressions):
+        return
+    joins = select.args.get("joins") or []
+    if joins and str(joins[-1].args.get("side") or "").upper() == "LEFT" and not joins[-1].args.get("using"):
+        _beside_public(select, joins, ctes, policy)
+    elif any(True for part in (*select.expressions, select.args.get("having")) for _ in queries_below(part)):
+        _below_subqueries(select, ctes, policy)
+
+
+def _grouped(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[tuple[exp.Expr, ...], Sequence[exp.Expr]] | None:
+    """Return the keys and the aggregates of a SELECT; None where something else is shown, or it is ordered by that."""
+    grouping, calls = grouping_of(select, input_names(select, ctes, policy)), aggregates_of(select)
+    keys = (*grouping.keys, *determined(select, grouping, ctes, policy))
+    known, names = {render(one) for one in (*keys, *calls)}, {output_name(one) for one in select.expressions}
+    order = [one.this if isinstance(one, exp.Ordered) else one for one in _elements(select.args.get("order"))]
+    order = [one for one in order if not _is_name(one, names)]
+    shown = [*(one.unalias() for one in select.expressions), *order]
+    shown += [having.this] if (having := select.args.get("having")) is not None else []
+    return (keys, calls) if all(_is_made_of(one, known) for one in shown) else None
+
+
+def _elements(node: exp.Expr | None) -> Sequence[exp.Expr]:
+    return node.expressions if node is not None else ()
+
+
+def _is_name(node: exp.Expr, names: Collection[str]) -> bool:
+    """Return whether an element of ORDER BY is the name of an output."""
+    return isinstance(node, exp.Column) and not node.args.get("table") and fold(node.this) in names
+
+
+def _is_made_of(node: exp.Expr, known: Collection[str]) -> bool:
+    """Return whether no column in an expression stands outside what is known, and subqueries."""
+    if isinstance(node, exp.Query) or render(node) in known:
+        return True
+    return not isinstance(node, exp.Column) and all(_is_made_of(one, known) for one in node.iter_expressions())
+
+
+def _beside_public(select: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, policy: Policy) -> None:
+    *publics, private = from_items(select)
+    holders = [exp.Select(from_=exp.From(this=one.copy())) for one in (*publics, private)]
+    reads = [reads_rows(one, ctes, policy) for one in holders]
+    kind = str(joins[-1].args.get("kind") or "").upper()
+    if any(reads[:-1]) or not reads[-1] or kind not in {"", "OUTER"} or next(queries_inside(select), None) is not None:
+        return
+    ours = Offered.of(holders[-1], ctes, policy)
+    theirs = [Offered.of(one, ctes, policy) for one in holders[:-1]]
+    if (found := _grouped(select, ctes, policy)) is None:
+        return
+    keys, calls = found
+    where = select.args.get("where")
+    of_public = [*keys, *([where] if where is not None else [])]
+    if any(_may_be(column, ours, theirs) for part in of_public for column in every(part, exp.Column)):
+        return
+    if not all(_leaves_out_nothing(call, ours, theirs) for call in calls):
+        return
+    _put_beside(select, joins, keys, calls)
+
+
+def _put_beside(
+    select: exp.Select, joins: Sequence[exp.Join], keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]
+) -> None:
+    """Let a SELECT read the public rows' keys, beside what is counted of the private rows that they find."""
+    where = select.args.get("where")
+    table = _inner(select, keys, calls, having=False)
+    table.args["joins"][-1].set("side", None)
+    table.args["joins"][-1].set("kind", None)
+    rows = exp.Select(expressions=_named(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
+    rows.set("joins", [one.copy() for one in joins[:-1]])
+    rows.set("where", where.copy() if where is not None else None)
+    on = [
+        exp.NullSafeEQ(this=exp.column(name, "counted", quoted=True), expression=exp.column(name, "rows", quoted=True))
+        for name in _names(len(keys), "key")
+    ]
+    values = dict(zip(map(render, keys), _columns(len(keys), "key", "rows"), strict=True))
+    for call, column in zip(calls, _columns(len(calls), "value", "counted"), strict=True):
+        zero = [column, exp.Literal.number(0)]
+        values[render(call)] = exp.Anonymous(this="coalesce", expressions=zero) if is_count(call) else column
+    join = exp.Join(this=_subquery(table, "counted"), side="LEFT", on=exp.and_(*on, copy=False))
+    having = select.args.get("having")
+    _over(select, values, _subquery(rows, "rows"), [join])
+    if having is not None:
+        select.set("where", exp.Where(this=_with(having.this, values)))
+
+
+def _may_be(column: exp.Column, ours: Offered, theirs: Sequence[Offered]) -> bool:
+    """Return whether a column may be one of the last table's."""
+    return ours.has(column) if column.args.get("table") else not any(one.has(column) for one in theirs)
+
+
+def _leaves_out_nothing(call: exp.Expr, ours: Offered, theirs: Sequence[Offered]) -> bool:
+    """Return whether an aggregate is of values that are NULL where there is no private row."""
+    if not isinstance(call, exp.Anonymous) or not call.expressions:
+        return False
+    columns, pending = 0, list(call.expressions[:1])
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Column):
+            if not ours.has(node) or any(one.has(node) for one in theirs) or isinstance(node.this, exp.Star):
+                return False
+            columns += 1
+        elif isinstance(node, _STRICT):
+            pending += [one for one in (node.this, node.args.get("expression")) if isinstance(one, exp.Expr)]
+            pending += node.expressions
+        elif not isinstance(node, exp.Literal):
+            return False
+    return columns > 0 and len(call.expressions) == 1
+
+
+def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Put the grouping of a SELECT below subqueries among its outputs that name its keys."""
+    if select.args.get("having") is not None and next(queries_below(select.args["having"]), None) is not None:
+        return
+    if not reads_rows(exp.Select(from_=select.args["from_"].copy(), joins=select.args.get("joins")), ctes, policy):
+        return
+    if (found := _grouped(select, ctes, policy)) is None:
+        return
+    by, calls = found
+    inside = (*by, *calls, select.args.get("where"), select.args.get("order"))
+    if any(True for part in inside for _ in queries_below(part)) or not _tied(select, by, ctes, policy):
+        return
+    alias = fresh("groups", {fold(one.this) for one in every(select, exp.Table)})
+    keys = _columns(len(by), "key", alias)
+    values = dict(zip(map(render, by), keys, strict=True))
+    values |= dict(zip(map(render, calls), _columns(len(calls), "value", alias), strict=True))
+    table = _inner(select, by, calls, having=True)
+    for column, index in _tied(select, by, ctes, policy):
+        column.replace(keys[index].copy())
+    _over(select, values, _subquery(table, alias), [])
+
+
+def _tied(select: exp.Select, keys: Sequence[exp.Expr], ctes: Ctes, policy: Policy) -> Sequence[tuple[exp.Column, int]]:
+    """Return the columns of subqueries that are a group's keys, each with which; none where another one is not theirs."""
+    found, ours = list[tuple[exp.Column, int]](), Offered.of(select, ctes, policy)
+    for output in select.expressions:
+        for query in every(output, exp.Select):
+            names = Offered.of(query, ctes, policy)
+            for column in every(query, exp.Column):
+                if names.has(column):
+                    continue
+                index = next(
+                    (i for i, key in enumerate(keys) if ours.has(column) and can_move(column) and _is(column, key)),
+                    None,
+                )
+                if index is None:
+                    return ()
+                found.append((column, index))
+    return found
+
+
+def _is(column: exp.Column, key: exp.Expr) -> bool:
+    tables = {fold(column.args.get("table")), fold(key.args.get("table"))} - {""}
+    return isinstance(key, exp.Column) and fold(key.this) == fold(column.this) and len(tables) < 2
+
+
+def _inner(select: exp.Select, keys: Sequence[exp.Expr], calls: Sequence[exp.Expr], *, having: bool) -> exp.Select:
+    """Return the grouping alone, which puts out its keys and aggregates by names."""
+    clauses = ("from_", "joins", "where", *(("having",) if having else ()))
+    table = exp.Select(expressions=[*_named(keys), *_named(calls, "value")])
+    for clause in clauses:
+        value = select.args.get(clause)
+        table.set(clause, [one.copy() for one in value] if isinstance(value, list) else value and value.copy())
+    table.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+    return table
+
+
+def _over(select: exp.Select, values: Mapping[str, exp.Expr], source: exp.Expr, joins: list[exp.Join]) -> None:
+    """Let a SELECT read the keys and aggregates of an answer, and be named as before."""
+    outputs = [
+        exp.Alias(this=_with(one.unalias(), values), alias=exp.to_identifier(output_name(one), quoted=True))
+        for one in select.expressions
+    ]
+    order, names = select.args.get("order"), {output_name(one) for one in select.expressions}
+    for part in order.expressions if order is not None else ():
+        node = part.this if isinstance(part, exp.Ordered) else part
+        if not _is_name(node, names):
+            node.replace(_with(node, values))
+    select.set("expressions", outputs)
+    select.set("from_", exp.From(this=source))
+    select.set("joins", joins)
+    for clause in ("where", "group", "having"):
+        select.set(clause, None)
+
+
+def _with(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """Return a copy of an expression with what stands for its keys and aggregates; subqueries stay as they are."""
+    found = values.get(render(node))
+    if found is not None:
+        return found.copy()
+    made: exp.Expr = node.copy()
+    if not isinstance(node, exp.Query):
+        for child in list(made.iter_expressions()):
+            child.replace(_with(child, values))
+    return made
+
+
+def _names(count: int, what: str) -> list[str]:
+    return [f"{what} {i + 1}" for i in range(count)]
+
+
+def _named(nodes: Sequence[exp.Expr], what: str = "key") -> list[exp.Expr]:
+    names = _names(len(nodes), what)
+    return [
+        exp.Alias(this=one.copy(), alias=exp.to_identifier(n, quoted=True)) for one, n in zip(nodes, names, strict=True)
+    ]
+
+
+def _columns(count: int, what: str, table: str) -> list[exp.Expr]:
+    return [exp.column(name, table, quoted=True) for name in _names(count, what)]
+
+
+def _subquery(query: exp.Expr, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))

@@ -1,0 +1,29 @@
+"""Queries in other words that mean the same, before it is looked for what they aggregate.
+
+Nothing is decided by it: what stands then is followed, and refused, like what somebody wrote himself.
+"""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.compared import tie_compared
+from dpsql.rewrite.syntax.forms.laterals import without_laterals
+from dpsql.rewrite.syntax.forms.plain_joins import spelled_out
+from dpsql.rewrite.syntax.forms.public_left import as_answers
+from dpsql.rewrite.syntax.forms.set_operations import make_distinct
+
+
+def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
+    """Change one query, not those in it, to words that are followed."""
+    match query:
+        case exp.SetOperation():
+            make_distinct(query, ctes, policy)
+        case exp.Select():
+            spelled_out(query, ctes, policy)
+            without_laterals(query, ctes, policy)
+            as_answers(query, ctes, policy)
+            tie_compared(query, ctes, policy)
+        case _:
+            pass

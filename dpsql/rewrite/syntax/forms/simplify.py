@@ -1,0 +1,60 @@
+"""Remove aggregates that nobody reads: BI tools first ask how many rows an answer has, and that may be public.
+
+SELECT count(*) FROM (SELECT zone, avg(fare) FROM trips GROUP BY zone ORDER BY 2) AS t
+→  SELECT count(*) FROM (SELECT zone, NULL FROM trips GROUP BY zone) AS t
+"""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
+from dpsql.rewrite.syntax.named.identifiers import fold
+
+
+def simplify(nodes: Sequence[exp.Expr]) -> None:
+    """Blank the aggregates of every grouped query of which only the number of rows is wanted; the tree of `nodes` changes."""
+    selects = [node for node in nodes if isinstance(node, exp.Select)]
+    for select in selects if len(selects) > 1 else ():
+        inner = _only_counted(select)
+        if inner is not None and inner.args.get("group") and not inner.args.get("distinct"):
+            inner.set("order", None)  # with LIMIT or without, the number of rows is the same in any order
+            inner.set("expressions", [_blank(node, index) for index, node in enumerate(inner.expressions)])
+
+
+def _only_counted(select: exp.Select) -> exp.Select | None:
+    """Return the query whose rows a SELECT only counts."""
+    extra = [k for k, v in select.args.items() if v and k not in {"expressions", "from_", "with_", "limit", "kind"}]
+    from_ = select.args.get("from_")
+    if extra or from_ is None or from_.this.args.get("joins"):
+        return None
+    if not all(_is_count_star(node.unalias()) for node in select.expressions):
+        return None
+    item = from_.this
+    if isinstance(item, exp.Table):
+        return _cte(select, item)
+    inner = item.this if isinstance(item, exp.Subquery) else None
+    return inner if isinstance(inner, exp.Select) else None
+
+
+def _is_count_star(node: exp.Expr) -> bool:
+    return (
+        function_name(node) == "count" and isinstance(node, exp.Anonymous) and isinstance(node.expressions[0], exp.Star)
+    )
+
+
+def _cte(select: exp.Select, table: exp.Table) -> exp.Select | None:
+    """Return the query of a CTE of `select` that is read in this one place."""
+    with_, name = select.args.get("with_"), fold(table.this)
+    if with_ is None or table.args.get("db"):
+        return None
+    uses = [t for t in select.find_all(exp.Table) if fold(t.this) == name]
+    found = [cte.this for cte in with_.expressions if fold(cte.args["alias"].this) == name]
+    return found[0] if len(uses) == 1 and found and isinstance(found[0], exp.Select) else None
+
+
+def _blank(node: exp.Expr, index: int) -> exp.Expr:
+    if not any(True for _ in top_aggregates(node)):
+        return node
+    name = node.args["alias"].copy() if isinstance(node, exp.Alias) else exp.to_identifier(f"a{index}")
+    return exp.Alias(this=exp.Null(), alias=name)

@@ -1,0 +1,28 @@
+"""Names for what a statement did not name itself: messages show them, so they tell what they are, and no table has them."""
+
+import itertools
+from collections.abc import Collection, Iterable
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.read.dialect import render
+
+_LONGEST = 36
+"""Bytes of an expression in a name, of which PostgreSQL keeps 63."""
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken."""
+    return name if name not in taken else next(f"{name} {n}" for n in itertools.count(2) if f"{name} {n}" not in taken)
+
+
+def columns_of_subquery(nodes: Iterable[exp.Expr]) -> list[str]:
+    """Return a name for each of the outputs of a subquery, such as `avg(fare) of the subquery`."""
+    names: list[str] = []
+    for node in nodes:
+        names.append(fresh(f"{_start(render(node))} of the subquery", names))
+    return names
+
+
+def _start(text: str) -> str:
+    return text if len(text.encode()) <= _LONGEST else f"{text.encode()[:_LONGEST].decode(errors='ignore')}…"

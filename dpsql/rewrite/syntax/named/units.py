@@ -1,0 +1,88 @@
+"""Which columns are a privacy unit, or name one row of its, as far as names alone tell: whether a SELECT groups by one.
+
+`translate` decides whether that is the unit that the role protects; here nothing but the way of a statement hangs on it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.named.columns import from_items
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.output_names import output_name
+
+
+def groups_by_unit(select: exp.Select, keys: Sequence[exp.Expr], ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
+    """Return whether one of the keys is a column that says whose a row is."""
+    return any(_is_unit(key, select, ctes, policy) for key in keys)
+
+
+def _is_unit(node: exp.Expr, select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not isinstance(node, exp.Column):
+        return False
+    table, name = fold(node.args.get("table")), fold(node.this)
+    return any(
+        unit and name == found
+        for item in from_items(select)
+        if table in {"", _alias(item)}
+        for found, unit in columns_of_item(item, ctes, policy)
+    )
+
+
+def _alias(item: exp.Expr) -> str:
+    alias = item.args.get("alias")
+    named = fold(alias.this) if isinstance(alias, exp.TableAlias) else ""
+    return named or (fold(item.this) if isinstance(item, exp.Table) else "")
+
+
+def columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Sequence[tuple[str, bool]]:
+    """Return the columns of an element of FROM in order, each with whether it is a unit."""
+    found = list(_own(item, ctes, policy))
+    alias = item.args.get("alias")
+    new = [fold(column) for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+    return _renamed(found, new)
+
+
+def _renamed(found: Sequence[tuple[str, bool]], new: Sequence[str]) -> Sequence[tuple[str, bool]]:
+    return [*((name, unit) for name, (_, unit) in zip(new, found, strict=False)), *found[len(new) :]]
+
+
+def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
+    if isinstance(item, exp.Table):
+        name = fold(item.this)
+        if name in ctes and not item.args.get("db"):
+            found = output_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy)
+            new = [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
+            yield from _renamed(list(found), new)
+        elif name in policy.tables:
+            table = policy.tables[name]
+            units = {unit.column for unit in table.units.values()} | ({table.key} if table.units else set())
+            yield from ((column, column in units) for column in table.columns)
+    elif isinstance(item, exp.Subquery):
+        yield from output_columns(item.this, ctes, policy)
+    elif isinstance(item, exp.Values):
+        yield from output_columns(item, ctes, policy)
+
+
+def output_columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterator[tuple[str, bool]]:
+    """Yield the columns of a query in order, each with whether it is a unit."""
+    while isinstance(query, (exp.SetOperation, exp.Subquery)):
+        query = query.this
+    if isinstance(query, exp.Values):
+        row = query.expressions[0]
+        yield from ((f"column{i + 1}", False) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
+    if not isinstance(query, exp.Select):
+        return
+    own = query.args.get("with_")
+    visible = {**ctes, **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
+    for output in query.expressions:
+        if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
+            table = fold(output.args.get("table"))
+            for item in from_items(query):
+                if table in {"", _alias(item)}:
+                    yield from columns_of_item(item, visible, policy)
+        else:
+            yield output_name(output), _is_unit(output.unalias(), query, visible, policy)

@@ -1,0 +1,254 @@
+"""PostgreSQL's grammar with every function kept by its own name.
+
+sqlglot knows hundreds of functions by class and writes some of them back in another form (`to_char` through strftime, for
+one). Here a function call stays what was written, so that what is post-processing reaches PostgreSQL unchanged, and
+what is private is looked up by name in `functions.py`.
+"""
+
+import platform
+import re
+import threading
+from collections.abc import Callable, Sequence
+from importlib.abc import SourceLoader
+from typing import ClassVar
+
+import sqlglot.parser
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token as ParserToken
+from sqlglot.tokenizer_core import TokenizerCore, TokenType
+
+from dpsql.errors import ConfigError, Unsupported
+from dpsql.lexer.tokens import Sort, Token, tokens
+from dpsql.rewrite.syntax.read.agree import same_tokens
+from dpsql.rewrite.syntax.read.generator import ClientGenerator
+from dpsql.rewrite.syntax.read.parser_tokens import Vocabulary
+from dpsql.rewrite.syntax.read.scanner import Scanner
+
+_STEPS = 30
+"""Steps that the parser may take for each token; statements of people and tools need one or two."""
+_OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
+
+
+_PARAMETER = "\ue000"
+"""Stands for the `$` of a parameter: a character of no script, which no statement has outside quotes."""
+
+
+_CONSTANTS = frozenset({TokenType.NUMBER, TokenType.STRING})
+_ENDS = frozenset(
+    {None, TokenType.COMMA, TokenType.R_PAREN, TokenType.ALIAS, TokenType.FROM, TokenType.ORDER_BY, TokenType.LIMIT}
+)
+"""What ends an expression that it stands behind."""
+
+
+class TooComplexError(Exception):
+    """The parser repeats itself without end."""
+
+
+class Client(Postgres):
+    """The dialect that clients write."""
+
+    class Tokenizer(Postgres.Tokenizer):
+        """A tokenizer for which `@` is PostgreSQL's operator (which nobody uses), and no parameter."""
+
+        SINGLE_TOKENS: ClassVar = {
+            **{k: v for k, v in Postgres.Tokenizer.SINGLE_TOKENS.items() if k != "@"},
+            _PARAMETER: TokenType.PARAMETER,
+        }
+
+        def _init_core(self) -> TokenizerCore:
+            """Return what reads a text."""
+            core = super()._init_core()
+            core.__class__ = Scanner
+            return core
+
+    class Parser(PostgresParser):
+        """A parser that recognises syntax, not functions."""
+
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+        FUNCTION_PARSERS: ClassVar = {k: v for k, v in PostgresParser.FUNCTION_PARSERS.items() if k in _OWN_SYNTAX}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+            k: v for k, v in PostgresParser.NO_PAREN_FUNCTION_PARSERS.items() if k in ("ANY", "CASE")
+        }
+        _taken = 0
+
+        def reset(self) -> None:
+            """Begin anew."""
+            super().reset()
+            self._taken = 0
+
+        def _warn_unsupported(self) -> None:
+            """Give up: the parser would keep the text as it is, and repeat it in the log."""
+            raise ParseError("not understood")
+
+        def _advance(self, times: int = 1) -> None:
+            """Take a step; nested types and arrays would take twice as many for each level, since all is tried twice."""
+            self._taken += 1
+            if self._taken > _STEPS * (self._tokens_size + _STEPS):
+                raise TooComplexError
+            super()._advance(times)
+
+        def _parse_disjunction(self) -> exp.Expr | None:
+            """Return an expression: a name or a constant at once where it ends, not through eleven levels of operators."""
+            ahead = 1
+            if self._curr.token_type in self.IDENTIFIER_TOKENS:
+                while (
+                    self._type_ahead(ahead) is TokenType.DOT and self._type_ahead(ahead + 1) in self.IDENTIFIER_TOKENS
+                ):
+                    ahead += 2
+            elif self._curr.token_type not in _CONSTANTS:
+                return super()._parse_disjunction()
+            found = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
+            return super()._parse_disjunction() if found is None else found
+
+        def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+            """Return an expression; a constant behind its type is of that type before it is cast to others.
+
+            DATE '2019-03-01'::text  →  CAST(CAST('2019-03-01' AS DATE) AS TEXT), and not the other way round
+            """
+            named = self._curr.token_type in self.TYPE_TOKENS
+            found = super()._parse_type(parse_interval, fallback_to_identifier)
+            return _typed_first(found) if named and isinstance(found, exp.Cast) else found
+
+        def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+            """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""
+            unknown = "UNKNOWN" in (self._curr.text.upper(), self._next.text.upper() if self._next else "")
+            found = super()._parse_is(this)
+            inside = found.this if isinstance(found, exp.Not) else found
+            if unknown and isinstance(inside, exp.Is):
+                inside.set("unknown", value=True)
+            return found
+
+        def _parse_function_call(
+            self,
+            functions: dict[str, Callable[..., exp.Expr]] | None = None,
+            anonymous: bool = False,
+            optional_parens: bool = True,
+            any_token: bool = False,
+        ) -> exp.Expr | None:
+            """Return a call; a name in quotes is that of a function, whose arguments have no grammar of their own.
+
+            "position"('abc', 'b')  is what  position('b' IN 'abc')  means
+            """
+            quoted = self._curr.token_type is TokenType.IDENTIFIER
+            return super()._parse_function_call(functions, anonymous or quoted, optional_parens, any_token)
+
+        def _type_ahead(self, places: int) -> TokenType | None:
+            """Return what the token is that stands so many places behind this one; None behind the last."""
+            at = self._index + places
+            return self._tokens[at].token_type if at < self._tokens_size else None
+
+    Generator = ClientGenerator
+
+
+def _typed_first(found: exp.Cast) -> exp.Cast:
+    """Return casts of a constant with the outermost of them as the innermost."""
+    casts = [found]
+    while isinstance(casts[-1].this, exp.Cast):
+        casts.append(casts[-1].this)
+    if isinstance(casts[-1].this, exp.Literal):
+        types = [one.args["to"] for one in casts]
+        for one, type_ in zip(casts, [*types[1:], types[0]], strict=True):
+            one.set("to", type_)
+    return found
+
+
+_CLIENT = Client()
+_VOCABULARY = Vocabulary(
+    Client.Tokenizer.KEYWORDS, Client.Tokenizer.SINGLE_TOKENS, Client.Tokenizer.COMMANDS, parameter=_PARAMETER
+)
+_REPEATED = re.compile(r"(?:ab?c)*+")
+_COMMENTED = re.compile(r"--|/\*")
+"""What the parser may read to another end than PostgreSQL."""
+
+
+class _OfThread(threading.local):
+    """A tokenizer and a generator for one thread: to make them takes as long as to read, or to write, a few words."""
+
+    def __init__(self) -> None:
+        self.tokenizer = _CLIENT.tokenizer()
+        self.generator = _CLIENT.generator(
+            normalize_functions=False, comments=False, unsupported_level=ErrorLevel.RAISE
+        )
+
+
+_OWN = _OfThread()
+
+
+def check_parser() -> None:
+    """See that statements are read as they are written.
+
+    No class of ours can extend one of sqlglot's that is compiled. Before Python 3.11.5 (its gh-106052) what is repeated
+    once and for all, as everything is by which the lexer knows a token, takes in more than it matches.
+
+    Raises:
+        ConfigError: `sqlglotc` is installed beside sqlglot, or Python is too old.
+    """
+    if _REPEATED.fullmatch("a"):
+        raise ConfigError(
+            f"statements would be misread: regular expressions of Python {platform.python_version()} are faulty",
+            hint="Use Python 3.11.5 or later.",
+        )
+    if not isinstance(sqlglot.parser.__spec__.loader, SourceLoader):
+        raise ConfigError(
+            "sqlglot's parser is compiled here, and can't be extended by dpsql's",
+            hint="Remove its compiled form: pip uninstall sqlglotc",
+        )
+
+
+def with_marked_parameters(text: str) -> str:
+    """Return `text`, as long as it was, with another sign for the `$` of parameters: `($1,$2)` is no quote `$1,$`.
+
+    Raises:
+        SyntaxFailed: PostgreSQL would not read it.
+        Unsupported: it has that sign already.
+    """
+    if "$" not in text and _PARAMETER not in text:
+        return text
+    if _PARAMETER in text:
+        raise Unsupported(
+            "a statement over a protected table can't have the character U+E000", because="reserved-character"
+        )
+    parts, at = [], 0
+    for token in tokens(text):
+        if token.sort is Sort.PARAMETER:
+            parts += [text[at : token.start], _PARAMETER]
+            at = token.start + 1
+    return "".join([*parts, text[at:]])
+
+
+def tokenized(text: str, ours: Sequence[Token]) -> list[ParserToken] | None:
+    """Return the parser's tokens of a text with marked parameters; None if it would not read it as PostgreSQL does.
+
+    `ours` are PostgreSQL's.
+
+    Raises:
+        TokenError: the parser can't read it.
+    """
+    told = None if _COMMENTED.search(text) else _VOCABULARY.told(ours)
+    if told is not None:
+        return told
+    found = _OWN.tokenizer.tokenize(text)
+    return found if same_tokens(ours, found) else None
+
+
+def trees_of(found: list[ParserToken], text: str) -> list[exp.Expr]:
+    """Return the trees of the statements in a text, whose tokens are `found`.
+
+    Raises:
+        ParseError: the parser can't read it.
+        TooComplexError: it would take too long.
+    """
+    return [tree for tree in _CLIENT.parser().parse(found, text) if tree is not None]
+
+
+def render(node: exp.Expr) -> str:
+    """Return `node` as PostgreSQL text, function names as they were written."""
+    try:
+        return _OWN.generator.generate(node, copy=False)
+    except UnsupportedError:
+        raise Unsupported(
+            "this statement can't be written again as PostgreSQL reads it", because="not-written"
+        ) from None

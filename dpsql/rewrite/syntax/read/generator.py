@@ -1,0 +1,93 @@
+"""Trees written as PostgreSQL's SQL, with every operator and function as it was."""
+
+import re
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.generators.postgres import PostgresGenerator
+from sqlglot.helper import name_sequence
+
+from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
+
+_BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
+"""What few columns have."""
+_NEGATED = {exp.Is: "IS NOT", exp.RegexpLike: "!~", exp.RegexpILike: "!~*"}
+"""What is negated by another word, and not by NOT before it."""
+_PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
+
+
+class ClientGenerator(PostgresGenerator):
+    """A generator that writes operators as they were."""
+
+    MULTI_ARG_DISTINCT = True
+    TRANSFORMS: ClassVar = {
+        **PostgresGenerator.TRANSFORMS,
+        exp.Array: lambda self, node: f"ARRAY[{self.expressions(node, flat=True)}]",
+        exp.CurrentTime: lambda self, node: self.sql(node, "this") or "CURRENT_TIME",
+        exp.Pow: lambda self, node: self.binary(node, "^"),
+        exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+        ViewRead: lambda self, node: f'"public".{self.sql(_quoted(node.args["view"]))} AS {self.sql(node, "alias")}',
+        ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
+    }
+
+    def generate(self, expression: exp.Expr, copy: bool = True) -> str:
+        """Write a tree as if it were the first one."""
+        self._next_name = name_sequence("_t")
+        return super().generate(expression, copy)
+
+    def identifier_sql(self, expression: exp.Identifier) -> str:
+        """Write a name; most are plain, and need no look at what has to be quoted."""
+        name = str(expression.this)
+        if not (name.isascii() and name.isidentifier()):
+            return super().identifier_sql(expression)
+        return f'"{name}"' if expression.args.get("quoted") else name
+
+    def column_sql(self, expression: exp.Column) -> str:
+        """Write a column; most are a name alone, or behind their table's."""
+        table, more = expression.args.get("table"), _BEYOND_TABLES & expression.args.keys()
+        if more and any(expression.args[key] for key in more):
+            return super().column_sql(expression)
+        name = self.sql(expression.this)
+        return f"{self.sql(table)}.{name}" if table else name
+
+    def not_sql(self, expression: exp.Not) -> str:
+        """Write a negation; where the operator has a word of its own for it, by that."""
+        inside, word = expression.this, _NEGATED.get(type(expression.this))
+        if isinstance(inside, exp.In):
+            return f"{self.sql(inside, 'this')} NOT {self.sql(inside)[len(self.sql(inside, 'this')) + 1 :]}"
+        if word is None:
+            return super().not_sql(expression)
+        what = "UNKNOWN" if inside.args.get("unknown") else self.sql(inside, "expression")
+        return f"{self.sql(inside, 'this')} {word} {what}"
+
+    def is_sql(self, expression: exp.Is) -> str:
+        """Write IS, and UNKNOWN where that was written."""
+        if expression.args.get("unknown"):
+            return f"{self.sql(expression, 'this')} IS {'NOT ' * bool(expression.args.get('negate'))}UNKNOWN"
+        return super().is_sql(expression)
+
+    def windowspec_sql(self, expression: exp.WindowSpec) -> str:
+        """Write a frame; one without an end goes to the current row."""
+        if expression.args.get("end") or expression.args.get("exclude"):
+            return super().windowspec_sql(expression)
+        start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".strip()
+        return f"{self.sql(expression, 'kind')} {start}"
+
+    def cte_sql(self, expression: exp.CTE) -> str:
+        """Write a CTE; of VALUES the parser makes a query over them."""
+        inside = expression.this
+        rows = inside.args["from_"].this if isinstance(inside, exp.Select) and inside.args.get("from_") else None
+        if isinstance(rows, exp.Values) and isinstance(inside.expressions[0], exp.Star):
+            made, rows = expression.copy(), rows.copy()
+            rows.set("alias", None)
+            made.set("this", rows)
+            return super().cte_sql(made)
+        return super().cte_sql(expression)
+
+    def datatype_sql(self, expression: exp.DataType) -> str:
+        """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
+        return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)

@@ -1,0 +1,223 @@
+"""From the text of one statement to its query, and to what stands around the query.
+
+Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, EXPLAIN);
+those that write are taken apart in `writing.py`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dpsql.errors import DpsqlError, Refusal
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import Token, tokens
+from dpsql.rewrite.syntax.read.bridges import bridged
+from dpsql.rewrite.syntax.read.dialect import TooComplexError, tokenized, trees_of, with_marked_parameters
+from dpsql.rewrite.syntax.read.gaps import is_misread
+
+
+class Wrap(Enum):
+    """What a query stands in."""
+
+    NOTHING = "nothing"
+    DECLARE = "declare"
+    COPY = "copy"
+    CREATE = "create"
+    EXPLAIN = "explain"
+    WRITE = "write"
+    """INSERT, UPDATE, DELETE or MERGE, with any number of queries in it."""
+    PARTS = "parts"
+    """A query that is not understood as a whole, but has queries in it that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a statement, and the same parsed."""
+
+    text: str
+    tree: exp.Query
+    offset: int
+    """Where it begins in the statement; less, where the statement's CTEs were put before it."""
+
+    def placed(self, error: DpsqlError) -> Refusal:
+        """Return an error about this query with its position in the statement."""
+        position = None if error.position is None else error.position + self.offset
+        return replace(Refusal.of(error), position=position if position is None or position > 0 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class AsWritten:
+    """A query in a statement that stays as it was written, with the CTEs that it reads, and what stands around it."""
+
+    query: Query
+    before: str
+    behind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The text that was sent: its queries, and what stands before, between and behind them."""
+
+    wrap: Wrap
+    around: tuple[str, ...]
+    queries: tuple[Query, ...]
+    beside: tuple[AsWritten, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """Return what stands before the first query."""
+        return self.around[0]
+
+    def text(self, queries: Sequence[str]) -> str:
+        """Return the statement with these texts in the places of its queries."""
+        return "".join(part for pair in zip(self.around, (*queries, ""), strict=True) for part in pair)
+
+
+ReadQuery = Callable[[str], exp.Query | None]
+"""Returns the tree of a query, every name in it resolved; None where it is not understood."""
+_FIRST = frozenset({"select", "with", "values", "table", "("})
+_INTO = re.compile(r"(?i)\binto\b")
+
+
+def parse(text: str, read: ReadQuery) -> Statement | None:
+    """Return the statement, or None when it is not one query in one of the known wraps."""
+    found = query_place(text)
+    if found is None:
+        return None
+    wrap, start, end = found
+    query = text[start:end]
+    into = _into(query) if wrap is Wrap.NOTHING and _INTO.search(query) else None
+    tree = read(query if into is None else f"{query[: into[0]]} {query[into[1] :]}")
+    if tree is not None and into is not None:
+        made = parsed(f"SELECT 1 {query[into[0] : into[1]]}")
+        leftmost: exp.Expr = tree
+        while not isinstance(leftmost, exp.Select):
+            leftmost = leftmost.this
+        leftmost.set("into", None if made is None else made.args["into"])
+    return Statement(wrap, (text[:start], text[end:]), (Query(query, tree, start),)) if tree is not None else None
+
+
+def query_place(text: str) -> tuple[Wrap, int, int] | None:
+    """Return what `place` does of a text that is one query; None of another."""
+    try:
+        wrap, start, end = place(text)
+        begins = Reader(text[start:end]).word in _FIRST and _writes_nothing(text[start:end])
+    except DpsqlError:
+        return None
+    return (
+        None if not begins or (wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(") else (wrap, start, end)
+    )
+
+
+def _writes_nothing(text: str) -> bool:
+    """Return whether WITH stands before a query, and not before what writes."""
+    reader = Reader(text)
+    if not reader.skip("with"):
+        return True
+    reader.skip("recursive")
+    while not reader.is_at_end:
+        if reader.skip_parentheses() is None and reader.take().word in {"insert", "update", "delete", "merge"}:
+            return False
+    return True
+
+
+def _into(query: str) -> tuple[int, int] | None:
+    """Return where INTO and its table stand; None where a query makes no table."""
+    reader = Reader(query)
+    while not reader.is_at_end:
+        start = reader.token.start
+        if reader.skip("into"):
+            reader.skip("temp", "temporary", "unlogged")
+            reader.skip("table")
+            end = reader.token.end
+            while reader.name() is not None and reader.skip("."):
+                end = reader.token.end
+            return start, end
+        if reader.skip_parentheses() is None:
+            reader.take()
+    return None
+
+
+def place(text: str) -> tuple[Wrap, int, int]:
+    """Return what the query stands in, and where it begins and ends.
+
+    Raises:
+        DpsqlError: PostgreSQL would not read it.
+    """
+    reader = Reader(text)
+    if reader.skip("explain"):
+        if reader.ahead(1).word not in _FIRST:  # else it is the query that stands in brackets
+            reader.skip_parentheses()
+        reader.skip("analyze", "analyse")
+        reader.skip("verbose")
+        return Wrap.EXPLAIN, reader.token.start, len(text)
+    if reader.skip("copy") and (inside := reader.skip_parentheses()):
+        return Wrap.COPY, *inside
+    if reader.skip("declare") and _skip_declaration(reader):
+        return Wrap.DECLARE, reader.token.start, len(text)
+    if reader.skip("create") and _skip_creation(reader):
+        start = reader.token.start
+        return Wrap.CREATE, start, _before_tail(text, start)
+    return Wrap.NOTHING, 0, len(text)
+
+
+def _skip_declaration(reader: Reader) -> bool:
+    """Take what follows DECLARE, up to FOR; return whether it was all there."""
+    reader.name()
+    while reader.skip("binary", "asensitive", "insensitive", "no", "scroll"):
+        pass
+    found = reader.skip("cursor")
+    if reader.skip("with", "without"):
+        found = reader.skip("hold") and found
+    return reader.skip("for") and found
+
+
+def _skip_creation(reader: Reader) -> bool:
+    """Take what follows CREATE, up to AS; return whether it is a temporary table with nothing special about it."""
+    reader.skip("local", "global")
+    found = reader.skip("temp", "temporary") and reader.skip("table")
+    if reader.skip("if"):
+        found = reader.skip("not") and reader.skip("exists") and found
+    found = reader.name() is not None and found
+    reader.skip_parentheses()
+    if reader.skip("on"):
+        found = reader.skip("commit") and reader.skip("drop", "delete", "preserve") and found
+        reader.skip("rows")
+    if reader.skip("without"):
+        found = reader.skip("oids") and found
+    return reader.skip("as") and found
+
+
+def _before_tail(text: str, start: int) -> int:
+    """Return where WITH [NO] DATA begins that ends the text; the text's end if nothing does."""
+    found = [token for token in tokens(text[start:]) if token.word != ";"]
+    if [token.word for token in found[-2:]] == ["with", "data"]:
+        return start + found[-3].end if len(found) > 2 else len(text)
+    if [token.word for token in found[-3:]] == ["with", "no", "data"]:
+        return start + found[-4].end if len(found) > 3 else len(text)
+    return len(text)
+
+
+def parsed(text: str, read: Sequence[Token] | None = None) -> exp.Query | None:
+    """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it.
+
+    `read` are its tokens, if they are known.
+    """
+    try:
+        read = tuple(tokens(text)) if read is None else read
+        plain = bridged(text, read)
+        ours = read if plain == text else tuple(tokens(plain))
+        if is_misread(ours):
+            return None
+        marked = with_marked_parameters(plain)
+        found = tokenized(marked, ours)
+        if found is None:
+            return None
+        trees = trees_of(found, marked)
+    except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
+        return None
+    return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None

@@ -1,0 +1,159 @@
+"""One statement that may read protected tables: what kind it is by its words alone, and what it asks once it is bound.
+
+COPY (SELECT zone, avg(fare) FROM trips GROUP BY zone) TO STDOUT  →  the query in COPY (…), and its one scope
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, Refusal
+from dpsql.lexer.kinds import kind
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import Token, tokens
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.simplify import simplify
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.gaps import not_understood
+from dpsql.rewrite.syntax.read.mentions import reads
+from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, parse, query_place
+from dpsql.rewrite.syntax.read.trees import every as every_node
+from dpsql.rewrite.syntax.read.trees import take_apart
+from dpsql.rewrite.syntax.whole.column_probes import is_empty, is_preview, limit_of
+from dpsql.rewrite.syntax.whole.found import FoundScopes, Kind
+from dpsql.rewrite.syntax.whole.scopes import find
+from dpsql.rewrite.syntax.whole.views import expand_views
+from dpsql.rewrite.syntax.whole.writing import rows_refused, written
+
+_QUERIES = frozenset({"SELECT", "WITH", "DECLARE CURSOR", "COPY", "EXPLAIN"})
+_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CREATE TABLE"})
+_LONGEST = 32_000
+"""Characters of a statement over private rows: taking it apart keeps everybody else waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedStatement:
+    """A statement that names a protected table, before it is bound."""
+
+    text: str
+    probes: tuple[str, ...] = ()
+    """Its query, where the shadow does not look at that when it describes the statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedStatement:
+    """A statement with its queries bound; `refusal` is what to say instead of an answer."""
+
+    statement: Statement | None
+    kind: Kind
+    refusal: Refusal | None = None
+    found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
+    """The scopes of each query, where there is to be an answer."""
+
+
+def tokens_of(text: str) -> Sequence[Token] | None:
+    """Return the tokens of a text that can be read, and is not too long to be taken apart."""
+    try:
+        return None if len(text) > _LONGEST else tuple(tokens(text))
+    except DpsqlError:
+        return None
+
+
+def asked_statement(text: str) -> AskedStatement | None:
+    """Return a statement that names a protected table; None when it is the shadow's own business by its first words."""
+    try:
+        found, of_query = kind(reader := Reader(text)), reader.word == "("
+    except DpsqlError:
+        return AskedStatement(text)
+    if found not in _QUERIES | _WRITING or (found == "COPY" and not of_query):
+        return None
+    placed = query_place(text)
+    # PostgreSQL looks at the query in COPY when it runs that.
+    return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and placed[0] is Wrap.COPY else ())
+
+
+def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | None:
+    """Return what is asked of protected tables; None when the statement is the shadow's own business."""
+    protected = policy.protected
+    try:
+        statement = None if len(text) > _LONGEST else _statement(text, protected, policy, read)
+        if statement is not None:
+            return _understood(statement, policy)
+    except DpsqlError as error:
+        return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
+    # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
+    return _not_understood(text) if _is_query(text) and reads(text, protected) else None
+
+
+def _statement(text: str, protected: Collection[str], policy: Policy, read: ReadQuery) -> Statement | None:
+    return parse(text, read) or written(text, protected, partial(_kind, policy), read)
+
+
+def _kind(policy: Policy, tree: exp.Query) -> Kind:
+    tree = tree.copy()
+    return find(tree, policy, expand_views(tree, policy)).kind
+
+
+def _is_query(text: str) -> bool:
+    reader = Reader(text)
+    try:
+        found, of_query = kind(reader), reader.word == "("
+    except DpsqlError:
+        return True
+    return found in _QUERIES and (found != "COPY" or of_query)
+
+
+def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
+    every = []
+    for query in statement.queries:
+        try:
+            nodes = expand_views(query.tree, policy)
+            simplify(nodes)
+            every.append(find(query.tree, policy, nodes))
+        except DpsqlError as error:
+            for one in statement.queries:
+                take_apart(every_node(one.tree, exp.Expr))
+            return AnalyzedStatement(None, Kind.ROWS, query.placed(error))
+    kinds = {found.kind for found in every}
+    if kinds == {Kind.PUBLIC}:
+        return None
+    if kinds == {Kind.ROWS}:
+        return _rows(statement)
+    if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
+        return AnalyzedStatement(statement, Kind.ROWS)
+    return AnalyzedStatement(statement, Kind.ANSWER, found=tuple(every))
+
+
+def _needs_no_rows(statement: Statement) -> bool:
+    made_empty = statement.wrap is Wrap.CREATE and "no" in (token.word for token in tokens(statement.around[1]))
+    return made_empty or is_empty(statement.queries[0].tree)
+
+
+def _not_understood(text: str) -> AnalyzedStatement:
+    return AnalyzedStatement(None, Kind.ROWS, Refusal.of(not_understood(text)))
+
+
+def _rows(statement: Statement) -> AnalyzedStatement:
+    """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
+    (query,) = statement.queries
+    answered = (is_empty(query.tree) or is_preview(query)) and statement.wrap is not Wrap.EXPLAIN
+    refusal = None if answered else Refusal.of(rows_refused(one=limit_of(query.tree) == 1))
+    return AnalyzedStatement(statement, Kind.ROWS, refusal)
+
+
+def untold(analyzed: AnalyzedStatement) -> Iterator[str]:
+    """Yield what a client has to be told of an answer without rows that it might take for one that found none."""
+    if analyzed.statement is not None and not all(is_empty(query.tree) for query in analyzed.statement.queries):
+        yield "rows of a protected table can't be read: these are the columns alone, and no row"
+
+
+def column_probe(statement: Statement) -> str:
+    """Return the statement with no rows."""
+    return statement.text([without_rows(query.tree) for query in statement.queries])
+
+
+def without_rows(tree: exp.Query) -> str:
+    """Return a query for the same columns and no rows, of which nothing is read."""
+    return f'SELECT * FROM ({render(tree)}) AS "_dpsql" LIMIT 0'

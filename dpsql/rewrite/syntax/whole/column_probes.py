@@ -1,0 +1,100 @@
+"""Queries that return no row whatever the tables hold, or any one row: tools send them to learn the columns.
+
+LIMIT 0, WHERE 1 = 0                                        →  no row
+SELECT * FROM trips LIMIT 1                                 →  a preview: whoever wants any row of all means no question
+SELECT * FROM trips ORDER BY fare DESC LIMIT 1, WHERE …     →  a question, which is refused
+"""
+
+from collections.abc import Collection
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
+from dpsql.rewrite.syntax.read.parse import Query
+
+
+def is_empty(tree: exp.Expr) -> bool:
+    """Return whether a query has LIMIT 0, or nothing but a false condition between its rows and its outputs."""
+    if limit_of(tree) == 0:
+        return True
+    if isinstance(tree, exp.Subquery):
+        return is_empty(tree.this)
+    if not isinstance(tree, exp.Select) or _aggregates(tree):
+        return False
+    where, from_ = tree.args.get("where"), tree.args.get("from_")
+    if where is not None and _is_false(where.this):
+        return True
+    inner = from_.this if from_ is not None and not tree.args.get("joins") else None
+    return isinstance(inner, exp.Subquery) and is_empty(inner)
+
+
+def is_preview(query: Query) -> bool:
+    """Return whether a query is for one row of a table, whichever, or is one that Superset sends.
+
+    For the columns of a data set Superset writes its query anew, a word a line, with LIMIT 1 behind it: nobody asks so.
+    """
+    tree = query.tree
+    if limit_of(tree) != 1:
+        return False
+    return _is_bare(tree, {"limit"}) or (tree.args.get("order") is None and _is_of_superset(query.text))
+
+
+def _is_bare(tree: exp.Expr, more: Collection[str] = ()) -> bool:
+    """Return whether a query only passes columns of one table on."""
+    if not isinstance(tree, exp.Select) or {k for k, v in tree.args.items() if v} - {"expressions", "from_", *more}:
+        return False
+    plain = all(isinstance(one.unalias(), (exp.Star, exp.Column)) for one in tree.expressions)
+    item = tree.args["from_"].this if tree.args.get("from_") else None
+    if isinstance(item, exp.Subquery):
+        return plain and not isinstance(item.this, exp.Table) and _is_bare(item.this)
+    return plain and isinstance(item, exp.Table) and not any(item.args.get(key) for key in ("joins", "sample"))
+
+
+def _is_of_superset(text: str) -> bool:
+    try:
+        return sqlglot.parse_one(text, read="postgres").sql("postgres", pretty=True) == text.strip().rstrip("; \n")
+    except SqlglotError:
+        return False
+
+
+def limit_of(tree: exp.Expr) -> int | None:
+    """Return the constant number of rows of LIMIT or FETCH FIRST, None where there is none."""
+    limit = tree.args.get("limit")
+    if isinstance(limit, exp.Fetch) and limit.args.get("count") is None:
+        return 1
+    count = (
+        limit.args.get("expression") or limit.args.get("count") if isinstance(limit, (exp.Limit, exp.Fetch)) else None
+    )
+    return int(count.name) if isinstance(count, exp.Literal) and str(count.name).isdigit() else None
+
+
+def _aggregates(select: exp.Select) -> bool:
+    """Return whether a SELECT may have a row even if FROM has none."""
+    if select.args.get("group") or select.args.get("having"):
+        return True
+    return any(True for node in select.expressions for _ in top_aggregates(node))
+
+
+def _is_false(node: exp.Expr) -> bool:
+    match node:
+        case exp.Boolean():
+            return not node.this
+        case exp.Paren():
+            return _is_false(node.this)
+        case exp.And():
+            return _is_false(node.this) or _is_false(node.expression)
+        case exp.Not():
+            return isinstance(node.this, exp.Boolean) and bool(node.this.this)
+        case exp.EQ(this=exp.Literal() as a, expression=exp.Literal() as b):
+            return _comparable(a, b) and a.name != b.name
+        case exp.NEQ(this=exp.Literal() as a, expression=exp.Literal() as b):
+            return _comparable(a, b) and a.name == b.name
+        case _:
+            return False
+
+
+def _comparable(a: exp.Literal, b: exp.Literal) -> bool:
+    """Return whether two literals are equal only if they are written alike: 1 and 1.0 are not."""
+    return bool(a.is_string and b.is_string) or (a.name.isdigit() and b.name.isdigit() and a.is_string == b.is_string)

@@ -1,0 +1,209 @@
+"""Constants with which PostgreSQL fails whatever the released values are: they are tried before anything is paid for.
+
+    count(*) / 0                  →  SELECT 1 / (0)                  name ~ '('        →  SELECT '' ~ '('
+    split_part(name, ',', 0)      →  SELECT split_part('', '', 0)    LIMIT -1          →  SELECT LIMIT -1
+    to_date('x', 'YYYY')          →  SELECT to_date('x', 'YYYY')     format('%', n)    →  SELECT format('%', '')
+
+A constant that stands alone, such as `chr(0)`, PostgreSQL computes when it plans a statement: EXPLAIN tries it.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from dpsql.lexer.tokens import Sort, tokens
+from dpsql.rewrite.syntax.named.aggregate_names import OBJECTS_OF_ROWS, function_name, is_aggregate
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.literals import untyped
+from dpsql.rewrite.syntax.read.trees import holds
+from dpsql.rewrite.syntax.whole.partial import CASTS, PARTS_OF_TIMES, SETS
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_TRIED = (
+    exp.Div, exp.Mod, exp.Limit, exp.Offset, exp.RegexpLike, exp.RegexpILike, exp.AtTimeZone, exp.Extract, exp.Substring,
+    exp.SimilarTo, exp.Escape, exp.WindowSpec, exp.Anonymous,
+)  # fmt: skip
+"""What may have such a constant."""
+_LATE = SETS | {
+    "convert", "convert_from", "convert_to", "current_setting", "to_date", "to_number", "to_timestamp", "to_tsquery",
+}  # fmt: skip
+"""Functions whose results for constants EXPLAIN does not compute: they have rows, or depend on settings."""
+_RELEASED = (exp.Column, exp.Query, exp.Star, exp.Parameter, exp.Placeholder)
+"""What is no constant that stands there."""
+_LAZY = frozenset({"case", "coalesce", "and", "or"})
+"""Words of what PostgreSQL may never come to compute."""
+_OBJECTS = frozenset({"json_build_object", "jsonb_build_object"})
+_FAILING = _OBJECTS | OBJECTS_OF_ROWS | {"array_agg", "current_setting", "format", "set_config", "setseed"}
+"""Functions that fail for some arguments, and have no form that would be NULL instead."""
+
+
+def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
+    """Return statements that fail if among the nodes of a query is a constant with which it can't but fail."""
+    found = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
+    return tuple(dict.fromkeys(trial for node in found for trial in _of(node)))
+
+
+def trials_around(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the same of what is written around queries, as far as signs and words tell: a division by 0."""
+    for text in texts:
+        found = list(tokens(text))
+        if _LAZY & {token.word for token in found}:
+            continue
+        for sign, divisor in itertools.pairwise(found):
+            if sign.word in ("/", "%") and divisor.sort is Sort.NUMBER and not set(divisor.text) - set("0._"):
+                yield f"SELECT 1 / {divisor.text}"
+
+
+def may_fail(nodes: Sequence[exp.Expr]) -> bool:
+    """Return whether a query of these nodes calls what may fail for keys, or for values of tables of one's own."""
+    return any(isinstance(node, exp.Anonymous) and function_name(node) in _FAILING for node in nodes)
+
+
+def has_constants(nodes: Sequence[exp.Expr]) -> bool:
+    """Return whether a query of these nodes computes something of constants alone."""
+    computed = (node for node in nodes if isinstance(node, exp.Condition) and _is_computed(node))
+    return any(not holds(node, exp.Column, exp.Query, exp.Star) for node in computed)
+
+
+def _is_computed(node: exp.Expr) -> bool:
+    if not isinstance(node, (exp.Binary, exp.Func)):
+        return False
+    match node:
+        case exp.Cast():
+            return not isinstance(node.this, exp.Literal)
+        case exp.Anonymous():
+            return bool(node.expressions) and not is_aggregate(node)
+        case _:
+            return not isinstance(node, (exp.Connector, exp.Dot, exp.Operator))
+
+
+def _is_lazy(node: exp.Expr) -> bool:
+    """Return whether PostgreSQL may never come to compute a node."""
+    return node.find_ancestor(exp.Case) is not None
+
+
+def _of(node: exp.Expr) -> Iterator[str]:
+    match node:
+        case exp.Div(expression=divisor) | exp.Mod(expression=divisor):
+            yield from _quotient(divisor)
+        case exp.Limit() | exp.Offset():
+            if not isinstance(node.expression, exp.Literal) and _is_number(node.expression):
+                yield f"SELECT {render(node)}"
+        case exp.RegexpLike() | exp.RegexpILike() | exp.SimilarTo() | exp.Escape():
+            yield from _of_pattern(node)
+        case exp.WindowSpec():
+            yield from _of_frame(node)
+        case exp.AtTimeZone() | exp.Extract() | exp.Substring():
+            yield from _of_grammar(node)
+        case exp.Anonymous():
+            yield from _of_call(function_name(node), node.expressions)
+            yield from _of_late(node, function_name(node), node.expressions)
+        case _:
+            pass
+
+
+def _of_pattern(node: exp.Expr) -> Iterator[str]:
+    pattern = node.args["expression"]
+    if isinstance(untyped(pattern), exp.Literal):
+        match node:
+            case exp.SimilarTo():
+                yield f"SELECT '' SIMILAR TO {render(pattern)}"
+            case exp.Escape():
+                yield f"SELECT '' LIKE '' ESCAPE {render(pattern)}"
+            case _:
+                yield f"SELECT '' ~ {render(pattern)}"
+
+
+def _of_frame(node: exp.WindowSpec) -> Iterator[str]:
+    for end in (node.args.get("start"), node.args.get("end")):
+        if isinstance(end, exp.Expr) and not isinstance(end, exp.Literal) and _is_number(end):
+            yield f"SELECT pg_catalog.count(1) OVER (ROWS {render(end)} PRECEDING)"
+
+
+def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[str]:
+    """Yield a call with its constants, a text in the place of what is released."""
+    match name, args and [untyped(args[0]), *args[1:]]:
+        case "format", [exp.Literal() as form, *values] if "*" not in form.name:
+            texts = ["''" for _ in values]
+            yield f"SELECT pg_catalog.format({', '.join([render(form), *texts])})"
+        case _ if name in _LATE and not any(holds(arg, *_RELEASED) for arg in args) and not _may_be_left(node):
+            yield f"SELECT pg_catalog.{name}({', '.join(map(render, args))}) LIMIT 1"
+        case _:
+            pass
+
+
+def _may_be_left(node: exp.Expr) -> bool:
+    """Return whether what is before a node may decide already."""
+    above = node.parent
+    while (
+        isinstance(above, exp.Condition) and not isinstance(above, exp.Connector) and function_name(above) != "coalesce"
+    ):
+        above = above.parent
+    return isinstance(above, exp.Condition)
+
+
+def _quotient(divisor: exp.Expr) -> Iterator[str]:
+    if _is_number(divisor) and not _is_written_above_0(divisor):
+        yield f"SELECT 1 / ({render(divisor)})"
+
+
+def _of_grammar(node: exp.AtTimeZone | exp.Extract | exp.Substring) -> Iterator[str]:
+    match node:
+        case exp.AtTimeZone():
+            if isinstance(untyped(node.args["zone"]), exp.Literal):
+                yield f"SELECT pg_catalog.now() AT TIME ZONE {render(node.args['zone'])}"
+        case exp.Extract():
+            if node.name.lower() not in PARTS_OF_TIMES:
+                yield f"SELECT EXTRACT({render(node.this)} FROM pg_catalog.now())"
+        case exp.Substring():
+            if _is_negative(node.args.get("length")):
+                yield f"SELECT SUBSTRING('' FROM 1 FOR {render(node.args['length'])})"
+
+
+def _of_call(name: str, args: list[exp.Expr]) -> Iterator[str]:
+    match name, args and [untyped(args[0]), *args[1:]]:
+        case ("date_trunc" | "date_part", [exp.Literal() as field, *_]) if field.name.lower() not in PARTS_OF_TIMES:
+            yield f"SELECT pg_catalog.{name}({render(field)}, pg_catalog.now())"
+        case "split_part", [_, _, place] if _is_number(place):
+            yield f"SELECT pg_catalog.split_part('', '', {render(place)})"
+        case (("substr" | "substring"), [_, _, length]) if _is_negative(length):
+            yield f"SELECT pg_catalog.substr('', 1, {render(length)})"
+        case "ntile", [number] if _is_number(number):
+            yield f"SELECT pg_catalog.ntile({render(number)}) OVER ()"
+        case "nth_value", [_, number] if _is_number(number):
+            yield f"SELECT pg_catalog.nth_value(1, {render(number)}) OVER ()"
+        case (("mod" | "div"), [_, divisor]) if _is_number(divisor) and not _is_written_above_0(divisor):
+            yield f"SELECT 1 / ({render(divisor)})"
+        case (("percentile_cont" | "percentile_disc"), [share]) if _is_number(share):
+            yield f"SELECT {name}({render(share)}) WITHIN GROUP (ORDER BY 1)"
+        case _ if name in _OBJECTS and len(args) % 2:
+            yield f"SELECT pg_catalog.{name}({', '.join('1' for _ in args)})"
+        case _:
+            pass
+
+
+def _is_number(node: exp.Expr | None) -> bool:
+    """Return whether a node is computed of written numbers alone."""
+    match node:
+        case exp.Cast(this=exp.Literal()):
+            return render(node.to).lower() in CASTS
+        case exp.Literal():
+            return not node.is_string
+        case exp.Neg() | exp.Paren():
+            return _is_number(node.this)
+        case exp.Cast():
+            return render(node.to).lower() in CASTS and _is_number(node.this)
+        case _:
+            return isinstance(node, _ARITHMETIC) and _is_number(node.this) and _is_number(node.expression)
+
+
+def _is_written_above_0(node: exp.Expr) -> bool:
+    node = untyped(node)
+    return isinstance(node, exp.Literal) and any(digit in "123456789" for digit in node.name.lower().split("e")[0])
+
+
+def _is_negative(node: exp.Expr | None) -> bool:
+    written = None if node is None else untyped(node)
+    below = isinstance(written, exp.Literal) and written.name.startswith("-")
+    return below or (isinstance(node, exp.Neg) and _is_number(node))

@@ -1,0 +1,262 @@
+"""Find, in the tree of a query, every SELECT that aggregates private rows: only there is anything measured.
+
+Bottom-up, each query is of one kind: ROWS (its rows are private rows), ANSWER (it holds released rows only) or PUBLIC.
+A construct that would let private rows pass in a way not known here is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
+from dpsql.rewrite.syntax.forms.determined import determined
+from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
+from dpsql.rewrite.syntax.forms.distinct_windows import put_groups_in_place
+from dpsql.rewrite.syntax.forms.inner import InnerAnswer, with_all_public
+from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
+from dpsql.rewrite.syntax.forms.reworded import reword
+from dpsql.rewrite.syntax.forms.set_operations import rows_of_units
+from dpsql.rewrite.syntax.named.clauses import ROW_CLAUSES, SCOPE_CLAUSES, TABLE_CLAUSES, UNIT_CLAUSES, refuse_clauses
+from dpsql.rewrite.syntax.named.columns import from_items, input_names, names_around
+from dpsql.rewrite.syntax.named.existence import queried
+from dpsql.rewrite.syntax.named.grouping import grouping_in
+from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.named_windows import put_windows_in_place
+from dpsql.rewrite.syntax.named.qualified import outer_columns
+from dpsql.rewrite.syntax.named.recursion import names_itself
+from dpsql.rewrite.syntax.named.units import groups_by_unit
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.whole.found import FoundScopes, Kind, Scope
+
+
+def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
+    """Return the names of the protected tables and views that occur anywhere; CTEs of the same name count too."""
+    names = (fold(table.this) for table in every(tree, exp.Table))
+    return frozenset(name for name in names if policy.protects(name))
+
+
+def declared(table: exp.Table, policy: Policy) -> Table | None:
+    """Return the policy's table that a name in FROM means, unless it names something else."""
+    if fold(table.args.get("db")) not in {"", "public"} or fold(table.args.get("catalog")) not in {"", policy.dataset}:
+        return None
+    return policy.tables.get(fold(table.this))
+
+
+def find(tree: exp.Query, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> FoundScopes:
+    """Return the scopes of the query; `nodes` are all of its tree, if they are known.
+
+    Raises:
+        Unsupported: private rows stand where they can't be followed.
+    """
+    scopes: list[Scope] = []
+    inner: list[InnerAnswer] = []
+    alone = tuple(nodes) if sum(1 for one in nodes if isinstance(one, exp.Query)) == 1 else ()
+    kind = _Finder(policy, scopes, inner, tree, alone).query(tree, {})
+    if not inner:
+        return FoundScopes(kind, tuple(scopes), alone=alone)
+    within = {id(node) for one in inner for node in one.inside()}
+    outer = {id(one.node): one for one in inner if id(one.node) not in within}
+    return FoundScopes(kind, tuple(scopes), tuple(outer.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    policy: Policy
+    scopes: list[Scope]
+    inner: list[InnerAnswer]
+    root: exp.Query
+    alone: Sequence[exp.Expr]
+    """The nodes of the root, if it is known that it has no other query in it."""
+
+    def query(self, node: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            ctes = self._with(with_, ctes)
+        reword(node, {name: cte for name, (_, cte) in ctes.items()}, self.policy)
+        match node:
+            case exp.Select():
+                return self._select(node, ctes)
+            case exp.Subquery():
+                return self._subquery(node, ctes)
+            case exp.SetOperation():
+                return self._set_operation(node, ctes)
+            case _:
+                return self._other(node)
+
+    def _with(self, with_: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Mapping[str, tuple[Kind, exp.CTE]]:
+        known = dict(ctes)
+        for cte in with_.expressions:
+            name = fold(cte.args["alias"].this)
+            itself = names_itself(cte)
+            if itself is not False and tables_read(cte.this if itself else with_, self.policy):
+                raise Unsupported(
+                    "WITH RECURSIVE over a protected table is not supported",
+                    because="recursion-over-rows",
+                    hint="Aggregate first; what comes after may be recursive.",
+                    position=position(cte),
+                )
+            kind = self.query(cte.this, known)
+            if kind is Kind.ROWS:
+                _name_columns_below(cte)
+            known[name] = (kind, cte)
+        return known
+
+    def _subquery(self, node: exp.Subquery, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        kind = self.query(node.this, ctes)
+        if kind is Kind.ROWS:
+            refuse_clauses(node, ("limit", "offset", "order", "pivots", "sample", "joins"))
+        return kind
+
+    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        kinds = {self.query(node.this, ctes), self.query(node.expression, ctes)}
+        modified = any(node.args.get(k) for k in ("limit", "offset", "order", "locks"))
+        all_rows = isinstance(node, exp.Union) and not node.args.get("distinct") and node is not self.root
+        if kinds == {Kind.ROWS} and all_rows and not modified:
+            return Kind.ROWS
+        if kinds == {Kind.ROWS} and not modified and node is not self.root:
+            visible = {name: cte for name, (_, cte) in ctes.items()}
+            if (made := rows_of_units(node, visible, self.policy)) is not None:
+                node.replace(made)
+                return Kind.ROWS
+        if Kind.ROWS in kinds:
+            if node is not self.root:
+                refuse_clauses(node, ("limit", "offset", "order", "locks"))
+            raise Unsupported(
+                f"{type(node).__name__.upper()} of private rows is not supported",
+                because="set-operation-of-rows",
+                hint="Aggregate each side first, and put the answers together; UNION ALL of rows may stand in a subquery.",
+                position=position(node),
+            )
+        return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
+
+    def _other(self, node: exp.Expr) -> Kind:
+        read = tables_read(node, self.policy)
+        if read and isinstance(node, exp.Lateral):
+            refuse_clauses(exp.Select(laterals=[node.copy()]), ("laterals",))
+        if read:
+            raise Unsupported(
+                f'"{render(node)[:60]}" over the protected table "{min(read)}" is not supported',
+                because="construct-over-rows",
+                hint="Write it without brackets, or as a subquery: FROM (SELECT … FROM … JOIN … ON …) AS t.",
+                position=position(node),
+            )
+        return Kind.PUBLIC
+
+    def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        visible = {name: cte for name, (_, cte) in ctes.items()}
+        if node is not self.root:
+            put_places_below(node, visible, self.policy)
+        items = [(item, self._item(item, ctes)) for item in from_items(node)]
+        of_rows = any(kind is Kind.ROWS for _, kind in items)
+        answers = set[int]()
+        if not self.alone and next(queries_inside(node), None) is not None:
+            come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
+            items += [(item, self._item(item, ctes)) for item in come_in]
+            tested = queried(node) if any(kind is Kind.ROWS for _, kind in items) else frozenset[int]()
+            nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
+            answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
+        kinds = [kind for _, kind in items]
+        if Kind.ROWS not in kinds:
+            return Kind.ANSWER if answers or Kind.ANSWER in kinds else Kind.PUBLIC
+        put_groups_in_place(node)
+        aggregates = aggregates_of(node)
+        below = queries_among_rows(node, aggregates) if answers else ()
+        among = [with_all_public(query) for query in below if id(query) in answers]
+        among += [item for item, kind in items if kind is Kind.ANSWER]
+        self.inner.extend(InnerAnswer(query, visible) for query in among)
+        if not (aggregates or node.args.get("group") or node.args.get("distinct")):
+            if node is not self.root:  # rows are refused there, whatever else it says
+                put_windows_in_place(node)
+                refuse_clauses(node, ROW_CLAUSES)
+            return Kind.ROWS
+        return self._grouped(node, aggregates, answers, visible)
+
+    def _grouped(
+        self, node: exp.Select, aggregates: tuple[exp.Expr, ...], answers: set[int], visible: Mapping[str, exp.CTE]
+    ) -> Kind:
+        """Return what a SELECT is that aggregates private rows, groups them, or tells which are distinct."""
+        _refuse_distinct_on(node, aggregates)
+        inputs = input_names(node, visible, self.policy)
+        grouping = grouping_in(node, aggregates, inputs)
+        if further := determined(node, grouping, visible, self.policy):
+            node.args["group"].set("expressions", [*node.args["group"].expressions, *(one.copy() for one in further)])
+            grouping = grouping_in(node, aggregates, inputs)
+        keys = grouping.keys if answers else ()
+        of_keys = (query for key in keys for query in key.find_all(exp.Query) if id(query) in answers)
+        self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)
+        if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
+            grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
+            refuse_clauses(node, (*UNIT_CLAUSES, "distinct") if grouped else UNIT_CLAUSES)
+            return Kind.ROWS  # of which each is one unit's
+        refuse_clauses(node, SCOPE_CLAUSES)
+        _refuse_outer_columns(node, visible, self.policy)
+        self.scopes.append(Scope(node, grouping, aggregates, visible, bool(self.alone)))
+        return Kind.ANSWER
+
+    def _nested(self, query: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]], tested: frozenset[int]) -> Kind:
+        kind = self.query(query, ctes)
+        if kind is Kind.ROWS and id(query) not in tested:
+            raise AccessDenied(
+                "rows of a protected table can't be read by a subquery",
+                because="rows-in-subquery",
+                hint="Aggregate them: count, sum, avg …",
+                position=position(query),
+            )
+        return kind
+
+    def _item(self, item: exp.Expr, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        match item:
+            case exp.Table(this=exp.Identifier()):
+                return self._table(item, ctes)
+            case exp.Table():  # a function
+                kinds = {self._nested(query, ctes, frozenset()) for query in queries_below(item)}
+                return Kind.ANSWER if Kind.ANSWER in kinds else Kind.PUBLIC
+            case exp.Subquery():
+                return self._subquery(item, ctes)
+            case _:
+                return self._other(item)
+
+    def _table(self, item: exp.Table, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
+        name = fold(item.this)
+        if not item.args.get("db") and name in ctes:
+            return ctes[name][0]
+        table = declared(item, self.policy)
+        if table is None or table.public:
+            return Kind.PUBLIC
+        refuse_clauses(item, TABLE_CLAUSES)
+        return Kind.ROWS
+
+
+def _name_columns_below(cte: exp.CTE) -> None:
+    """Write `WITH t (a, b) AS (…)` as `WITH t AS (SELECT * FROM (…) AS t (a, b))`: of rows, names are followed in FROM."""
+    if cte.args["alias"].args.get("columns"):
+        alias = cte.args["alias"].copy()
+        cte.args["alias"].set("columns", None)
+        source = exp.Subquery(this=cte.this, alias=alias)
+        cte.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=source)))
+
+
+def _refuse_distinct_on(node: exp.Select, aggregates: tuple[exp.Expr, ...]) -> None:
+    distinct = node.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") and not aggregates and not node.args.get("group"):
+        raise AccessDenied(
+            "DISTINCT ON shows rows of a protected table",
+            because="distinct-on-rows",
+            hint="Aggregate with GROUP BY: max(x), min(x), avg(x) … of each group; below an aggregate, add the unit.",
+            position=position(node),
+        )
+
+
+def _refuse_outer_columns(node: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
+    """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
+    for column in outer_columns(node, names_around(node, ctes, policy), ctes, policy):
+        raise Unsupported(
+            f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
+            because="outer-column",
+            hint="Aggregate by that column here, and join the answer.",
+            position=position(column),
+        )

@@ -1,0 +1,243 @@
+"""Which queries over released rows have one row at most, whatever was released: told before anything is paid for.
+
+SELECT avg(n) FROM answer        SELECT zone FROM answer ORDER BY n DESC LIMIT 1        SELECT n FROM answer WHERE zone = 7
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggregates
+from dpsql.rewrite.syntax.named.existence import conjuncts_of
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.whole.partial import SETS
+from dpsql.rewrite.syntax.whole.released_rows import Released, ReleasedRows
+
+_WITH_ROWS = SETS | {"unnest", "generate_series", "generate_subscripts", "string_to_table"}
+_Names = frozenset[str]
+
+
+def several_rows(query: exp.Expr, released: Released) -> bool:
+    """Return whether a query, whose CTEs stand in their places, may have more than one row."""
+    return not _is_single(query, released)
+
+
+def _is_single(query: exp.Expr, released: Released, named: _Names = frozenset()) -> bool:
+    """Return whether a query has one row at most that has given values in the outputs that are `named`."""
+    if _is_limited(query):
+        return True
+    match query:
+        case exp.Subquery():
+            return _is_single(query.this, released, named)
+        case exp.Intersect() | exp.Except():
+            return _is_single(query.this, released, named)
+        case exp.Values():
+            return len(query.expressions) == 1
+        case exp.Select():
+            return not _has_more_rows(query) and (_is_total(query) or _is_picked(query, released, named))
+        case _:
+            return False
+
+
+def _is_limited(query: exp.Expr) -> bool:
+    """Return whether a query has a LIMIT, or FETCH, that lets one row pass, or none."""
+    limit = query.args.get("limit")
+    if isinstance(limit, exp.Limit):
+        return isinstance(limit.expression, exp.Literal) and limit.expression.name in ("0", "1")
+    if not isinstance(limit, exp.Fetch):
+        return False
+    options, count = limit.args.get("limit_options"), limit.args.get("count")
+    more = options is not None and (options.args.get("with_ties") or options.args.get("percent"))
+    return not more and (count is None or count.name == "1")
+
+
+def _has_more_rows(select: exp.Select) -> bool:
+    """Return whether one row may become several: by grouping sets, or functions with rows."""
+    group = select.args.get("group")
+    if group is not None and group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is not None:
+        return True
+    calls = (call for one in select.expressions for call in every(one, exp.Func))
+    return any(isinstance(call, exp.UDTF) or function_name(call) in _WITH_ROWS for call in calls)
+
+
+def _is_total(select: exp.Select) -> bool:
+    """Return whether all rows are aggregated into one."""
+    outputs = [*select.expressions, *filter(None, [select.args.get("having")])]
+    return not select.args.get("group") and any(True for one in outputs for _ in top_aggregates(one))
+
+
+def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
+    """Return whether conditions name the one row of each source, or the one group."""
+    joins = select.args.get("joins") or ()
+    if select.args.get("with_"):  # rows of a recursive query, which may have the name of another table
+        return False
+    if any(join.side.upper() not in ("", "LEFT") or join.method.upper() == "NATURAL" for join in joins):
+        return False
+    outputs = {_output_name(one): one.unalias() for one in select.expressions}
+    columns = [one for name, one in outputs.items() if name in named and isinstance(one, exp.Column)]
+    if any(one.is_star for one in select.expressions):
+        columns += [exp.column(name, quoted=True) for name in sorted(named)]
+    conditions = _Conditions(select, columns, released)
+    if any(name in named and conditions.is_number_of_row(one) for name, one in outputs.items()):
+        return True
+    left = _sources(select)
+    while (found := next((one for one in left if conditions.name_one(one, left)), None)) is not None:
+        left = [one for one in left if one is not found]
+    return not left or conditions.name_group(left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """The conditions of a SELECT, and the columns that are known to be equal to something from elsewhere."""
+
+    select: exp.Select
+    known: Sequence[exp.Column]
+    released: Released
+
+    def name_one(self, source: exp.Expr, left: Sequence[exp.Expr]) -> bool:
+        """Return whether they leave one row of a source, by what is in none of the sources that are `left`."""
+        names = self._names(source, left)
+        if _renamed(source):
+            names = _own_names(source, names, self.released)
+        if isinstance(source, exp.Table):
+            rows = _known(source, self.released)
+            return rows is not None and (rows.most in (0, 1) or rows.is_one_by(names))
+        return isinstance(source, (exp.Subquery, exp.Values)) and _is_single(source, self.released, names)
+
+    def name_group(self, left: Sequence[exp.Expr]) -> bool:
+        """Return whether there is one group only."""
+        group, outputs = self.select.args.get("group"), self.select.expressions
+        if group is None or group.args.get("all") or not group.expressions:
+            return False
+        keys = (
+            outputs[int(one.name) - 1] if isinstance(one, exp.Literal) and one.is_int else one
+            for one in group.expressions
+        )
+        return all(self._is_known(column, left) for key in keys for column in every(self._behind(key), exp.Column))
+
+    def is_number_of_row(self, node: exp.Expr) -> bool:
+        """Return whether an output has another value in each row: `row_number() OVER (…)`."""
+        plain = isinstance(node, exp.Window) and not node.args.get("partition_by")
+        return plain and function_name(node.this) == "row_number"
+
+    def _behind(self, key: exp.Expr) -> exp.Expr:
+        """Return the output that a key of groups names, the key itself if it names a column."""
+        named = {_output_name(one): one for one in self.select.expressions if isinstance(one, exp.Alias)}
+        bare = isinstance(key, exp.Column) and not key.args.get("table")
+        return named[fold(key.this)] if bare and fold(key.this) in named else key
+
+    def _is_known(self, column: exp.Column, left: Sequence[exp.Expr]) -> bool:
+        return all(
+            self._is_of(column, source) and fold(column.this) in self._names(source, left)
+            for source in left
+            if self._may_be_of(column, source)
+        )
+
+    def _names(self, source: exp.Expr, left: Sequence[exp.Expr]) -> _Names:
+        """Return the columns of a source that are equal to something that is in no row of those that are `left`."""
+        found = [*self.known, *(one for condition in self._of(source) for one in self._compared(condition, left))]
+        names = {fold(one.this) for one in found if self._is_of(one, source)}
+        join = source.parent
+        if isinstance(join, exp.Join) and not any(one is two for one in left for two in _before(self.select, source)):
+            names |= {fold(one) for one in join.args.get("using") or ()}
+        return frozenset(names)
+
+    def _of(self, source: exp.Expr) -> Iterator[exp.Expr]:
+        """Yield the conditions that all rows fulfil, and those under which a row of a source is joined."""
+        for clause in ("where", "having"):
+            if (found := self.select.args.get(clause)) is not None:
+                yield from conjuncts_of(found.this)
+        for join in self.select.args.get("joins") or ():
+            if join.args.get("on") is not None and (not join.side or join.this is source):
+                yield from conjuncts_of(join.args["on"])
+
+    def _compared(self, condition: exp.Expr, left: Sequence[exp.Expr]) -> Iterator[exp.Column]:
+        """Yield the columns that a condition sets equal to something: `x = 7`, `x IN (7)`, and `x` of two values."""
+        match condition:
+            case exp.EQ(this=one, expression=other):
+                pairs = [(one, other), (other, one)]
+            case exp.In(this=one, expressions=[other]):
+                pairs = [(one, other)]
+            case exp.Column() | exp.Not(this=exp.Column()):
+                pairs = [(condition if isinstance(condition, exp.Column) else condition.this, exp.true())]
+            case _:
+                return
+        for one, other in pairs:
+            inside = every(other, exp.Column)
+            if isinstance(one, exp.Column) and not any(self._may_be_of(c, s) for c in inside for s in left):
+                yield one
+
+    def _is_of(self, column: exp.Column, source: exp.Expr) -> bool:
+        table, columns = fold(column.args.get("table")), _columns(source, self.released)
+        alone = len(_sources(self.select)) == 1
+        return table == _name(source) if table else (fold(column.this) in columns if columns else alone)
+
+    def _may_be_of(self, column: exp.Column, source: exp.Expr) -> bool:
+        table, columns = fold(column.args.get("table")), _columns(source, self.released)
+        return table == _name(source) if table else not columns or fold(column.this) in columns
+
+
+def _sources(select: exp.Select) -> list[exp.Expr]:
+    from_ = select.args.get("from_")
+    return [
+        *([] if from_ is None else [from_.this]),
+        *(join.this for join in select.args.get("joins") or ()),
+        *(select.args.get("laterals") or ()),
+    ]
+
+
+def _before(select: exp.Select, source: exp.Expr) -> list[exp.Expr]:
+    sources = _sources(select)
+    return sources[: next(place for place, one in enumerate(sources) if one is source)]
+
+
+def _name(source: exp.Expr) -> str:
+    alias = source.args.get("alias")
+    return fold(alias.this) if isinstance(alias, exp.TableAlias) else fold(source.this)
+
+
+def _renamed(source: exp.Expr) -> list[str]:
+    alias = source.args.get("alias")
+    return [fold(one) for one in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+
+
+def _own_names(source: exp.Expr, names: _Names, released: Released) -> _Names:
+    """Return the names that columns have in a query whose alias gives them others."""
+    own = _outputs(source.this, released) if isinstance(source, exp.Subquery) else ()
+    return frozenset(name for renamed, name in zip(_columns(source, released), own, strict=False) if renamed in names)
+
+
+def _known(table: exp.Table, released: Released) -> ReleasedRows | None:
+    """Return what is known of a table's rows; None if it is not among those that are declared, or released."""
+    ours = isinstance(table.this, exp.Identifier) and fold(table.args.get("db")) in ("", "public")
+    return released.get(fold(table.this)) if ours else None
+
+
+def _columns(source: exp.Expr, released: Released) -> Sequence[str]:
+    """Return the names of a source's columns in their order; none if they are not known."""
+    if isinstance(source, exp.Table):
+        known = _known(source, released)
+        found = known.columns if known is not None else ()
+    else:
+        found = _outputs(source.this, released) if isinstance(source, exp.Subquery) else ()
+    renamed = _renamed(source)
+    return (*renamed, *found[len(renamed) :])
+
+
+def _outputs(query: exp.Expr, released: Released) -> tuple[str, ...]:
+    """Return the names of a query's columns in their order; none if they are not known."""
+    if isinstance(query, exp.Subquery):
+        return _outputs(query.this, released)
+    if not isinstance(query, exp.Select):
+        return ()
+    sources = _sources(query)
+    if len(query.expressions) == len(sources) == 1 and isinstance(query.expressions[0], exp.Star):
+        return tuple(_columns(sources[0], released))
+    return () if any(one.is_star for one in query.expressions) else tuple(map(_output_name, query.expressions))
+
+
+def _output_name(node: exp.Expr) -> str:
+    return fold(node.args["alias"]) if isinstance(node, exp.Alias) else output_name(node)

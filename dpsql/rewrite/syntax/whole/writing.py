@@ -1,0 +1,281 @@
+"""Statements of which only parts are understood: the queries in them that aggregate private rows are answered in place.
+
+That is what writes into a client's own tables, and what the parser can't read, or would read as something else.
+
+INSERT INTO kept SELECT count(*) FROM trips                          one query, up to ON CONFLICT or RETURNING
+UPDATE kept SET n = (SELECT count(*) FROM trips)                     every query in parentheses
+WITH a AS (SELECT count(*) AS n FROM trips) INSERT INTO kept SELECT n FROM a      the CTE's
+WITH r AS (SELECT * FROM trips) INSERT INTO kept SELECT count(*) FROM r           with `r` put before it
+VALUES ((SELECT count(*) FROM trips))
+SELECT json_object('n': n) FROM (SELECT count(*) AS n FROM trips) AS t
+
+Everything else of the statement stays as it was written. Where private rows would be read outside such a query it is refused.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, DpsqlError
+from dpsql.lexer.literals import name
+from dpsql.lexer.reader import Reader
+from dpsql.lexer.tokens import tokens
+from dpsql.rewrite.syntax.read.gaps import not_understood
+from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Statement, Wrap, parsed, place
+from dpsql.rewrite.syntax.whole.column_probes import is_empty
+from dpsql.rewrite.syntax.whole.found import Kind
+
+_BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
+_BEGINNING = ("select", "with", "table")
+_READING = ("select", "values", "table", "(")
+_BEFORE_TABLES = frozenset({"from", "join", "only", "table", "using", ".", ","})
+_LONGEST = 64_000
+_MOST = 100
+"""Characters of all queries together, each with the CTEs that it needs, and their number: everybody waits meanwhile."""
+
+KindOf = Callable[[exp.Query], Kind]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A query in the statement, and the names in it."""
+
+    start: int
+    text: str
+    names: frozenset[str]
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cte:
+    name: str
+    definition: str
+    body: _Piece
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a statement consists of."""
+
+    writes: bool = False
+    recursive: bool = False
+    ctes: list[_Cte] = field(default_factory=list)
+    queries: list[_Piece] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+    """The names that stand, outside of queries, where a table is read."""
+
+
+def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
+    """Return a statement with the queries in it that have to be answered; None if there is none.
+
+    `private` are the names of tables for which it is worth while to ask `kind_of` what a query is.
+
+    Raises:
+        DpsqlError: private rows are read where they can't be followed, or PostgreSQL would not read the text.
+    """
+    wrap, start, end = place(text)
+    parts = _parts(text[:end], start)
+    if parts is None:
+        return None
+    refusal = rows_refused() if parts.writes else not_understood(text)
+    chooser = _Chooser(parts, frozenset(private), kind_of, read, refusal)
+    queries, rows = chooser.chosen()
+    if not queries:
+        return None
+    if parts.read & (rows | frozenset(private)):
+        raise refusal
+    found, at = [], 0
+    for piece, _ in queries:
+        found.append(f"{text[at : piece.start]} ")
+        at = piece.end
+    if wrap is not Wrap.EXPLAIN:
+        wrap = Wrap.WRITE if parts.writes else Wrap.PARTS
+    beside = tuple(AsWritten(query, text[: piece.start], text[piece.end :]) for piece, query in chooser.beside())
+    return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries), beside)
+
+
+def rows_refused(*, one: bool = False) -> AccessDenied:
+    """Return the error for a query that asks for rows of a protected table, or for `one` of them."""
+    instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if one else ""
+    return AccessDenied(
+        "rows of a protected table can't be read",
+        because="rows-of-protected-table",
+        hint=f"Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.{instead}",
+    )
+
+
+@dataclass(slots=True)
+class _Chooser:
+    """Chooses the queries of a statement that have to be answered."""
+
+    parts: _Parts
+    private: frozenset[str]
+    kind_of: KindOf
+    read: ReadQuery
+    refusal: DpsqlError
+    """What is said of private rows that are not aggregated."""
+    rows: set[str] = field(default_factory=set)
+    """The CTEs of private rows."""
+    others: list[tuple[_Piece, Sequence[_Cte]]] = field(default_factory=list)
+    """The queries that stay as they were written, and the CTEs before them."""
+    left: int = _LONGEST
+    number: int = 0
+
+    def chosen(self) -> tuple[list[tuple[_Piece, Query]], frozenset[str]]:
+        """Return the queries with what they are, in order, and the names of the CTEs that are private rows."""
+        found: list[tuple[_Piece, Query]] = []
+        for index, cte in enumerate(self.parts.ctes):
+            found += self._answered(cte.body, self.parts.ctes[:index], cte.name)
+        for piece in self.parts.queries:
+            found += self._answered(piece, self.parts.ctes, None)
+        return found, frozenset(self.rows)
+
+    def beside(self) -> Iterator[tuple[_Piece, Query]]:
+        """Yield the queries that stay as they were written, as far as they can be read."""
+        for piece, before in self.others[:_MOST]:
+            query = self._parsed(piece, before, parsed)  # as it is written: it may name a row around it
+            if query is not None:
+                yield piece, query
+
+    def _answered(self, piece: _Piece, before: Sequence[_Cte], cte: str | None) -> Iterator[tuple[_Piece, Query]]:
+        if not piece.names & (self.private | self.rows):
+            self.others.append((piece, before))
+            return
+        self.number += 1
+        query = self._query(piece, before)
+        try:
+            kind = self.kind_of(query.tree)
+        except DpsqlError as error:
+            raise query.placed(error).error() from None
+        if kind is Kind.ANSWER:
+            yield piece, query
+        elif kind is Kind.ROWS and cte is not None:
+            self.rows.add(cte)
+        elif kind is Kind.ROWS and not is_empty(query.tree):
+            raise self.refusal
+
+    def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
+        query = self._parsed(piece, before, self.read)
+        if query is None:
+            raise not_understood(piece.text)
+        if self.parts.writes and isinstance(query.tree, exp.Select):
+            _untype(query.tree)
+        return query
+
+    def _parsed(self, piece: _Piece, before: Sequence[_Cte], read: ReadQuery) -> Query | None:
+        """Return a query with the CTEs that it needs put before it; None if it can't be read, or there are too many."""
+        needed, names = [], piece.names
+        for cte in reversed(before):
+            if cte.name in names:
+                needed.append(cte.definition)
+                names |= cte.body.names
+        own, ctes = Reader(piece.text), ", ".join(reversed(needed))
+        nested = bool(needed) and own.skip("with")
+        recursive = "RECURSIVE " * (self.parts.recursive or (nested and own.skip("recursive")))
+        context = f"WITH {recursive}{ctes}{', ' if nested else ' '}" if needed else ""
+        text = context + (piece.text[own.token.start :] if nested else piece.text)
+        self.left -= len(text)
+        tree = read(text) if self.left >= 0 and self.number <= _MOST else None
+        return None if tree is None else Query(text, tree, piece.start + len(piece.text) - len(text))
+
+
+def _untype(select: exp.Select) -> None:
+    """Let literals among the outputs be of the type of the column that they are written into, as they were.
+
+    INSERT INTO kept (day, n) SELECT NULL::text, count(*) …  →  INSERT INTO kept (day, n) SELECT NULL, count(*) …
+    """
+    for output in select.expressions:
+        cast = output.unalias()
+        if isinstance(cast, exp.Cast) and cast.to.is_type("text") and isinstance(cast.this, (exp.Literal, exp.Null)):
+            cast.replace(cast.this)
+
+
+def _parts(text: str, start: int) -> _Parts | None:
+    """Return what the statement that begins at `start` consists of; None if it is of another kind."""
+    reader, parts = Reader(text), _Parts()
+    while reader.token.start < start and not reader.is_at_end:
+        reader.take()
+    if reader.skip("with") and not _skip_ctes(text, reader, parts):
+        return None
+    verb = reader.word
+    parts.writes = verb in _BEFORE_TARGET
+    if parts.writes:
+        _skip_target(text, reader, verb, parts)
+    elif verb not in _READING:
+        return None
+    while not reader.is_at_end:
+        _skip_one(text, reader, parts)
+    return parts
+
+
+def _skip_target(text: str, reader: Reader, verb: str, parts: _Parts) -> None:
+    """Take what is written into, and in INSERT all up to the query, and the query if it stands in no parentheses."""
+    reader.take()
+    reader.skip(*_BEFORE_TARGET[verb])
+    reader.skip("only")
+    while reader.name() is not None and reader.skip("."):
+        pass
+    if verb == "insert":
+        _skip_source(text, reader, parts)
+
+
+def _skip_ctes(text: str, reader: Reader, parts: _Parts) -> bool:
+    parts.recursive = reader.skip("recursive")
+    while True:
+        start, found = reader.token.start, reader.name()
+        reader.skip_parentheses()
+        if found is None or not reader.skip("as"):
+            return False
+        reader.skip("not")
+        reader.skip("materialized")
+        body = reader.skip_parentheses()
+        if body is None:
+            return False
+        parts.ctes.append(_Cte(found, text[start : body[1] + 1], _piece(text, *body)))
+        if not reader.skip(","):
+            return True
+
+
+def _skip_source(text: str, reader: Reader, parts: _Parts) -> None:
+    """Take what stands behind INSERT's target up to its query, and the query if it stands in no parentheses."""
+    if reader.skip("as"):
+        reader.name()
+    if reader.word == "(" and reader.ahead(1).word not in (*_BEGINNING, "values", "("):
+        reader.skip_parentheses()
+    if reader.skip("overriding"):
+        reader.take()
+        reader.take()
+    if reader.word not in (*_BEGINNING, "("):
+        return
+    start, end = reader.token.start, reader.token.start
+    while not (reader.is_at_end or reader.word in ("returning", ";")):
+        if reader.word == "on" and reader.ahead(1).word == "conflict":
+            break
+        end = reader.token.end
+        if (inside := reader.skip_parentheses()) is not None:
+            end = inside[1] + 1
+        elif reader.token.end == end:
+            reader.take()
+    parts.queries.append(_piece(text, start, end))
+
+
+def _skip_one(text: str, reader: Reader, parts: _Parts) -> None:
+    """Take a query in parentheses, or else one token."""
+    if reader.word == "(" and reader.ahead(1).word in _BEGINNING and (inside := reader.skip_parentheses()):
+        parts.queries.append(_piece(text, *inside))
+        return
+    before = reader.take().word
+    if before in _BEFORE_TABLES and (found := name(reader.token)) is not None:
+        parts.read.add(found)
+
+
+def _piece(text: str, start: int, end: int) -> _Piece:
+    """Return the query in this place, without the blanks and comments around it."""
+    inside = [(token.start, token.end, name(token)) for token in tokens(text[start:end])]
+    first, last = (inside[0][0], inside[-1][1]) if inside else (0, 0)
+    names = frozenset(found for _, _, found in inside if found is not None)
+    return _Piece(start + first, text[start + first : start + last], names)

@@ -1,0 +1,294 @@
+"""Constants of a statement: literals, parameters, and whatever PostgreSQL makes of a constant expression.
+
+date '2019-03-01' + 14  →  Const(17970, date)        $1, bound to '5' as integer  →  Const(5, integer)
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.question import Argument
+from dpsql.rewrite.ir.evaluator import TYPES, ConstantEvaluator
+from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
+from dpsql.rewrite.ir.literal import exact_number, is_endless, parse_any, parse_interval, simplest
+from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError, type_name
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.translate.public.speller import spell
+
+_UNITS = {
+    "year": IntervalValue(12, 0, 0), "quarter": IntervalValue(3, 0, 0), "month": IntervalValue(1, 0, 0),
+    "week": IntervalValue(0, 7, 0), "day": IntervalValue(0, 1, 0), "hour": IntervalValue(0, 0, 3600 * 10**6),
+    "minute": IntervalValue(0, 0, 60 * 10**6), "second": IntervalValue(0, 0, 10**6),
+}  # fmt: skip
+_WIDEST = frozenset({"numeric", "decimal", "double precision"})
+_FEW_DIGITS = 10**15
+"""Numbers of fewer digits are as they are written in every type that has room for all numbers."""
+_AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Where the values of constants come from."""
+
+    arguments: Sequence[Argument]
+    evaluator: ConstantEvaluator
+
+    def of(self, node: exp.Expr, *, endless: bool = False) -> Const | IntervalValue:
+        """Return the value of an expression without columns; one that is not finite only where it may be `endless`.
+
+        Raises:
+            Unsupported: it may not be asked of the shadow, or has a type that is not supported.
+        """
+        simple = self._simple(node)
+        value = simple if simple is not None else self._asked(node)
+        return value if endless or isinstance(value, IntervalValue) else _finite(value, node)
+
+    def items(self, node: exp.Expr) -> tuple[Const, ...] | None:
+        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL.
+
+        Some may not be finite, or be the texts of such.
+        """
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Array):
+            return tuple(self._scalar(item) for item in node.expressions)
+        if isinstance(node, exp.Cast) and _is_label(str(node.to.sql("postgres")).lower().removesuffix("[]")):
+            node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
+        text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
+        return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
+
+    def spelled(self, node: exp.Expr, *, queries: bool = False) -> Spelled:
+        """Return the SQL that asks the shadow for `node`, its parameters' values in place.
+
+        Raises:
+            Unsupported: it is not pure and quick, or has something that we do not know.
+        """
+        try:
+            return spell(node, self.arguments, queries=queries)
+        except UnspeakableError:
+            raise Unsupported(
+                f"{node.sql('postgres')[:80]} can't stand beside private rows",
+                because="constant-not-pure",
+                hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
+                position=position(node),
+            ) from None
+
+    def _scalar(self, node: exp.Expr) -> Const:
+        value = self.of(node, endless=True)
+        if isinstance(value, IntervalValue):
+            raise Unsupported("intervals can't stand in a list", because="interval-in-list", position=position(node))
+        return value
+
+    def argument(self, node: exp.Parameter) -> Argument:
+        """Return what a parameter is bound to."""
+        return self.arguments[int(node.name) - 1]
+
+    def _simple(self, node: exp.Expr) -> Const | IntervalValue | None:
+        match node:
+            case exp.Paren():
+                return self.of(node.this, endless=True)
+            case exp.Null():
+                return NULL
+            case exp.Boolean():
+                return Const(bool(node.this), SqlType.BOOLEAN)
+            case exp.Literal():
+                return Const(str(node.this), SqlType.TEXT) if node.is_string else _number(str(node.this))
+            case exp.Neg():
+                return _negated(self.of(node.this, endless=True))
+            case exp.Parameter():
+                argument = self.argument(node)
+                return _typed(argument.text, argument.type)
+            case exp.Cast() if not node.to.expressions or isinstance(node.to.this, exp.Interval):
+                return self._cast(node.this, str(node.to.sql("postgres")).lower())
+            case exp.Interval():
+                return _interval(node)
+        return None
+
+    def _cast(self, node: exp.Expr, type_: str) -> Const | IntervalValue | None:
+        """Return a constant of a type, where that is written: what a time with a zone is depends on the session's."""
+        if isinstance(node, exp.Null):
+            return Const(None, TYPES.get(type_, SqlType.TEXT))
+        if isinstance(node, exp.Literal):
+            text = str(node.this)
+            if type_.startswith("interval") and text.startswith("P"):
+                return parse_interval(text)
+            if type_ == "time":  # which is no value by itself, but of what it is compared with
+                return Const(text, SqlType.TEXT)
+            return None if type_.startswith("timestamp") and type_ != "timestamp" else _typed(text, type_)
+        number = self._simple(node) if type_ in _WIDEST else None
+        return Const(number.value, TYPES[type_]) if isinstance(number, Const) and _has_few_digits(number) else None
+
+    def _asked(self, node: exp.Expr) -> Const | IntervalValue:
+        text, type_ = self.evaluator.constant(self.spelled(node))
+        if type_ == "interval" and text is not None:
+            return parse_interval(text)
+        value = _typed(text, type_)
+        if value is None:
+            raise Unsupported(
+                f"a constant of type {type_} is not supported beside private rows",
+                because="constant-type",
+                position=position(node),
+            )
+        return value
+
+
+def _has_few_digits(const: Const) -> bool:
+    value = const.value
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return False
+    size = Fraction(value)
+    return abs(size.numerator) < _FEW_DIGITS and _FEW_DIGITS % size.denominator == 0
+
+
+def evaluated(text: str | None, type_name: str) -> Const:
+    """Return a value that the shadow evaluated.
+
+    Raises:
+        Unsupported: its type can't stand beside private rows.
+    """
+    value = _typed(text, type_name)
+    if value is None:
+        raise _no_type(type_name)
+    return _finite(value)
+
+
+def required(type_name: str) -> None:
+    """Check that values of a type can stand beside private rows.
+
+    Raises:
+        Unsupported: they can't.
+    """
+    evaluated(None, type_name)
+    if type_name not in TYPES:
+        raise _no_type(type_name)
+
+
+def _no_type(type_name: str) -> Unsupported:
+    named = "this type" if type_name == "?" else f"type {type_name}"  # which PostgreSQL alone knows
+    return Unsupported(f"a value of {named} can't stand beside private rows", because="constant-type")
+
+
+def coerce(const: Const, type_: SqlType, constants: Constants, *, endless: bool = False) -> Const:
+    """Return NULL, or a string literal, as the type of what it is compared with; others unchanged."""
+    coerced = _coerced(const, type_, constants)
+    return coerced if endless else _finite(coerced)
+
+
+def _finite(const: Const, node: exp.Expr | None = None) -> Const:
+    if is_endless(const.value):
+        place = None if node is None else position(node)
+        raise Unsupported(
+            "infinity and NaN can only be compared with private values", because="endless-value", position=place
+        )
+    return const
+
+
+def _coerced(const: Const, type_: SqlType, constants: Constants) -> Const:
+    if const.value is None:
+        return Const(None, type_)
+    if const.type is not SqlType.TEXT or type_ is SqlType.TEXT:
+        return const
+    try:
+        return Const(parse_any(str(const.value), type_), type_)
+    except ValueError:
+        if type_.is_temporal and _AMBIGUOUS.match(str(const.value)):
+            raise Unsupported(
+                f"'{const.value}' may be day first or month first", because="date-ambiguous", hint="Write YYYY-MM-DD."
+            ) from None
+        literal = exp.Cast(
+            this=exp.Literal.string(str(const.value)), to=exp.DataType.build(type_.spelled, dialect="postgres")
+        )
+        text, _ = constants.evaluator.constant(constants.spelled(literal))
+        return Const(None if text is None else _parsed(text, type_), type_)
+
+
+def _parsed(text: str, type_: SqlType) -> bool | int | Fraction | str:
+    try:
+        return parse_any(text, type_)
+    except (ValueError, OverflowError) as error:
+        raise Unsupported(
+            f'"{text}" can\'t be compared with private values',
+            because="constant-not-finite",
+            hint="Use a finite value.",
+        ) from error
+
+
+def _is_label(type_: str) -> bool:
+    """Return whether a type is none of PostgreSQL's own: those that the shadow has beside are enumerations."""
+    try:
+        type_name(type_)
+    except UnspeakableError:
+        return type_ not in TYPES
+    return False
+
+
+def _typed(text: str | None, type_: str) -> Const | None:
+    sql_type = SqlType.ENUM if _is_label(type_) else TYPES.get(type_)
+    if sql_type is None:
+        return None
+    return (
+        Const(None if text is None else _parsed_or_none(text, sql_type), sql_type)
+        if _readable(text, sql_type)
+        else None
+    )
+
+
+def _readable(text: str | None, type_: SqlType) -> bool:
+    return text is None or _parsed_or_none(text, type_) is not None
+
+
+def _parsed_or_none(text: str, type_: SqlType) -> bool | int | Fraction | str | None:
+    try:
+        return parse_any(text, type_)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _element(item: object) -> Const:
+    match item:
+        case None:
+            return NULL
+        case bool():
+            return Const(item, SqlType.BOOLEAN)
+        case int():
+            return Const(item, SqlType.BIGINT)
+        case Fraction():
+            return Const(simplest(item), SqlType.NUMERIC)
+        case str():
+            return Const(item, SqlType.TEXT)
+    raise Unsupported("only flat arrays of simple values are supported", because="array-flat")
+
+
+def _number(text: str) -> Const:
+    digits = text.replace("_", "")
+    try:
+        value = exact_number(digits)
+    except ValueError as error:
+        raise Unsupported(
+            f"{text[:40]} is too large to be compared with private values", because="number-too-large"
+        ) from error
+    if not digits.isdigit() or not isinstance(value, int) or value >= 2**63:
+        return Const(value, SqlType.NUMERIC)
+    return Const(value, SqlType.BIGINT if value >= 2**31 else SqlType.INTEGER)
+
+
+def _negated(value: Const | IntervalValue) -> Const | IntervalValue | None:
+    if isinstance(value, IntervalValue):
+        return value.times(-1)
+    if value.value is None or isinstance(value.value, str) or not value.type.is_number:
+        return None
+    return Const(-value.value, value.type)
+
+
+def _interval(node: exp.Interval) -> IntervalValue | None:
+    amount, unit = node.this, node.args.get("unit")
+    if not isinstance(amount, exp.Literal) or unit is None:
+        return None
+    span = _UNITS.get(str(unit.name).lower().removesuffix("s"))
+    return span.times(int(amount.name)) if span and re.fullmatch(r"-?\d+", amount.name) else None

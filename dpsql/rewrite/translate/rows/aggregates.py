@@ -1,0 +1,272 @@
+"""Aggregate calls, translated: what is asked about which rows.
+
+avg(fare) FILTER (WHERE seats > 2)                      →  Moment('avg', (fare,), where=gt(seats, 2))
+percentile_cont(0.9) WITHIN GROUP (ORDER BY fare DESC)  →  Quantile(fare, (1/10,), discrete=False)
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.frozen import quickly_made
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both
+from dpsql.rewrite.syntax.named.aggregate_names import (
+    LOGICAL,
+    OF_SINGLE_ROWS,
+    OF_TWO,
+    STATISTICS,
+    StatisticName,
+    function_name,
+)
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.translate.rows.unanswered import PLACES, not_known, of_a_place, of_distinct, of_single_rows
+from dpsql.rewrite.translate.values.comparisons import as_whole, checked
+from dpsql.rewrite.translate.values.context import Elapsed, IntervalTimes, Translator
+from dpsql.rewrite.translate.values.durations import in_micros, in_span, micros_of
+from dpsql.rewrite.translate.values.texts import in_order, labels_of
+from dpsql.rewrite.translate.values.value_map import MAX_VALUES
+
+_QUANTILE_LIMIT = 1000
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A statistic that is read off noisy sums; COUNT(*) has no arguments."""
+
+    name: StatisticName
+    args: tuple[Expr, ...]
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """Order statistics of one expression; `points` are in (0, 1), `array` says whether they come back as one array."""
+
+    arg: Expr
+    points: tuple[Fraction, ...]
+    discrete: bool
+    where: Expr = TRUE
+    array: bool = False
+    ordered: tuple[Value, ...] | None = None
+    """Of texts: the values that there can be, in their order; `arg` is then the place of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """MIN or MAX of one expression."""
+
+    name: Literal["min", "max"]
+    arg: Expr
+    where: Expr = TRUE
+    ordered: tuple[Value, ...] | None = None
+    """Of texts: the values that there can be, in their order; `arg` is then the place of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """COUNT(DISTINCT x)."""
+
+    arg: Expr
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class OfDistinct:
+    """A statistic of the distinct values of one expression: SUM, AVG and variances of DISTINCT x."""
+
+    name: StatisticName
+    arg: Expr
+    where: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The half-width of the 95 % interval of another aggregate."""
+
+    of: Moment | Quantile | Extreme | Distinct | OfDistinct
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """GROUPING(key, …): which keys the row is not grouped by."""
+
+    keys: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """BOOL_AND, BOOL_OR and MODE: decided by the noisy counts of the values that there can be."""
+
+    name: Literal["bool_and", "bool_or", "mode"]
+    arg: Expr
+    where: Expr = TRUE
+
+
+Aggregate = Moment | Quantile | Extreme | Distinct | OfDistinct | Margin | GroupingCall | Vote
+
+
+def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
+    """Return what an aggregate call asks.
+
+    Raises:
+        Unsupported: the function, or the way it is called, is not known.
+    """
+    if isinstance(node, exp.Filter):
+        condition = checked(t, node.expression.this)
+        inner = aggregate(t, node.this)
+        if isinstance(inner, (Margin, GroupingCall)):
+            raise not_known(node)
+        return replace(inner, where=both(inner.where, condition))
+    if isinstance(node, exp.WithinGroup):
+        return _within_group(t, node)
+    name = function_name(node)
+    call = node.expression if isinstance(node, exp.Dot) else node
+    if name == "dpsql.margin":
+        return _margin(t, call)
+    return _call(t, name, call)
+
+
+def _call(t: Translator, name: str, node: exp.Expr) -> Aggregate:
+    # The order in which rows are added up is nothing to any aggregate that is answered.
+    args = [arg.this if isinstance(arg, exp.Order) else arg for arg in node.expressions]
+    if name in OF_SINGLE_ROWS:
+        raise of_single_rows(name, node)
+    if len(args) == 1 and isinstance(args[0], exp.Distinct):
+        return _distinct(t, name, args[0], node)
+    if name == "count" and len(args) == 1 and isinstance(args[0], exp.Star):
+        return Moment("count", ())
+    exprs = tuple(_argument(t, arg) for arg in args)
+    if name == "grouping":
+        return GroupingCall(exprs)
+    if len(exprs) != (2 if name in OF_TWO else 1):
+        raise not_known(node)
+    return _of_values(t, name, exprs, node)
+
+
+def _argument(t: Translator, node: exp.Expr) -> Expr:
+    """Return what an aggregate is of; an interval as its microseconds, of which the answer is made again."""
+    value = t.operand(node)
+    return in_micros(in_span(micros_of(value)) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value, node))
+
+
+def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...], node: exp.Expr) -> Aggregate:
+    if name == "count" and isinstance(exprs[0], Const):
+        return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
+    if name in {"min", "max"}:
+        return _extreme(t, name, exprs[0], node)
+    if name in LOGICAL:
+        return Vote("bool_or" if name == "bool_or" else "bool_and", exprs[0])
+    if name != "count" and not all(e.type.is_number for e in exprs):
+        raise _no_number(name, node)
+    if name == "median":
+        return Quantile(as_whole(exprs[0]), (Fraction(1, 2),), discrete=False)
+    return Moment(STATISTICS[name], tuple(map(as_whole, exprs)) if name in OF_TWO else exprs)
+
+
+def _extreme(t: Translator, name: str, arg: Expr, node: exp.Expr) -> Extreme:
+    place, ordered = _placed(t, name, arg, node)
+    return Extreme("min" if name == "min" else "max", place, ordered=ordered)
+
+
+def _placed(t: Translator, name: str, arg: Expr, node: exp.Expr) -> tuple[Expr, tuple[Value, ...] | None]:
+    """Return what is ordered: a number or a time, or of a text its place among the values that there can be.
+
+    Texts are ordered by their bytes, as the shadow orders them; labels as they are declared.
+    """
+    if arg.type.is_number or arg.type.is_temporal:
+        return arg, None
+    values = t.known(arg).values if arg.type.is_text else None
+    if not values or len(values) > MAX_VALUES:
+        raise Unsupported(
+            f"{name} takes numbers, times, and texts with few declared values here",
+            because="extreme-of-ordered",
+            hint="The owner of the data can declare `values` for the column in the table's schema file.",
+            position=position(node),
+        )
+    ordered = labels_of(arg) if arg.type is SqlType.ENUM else tuple(sorted(map(str, values)))
+    length = (arg.column.characters or 0) if isinstance(arg, Ref) else 0
+    return in_order(arg, ordered), tuple(str(value).ljust(length) for value in ordered)
+
+
+def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> Aggregate:
+    if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
+        return _of_values(t, name, (_argument(t, node.expressions[0]),), call)  # as of all rows
+    tuples = any(isinstance(one.unnest(), exp.Tuple) or function_name(one) == "row" for one in node.expressions)
+    if name not in STATISTICS or name in OF_TWO or len(node.expressions) != 1 or tuples:
+        raise of_distinct(name, call)
+    arg = _argument(t, node.expressions[0])
+    if name == "count":
+        return Distinct(arg)
+    if not arg.type.is_number:
+        raise _no_number(name, call)
+    return OfDistinct(STATISTICS[name], arg)
+
+
+def _no_number(name: str, node: exp.Expr) -> Unsupported:
+    return Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
+
+
+def _margin(t: Translator, node: exp.Expr) -> Margin:
+    if len(node.expressions) != 1:
+        raise not_known(node)
+    inner = aggregate(t, node.expressions[0])
+    several = isinstance(inner, Quantile) and inner.array
+    of_text = isinstance(inner, (Quantile, Extreme)) and inner.ordered is not None
+    if several or of_text or not isinstance(inner, (Moment, Quantile, Extreme, Distinct, OfDistinct)):
+        raise Unsupported(
+            "dpsql.margin() takes one number that an aggregate estimates: no array, text, mode or boolean",
+            because="margin-of-number",
+            hint="Ask for the margin of each percentile by itself." if several else None,
+            position=position(node),
+        )
+    return Margin(inner)
+
+
+def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
+    name, order = function_name(node.this), node.expression
+    args = node.this.expressions
+    if name == "mode" and not args and len(order.expressions) == 1:
+        return Vote("mode", t.expression(order.expressions[0].this))
+    if name in PLACES:
+        raise of_a_place(name, node)
+    if name not in {"percentile_cont", "percentile_disc"} or len(args) != 1 or len(order.expressions) != 1:
+        raise not_known(node)
+    key = order.expressions[0]
+    descending = isinstance(key, exp.Ordered) and bool(key.args.get("desc"))
+    arg = _argument(t, key.this if isinstance(key, exp.Ordered) else key)
+    array = t.constants.items(args[0]) if _is_array(args[0]) else None
+    points = array if array is not None else (t.expression(args[0]),)
+    quantiles = tuple(_point(p, node, descending=descending) for p in points)
+    discrete = name == "percentile_disc"
+    if not (arg.type.is_number or discrete):
+        raise Unsupported(f"{name} takes numbers here", because="aggregate-of-numbers", position=position(node))
+    place, ordered = _placed(t, name, as_whole(arg) if name == "percentile_cont" else arg, node)
+    return Quantile(place, quantiles, discrete, array=array is not None, ordered=ordered)
+
+
+def _is_array(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in node.to.sql("postgres"))
+
+
+def _point(point: Expr, node: exp.Expr, *, descending: bool) -> Fraction:
+    value = point.value if isinstance(point, Const) else None
+    if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
+        hint = "Write it as a number: percentile_cont(0.9) WITHIN GROUP (ORDER BY x)."
+        raise Unsupported(
+            "a percentile is a constant from 0 to 1", because="percentile-constant", hint=hint, position=position(node)
+        )
+    q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
+    return 1 - q if descending else q
+
+
+def condition_of(moment: Moment) -> Expr:
+    """Return which rows a statistic counts: FILTER holds and no argument is NULL."""
+    present = (Apply("not", (Apply("is_null", (arg,), SqlType.BOOLEAN),), SqlType.BOOLEAN) for arg in moment.args)
+    return both(moment.where, *present)

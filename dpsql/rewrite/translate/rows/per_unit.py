@@ -1,0 +1,237 @@
+"""GROUP BY the privacy unit below private rows: rows of single units, which an outer SELECT aggregates.
+
+    SELECT avg(n) FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY passenger_id) AS t
+    →  a source with one row for each passenger, of columns passenger_id and count in 1 … max_rows; n = its count
+
+A unit's numbers are aggregates that do not depend on the order of its rows. Rows of a unit are not bounded by anything, so
+what is counted is clamped to what `max_rows` rows can be, as a column is to its bounds.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, MissingBounds, Unsupported
+from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.keys import domain
+from dpsql.rewrite.analysis.meanings import Unique
+from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
+from dpsql.rewrite.ir.facts import Env
+from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, filtered, ref
+from dpsql.rewrite.ir.unit_value import UnitValue
+from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.grouping import grouping_in
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.whole.splice import Match, substituted
+from dpsql.rewrite.translate.rows.aggregates import aggregate
+from dpsql.rewrite.translate.rows.matching import matcher
+from dpsql.rewrite.translate.rows.unit_values import Aggregated, as_asked, unit_value
+from dpsql.rewrite.translate.values.comparisons import checked
+from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.scope_names import Names
+
+_FEW = 1000
+"""Up to so many times are kept as the values of a key; of more only the interval is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known beside the rows: the policy, whose units are protected, facts about columns, what the engine keeps."""
+
+    policy: Policy
+    kind: str
+    declared: Declared
+    unique: Unique
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Return whether a SELECT below private rows groups them."""
+    return bool(aggregates_of(select) or select.args.get("group") or select.args.get("distinct"))
+
+
+def per_unit(relation: Relation, t: Translator, select: exp.Select, inputs: frozenset[str], around: Around) -> Relation:
+    """Return the rows that a grouped SELECT makes of a relation, each of one unit.
+
+    Raises:
+        AccessDenied: it does not group by the unit that the role protects.
+        Unsupported: an aggregate depends on the order of rows, or on more than one unit's.
+    """
+    calls = aggregates_of(select)
+    grouping = grouping_in(select, calls, inputs)
+    if not grouping.plain:
+        raise Unsupported(
+            "GROUPING SETS, ROLLUP and CUBE of single units are not supported",
+            because="grouping-sets-of-units",
+            hint="Group by the unit and its keys plainly.",
+            position=position(select),
+        )
+    exprs = tuple(t.expression(key) for key in grouping.keys)
+    rows = _rows(relation, exprs, select, around)
+    asked = [aggregate(t, call) for call in calls]
+    values = tuple(unit_value(one, node, rows.argument) for one, node in zip(asked, calls, strict=True))
+    source, names = rows.source(values)
+    match = matcher(grouping.keys, exprs, calls, t)
+    texts = _texts(grouping.keys, calls)
+    found = {texts[name]: expr for name, expr in names.items()}
+    return _outputs(source, t, select, found, lambda node: texts.get(match(node) or ""), around.declared)
+
+
+def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, str]:
+    """Return what the columns of the rows are called inside their SELECT: as they are written, which messages show."""
+    named = [*((f"g{i}", key) for i, key in enumerate(keys)), *((f"a{i}", call) for i, call in enumerate(calls))]
+    return {name: render(node) for name, node in named}
+
+
+def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around: Around) -> "_Rows":
+    found = owners(relation, around.kind, around.policy.tables, around.unique)
+    columns = [key for key in keys if isinstance(key, Ref)]
+    if not any(owned(relation, key, around.kind, around.policy.tables, around.unique) for key in columns):
+        raise AccessDenied(
+            f'a subquery over single units must group by "{_name(found)}", which your role protects',
+            because="subquery-by-unit",
+            hint="Or group by nothing that says whose a row is.",
+            position=position(select),
+        )
+    env = narrowed(refs(*keys), relation.condition, around.declared)
+    others = tuple(
+        key
+        for key in dict.fromkeys(keys)
+        if not (isinstance(key, Ref) and is_unit(relation, key, around.kind, around.policy.tables))
+    )
+    known: Env = around.declared.env(refs(*keys)) if env is None else env
+    return _Rows(found, keys, others, known, env is not None, around)
+
+
+def _name(found: Owners) -> str:
+    """Return what the table calls the unit's column, where UNION has a name of its own for it."""
+    relation, unit = found.relation, found.unit
+    while isinstance(made := relation.sources[unit.source].made, UnionRows):
+        relation, unit = made.parts[0].relation, made.parts[0].unit
+    return unit.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows below with their owners, the keys, and what is known where their conditions hold."""
+
+    found: Owners
+    keys: tuple[Expr, ...]
+    others: tuple[Expr, ...]
+    """Those of them that do not name the unit."""
+    env: Env
+    possible: bool
+    around: Around
+
+    def argument(self, expr: Expr) -> Aggregated:
+        """Return what is known of an aggregate's argument, in as many rows of one unit as count."""
+        return Aggregated(expr, facts(expr, self._env(expr)), self.found.rows)
+
+    def source(self, values: Sequence[UnitValue]) -> tuple[Relation, Mapping[str, Expr]]:
+        """Return the relation of the rows, and its columns as `g0` …, the keys, and `a0` …, the values."""
+        fresh, own = fresh_names(), self.found.unit
+        unit = replace(own.column, name=fresh(own.name), nullable=False)
+        further = {key: self._key(key, fresh) for key in self.others}
+        named = tuple(replace(v, column=replace(v.column, name=fresh(v.function))) for v in values)
+        columns = (unit, *further.values(), *(value.column for value in named))
+        table = self._table({column.name: column for column in columns}, unit, further)
+        keys = tuple((column.name, key) for key, column in further.items())
+        made = UnitRows(self.found.relation, own, keys, named)
+        every = {column.name: ref(0, table, column.name) for column in columns}
+        relation = Relation((Source(table, made=made),), TRUE if self.possible else FALSE, every)
+        names = {f"g{i}": every[further.get(key, unit).name] for i, key in enumerate(self.keys)}
+        return relation, names | {f"a{i}": as_asked(value, every[value.column.name]) for i, value in enumerate(named)}
+
+    def _table(self, columns: Mapping[str, Column], unit: Column, further: Mapping[Expr, Column]) -> Table:
+        below = self.found.relation
+        name = f"{below.protected.name} by {', '.join([unit.name, *(column.name for column in further.values())])}"
+        while name in self.around.policy.tables:  # facts about public columns are found by their table's name
+            name += "'"
+        single = {(i, bound.column) for i, source in below.private.items() for bound in source.table.units.values()}
+        units = {
+            f"{name} {i}": UnitBound(column.name, 1)
+            for i, (key, column) in enumerate(further.items())
+            if single & {(one.source, one.name) for one in refs(key)}
+        }
+        most = min(math.prod(self._number(column) for column in further.values()), self.found.rows)
+        units |= {self.around.kind: UnitBound(unit.name, most, self.found.groups)}
+        return Table(name, columns, units, expected_rows=below.expected_rows, file=below.protected.file)
+
+    def _number(self, column: Column) -> int:
+        """Return how many values a key can have at most, as many as a unit has rows where they are not listed."""
+        known = self.around.declared.one(Ref(0, "", column.name, column))
+        return (self.found.rows if known.values is None else len(known.values)) + known.nullable
+
+    def _key(self, key: Expr, fresh: Callable[[str], str]) -> Column:
+        return made_column(fresh(key.name if isinstance(key, Ref) else "key"), key, self._env(key))
+
+    def _env(self, expr: Expr) -> Env:
+        return {**self.around.declared.env(refs(expr)), **self.env}
+
+
+_DECLARED: Mapping[SqlType, str] = {SqlType.NUMERIC: "numeric(38,10)"}
+"""Numbers without a length that come out of a calculation are in double precision."""
+
+
+def made_column(name: str, key: Expr, env: Env) -> Column:
+    """Return what is known of an expression as a column by itself."""
+    known = facts(key, env)
+    declared = _DECLARED.get(key.type, key.type.value)
+    column = key.column if isinstance(key, Ref) else Column(name, key.type, declared)
+    column = replace(column, name=name, references=None, nullable=known.nullable, description=None, in_numbers=False)
+    if key.type is SqlType.BOOLEAN:
+        return column
+    if key.type.is_span:
+        column = replace(column, declared=SqlType.BIGINT.value)
+    values = known.values
+    if values is None and key.type.is_temporal and not isinstance(key, Ref):
+        values = _moments(key, env)
+    bounds = known.interval if values is None and not key.type.is_text else None
+    return replace(column, bounds=bounds, values=values)
+
+
+def _moments(key: Expr, env: Env) -> tuple[int, ...] | None:
+    """Return the days or microseconds that a key can be, where they are few."""
+    try:
+        found = domain(key, env, _FEW)
+    except (MissingBounds, Unsupported):
+        return None
+    return tuple(sorted(int(value) for value in found if value is not None and not isinstance(value, str)))
+
+
+def fresh_names() -> Callable[[str], str]:
+    """Return a function that gives names, each once."""
+    given: set[str] = set()
+
+    def fresh(name: str) -> str:
+        number = 1
+        while (found := name if number == 1 else f"{name}_{number}") in given:
+            number += 1
+        given.add(found)
+        return found
+
+    return fresh
+
+
+def _outputs(
+    relation: Relation, t: Translator, select: exp.Select, names: Mapping[str, Expr], match: Match, declared: Declared
+) -> Relation:
+    """Return the relation with the columns that a SELECT puts out, of the units that HAVING keeps."""
+    inside = replace(t, names=Names({"": names}), known=lambda expr: facts(expr, declared.env(refs(expr))))
+    having = select.args.get("having")
+    if having is not None:
+        relation = filtered(relation, checked(inside, substituted(having.this.copy(), match, None)))
+    return replace(relation, columns=dict(_each(select, inside, match)))
+
+
+def _each(select: exp.Select, inside: Translator, match: Match) -> Iterator[tuple[str, Expr]]:
+    for output in select.expressions:
+        node = substituted(output.unalias().copy(), match, None)
+        yield output_name(output), inside.expression(node)

@@ -1,0 +1,153 @@
+"""UNION ALL of private rows: one relation of several, whose rows keep their owners.
+
+SELECT fare AS money FROM trips UNION ALL SELECT price FROM rides
+→  a source with the rows of both, of columns money and whose they are; a unit has at most max_rows of both together
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value
+from dpsql.policy.steps import common_step
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
+from dpsql.rewrite.functions.domains import order_of
+from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.functions.table import step_of
+from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Ref, refs
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.ir.relation import Relation, Source, UnionPart, UnionRows, ref
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names
+
+_MOST_VALUES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the relations, whose its rows are, its columns in order, and what is known of each."""
+
+    found: Owners
+    exprs: tuple[Expr, ...]
+    known: tuple[Facts, ...]
+    around: Around
+
+    @classmethod
+    def of(cls, relation: Relation, around: Around) -> "_Part":
+        found = owners(relation, around.kind, around.policy.tables, around.unique)
+        exprs = tuple(relation.columns.values())
+        env = narrowed(refs(*exprs), relation.condition, around.declared) or around.declared.env(refs(*exprs))
+        return cls(found, exprs, tuple(facts(expr, env) for expr in exprs), around)
+
+    def is_unit(self, place: int) -> bool:
+        """Return whether a column says whose the rows are."""
+        expr, tables = self.exprs[place], self.around.policy.tables
+        return isinstance(expr, Ref) and is_unit(self.found.relation, expr, self.around.kind, tables)
+
+    def identifies(self, place: int) -> bool:
+        """Return whether a column is made of one that identifies units of any kind."""
+        private = self.found.relation.private
+        single = {(i, bound.column) for i, source in private.items() for bound in source.table.units.values()}
+        return any((one.source, one.name) in single for one in refs(self.exprs[place]))
+
+
+def united(relations: Sequence[Relation], widths: Sequence[int], node: exp.Expr, around: Around) -> Relation:
+    """Return the rows of all relations, of which `widths` are the numbers of columns: two of one name are no columns here.
+
+    Raises:
+        Unsupported: they have no common types.
+    """
+    parts = [_Part.of(relation, around) for relation in relations]
+    names = list(relations[0].columns)
+    if {len(names)} != {*widths, *(len(part.exprs) for part in parts)}:
+        raise _refused(node)
+    units = {part.found.unit.type for part in parts}
+    if not (all(type_.is_integer for type_ in units) or (len(units) == 1 and next(iter(units)).is_text)):
+        raise _refused(node)
+    fresh = fresh_names()
+    unit = Column(fresh("unit"), _wide(units), _wide(units).value)
+    own = [all(part.is_unit(place) for part in parts) for place, _ in enumerate(names)]
+    columns = [unit if own[place] else _column(fresh("column"), place, parts, node) for place, _ in enumerate(names)]
+    every = {column.name: column for column in (unit, *columns)}
+    table = _table(unit, every, columns, parts)
+    made = UnionRows(tuple(_made(part, columns, unit) for part in parts), unit.name, every)
+    outputs = {name: ref(0, table, column.name) for name, column in zip(names, columns, strict=True)}
+    return Relation((Source(table, made=made),), TRUE, outputs)
+
+
+def _made(part: _Part, columns: Sequence[Column], unit: Column) -> UnionPart:
+    pairs = zip(columns, part.exprs, strict=True)
+    exprs = {column.name: expr for column, expr in pairs if column.name != unit.name}
+    return UnionPart(part.found.relation, part.found.unit, exprs)
+
+
+def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column], parts: Sequence[_Part]) -> Table:
+    around, found = parts[0].around, [part.found for part in parts]
+    name = " and ".join(dict.fromkeys(one.relation.protected.name for one in found))
+    while name in around.policy.tables:  # facts about public columns are found by their table's name
+        name += "'"
+    units = {
+        f"{name} {place}": UnitBound(column.name, 1)
+        for place, column in enumerate(columns)
+        if column.name != unit.name and any(part.identifies(place) for part in parts)
+    }
+    groups = None if all(one.groups is None for one in found) else sum(one.groups or one.rows for one in found)
+    bound = UnitBound(unit.name, sum(one.rows for one in found), groups)
+    rows = [one.relation.expected_rows for one in found]
+    expected = sum(number for number in rows if number is not None) if None not in rows else None
+    return Table(name, every, {**units, around.kind: bound}, expected_rows=expected)
+
+
+def _column(name: str, place: int, parts: Sequence[_Part], node: exp.Expr) -> Column:
+    """Return what is known of the values of all parts together."""
+    pairs = [(part.exprs[place], part.known[place]) for part in parts]
+    given = [(e, known) for e, known in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
+    type_ = _common({expr.type for expr, _ in given}, node)
+    nullable = any(known.nullable for _, known in pairs)
+    declared = {SqlType.NUMERIC: "numeric(38,10)", SqlType.TIME: "bigint", SqlType.INTERVAL: "bigint"}
+    column = Column(name, type_, declared.get(type_, type_.value), nullable=nullable)
+    if type_ is SqlType.BOOLEAN:
+        return column
+    values = _values([known for _, known in given])
+    if values is not None:
+        return replace(column, values=values)
+    intervals = [known.interval for _, known in given if known.interval is not None]
+    if len(intervals) < len(given):
+        return column
+    steps = [step for expr, _ in given if type_.is_number and (step := step_of(expr)) is not None]
+    step = common_step(steps) if len(steps) == len(given) else None
+    return replace(column, bounds=reduce(Interval.hull, intervals), step=step or None)
+
+
+def _values(known: Sequence[Facts]) -> tuple[Value, ...] | None:
+    """Return all values that there can be, if they are few."""
+    listed = [one.values for one in known]
+    found = {value for values in listed if values is not None for value in values}
+    return tuple(sorted(found, key=order_of)) if None not in listed and len(found) <= _MOST_VALUES else None
+
+
+def _common(types: set[SqlType], node: exp.Expr) -> SqlType:
+    if len(types) == 1:
+        return next(iter(types))
+    if all(type_.is_number for type_ in types):
+        return wide(*types)
+    raise _refused(node)
+
+
+def _wide(types: set[SqlType]) -> SqlType:
+    return next(iter(types)) if len(types) == 1 and next(iter(types)).is_text else SqlType.BIGINT
+
+
+def _refused(node: exp.Expr) -> Unsupported:
+    return Unsupported(
+        "the parts of UNION ALL must have as many columns, each with one type and a name of its own",
+        because="union-of-types",
+        hint="Cast them alike in each part; privacy units must be whole numbers, or texts.",
+        position=position(node),
+    )

@@ -1,0 +1,253 @@
+"""Window functions over the rows of single units: a row's place among those of the same unit.
+
+    SELECT avg(gap) FROM (SELECT fare - lag(fare) OVER (PARTITION BY rider ORDER BY picked) AS gap FROM rides) AS t
+    →  a source with the columns rider, fare, picked and lag; gap = fare - lag
+
+Only windows whose partition has the unit among its keys: over any others one unit's rows would move another's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dpsql.errors import AccessDenied, Unsupported
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, SqlType, Table, UnitBound
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, refs, with_refs
+from dpsql.rewrite.ir.facts import Env
+from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, ref
+from dpsql.rewrite.ir.unit_value import UnitValue, Window, WindowFunction
+from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
+from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.named.output_names import output_name
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.translate.rows.aggregates import aggregate
+from dpsql.rewrite.translate.rows.frames import frame_of
+from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names, made_column
+from dpsql.rewrite.translate.rows.unit_values import Aggregated, as_asked, unit_value
+from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.scope_names import Names
+
+_COUNTED: Mapping[str, WindowFunction] = {"row_number": "row_number", "rank": "rank", "dense_rank": "dense_rank"}
+_OTHERS: Mapping[str, WindowFunction] = {"lag": "lag", "lead": "lead"}
+_ENDS: Mapping[str, WindowFunction] = {"first_value": "first_value", "last_value": "last_value"}
+_AGGREGATES = (STATISTICS.keys() - OF_TWO) | LOGICAL | {"min", "max"}
+_FARTHEST = 10_000
+_WINDOWS = " "
+"""What the windows are the columns of: no table has such a name."""
+
+
+def windows_of(select: exp.Select) -> Sequence[exp.Window]:
+    """Return the window calls among the outputs of a SELECT."""
+    return [window for output in select.expressions for window in output.find_all(exp.Window)]
+
+
+def windowed(relation: Relation, t: Translator, select: exp.Select, around: Around) -> Relation:
+    """Return the rows of a relation, with the columns that a SELECT with window functions puts out.
+
+    Raises:
+        AccessDenied: a window is not of one unit's rows.
+        Unsupported: it is none that is known of single units.
+    """
+    rows = _Rows(relation, owners(relation, around.kind, around.policy.tables, around.unique), around)
+    calls = windows_of(select)
+    marks = {f"{render(call)} ": rows.window(t, call) for call in calls}  # as messages show them, unlike any column
+    places = {id(call): f"{render(call)} " for call in calls}
+    inside = replace(t, names=Names({**t.names.tables, _WINDOWS: marks}, t.names.merged))
+    outputs: dict[str, Expr] = {}
+    for output in select.expressions:
+        if output.find(exp.Star) and isinstance(output, (exp.Star, exp.Column)):
+            table = fold(output.args.get("table"))
+            outputs |= {name: rows.seen(expr) for name, expr in t.names.all(table)}
+        else:
+            node = output.unalias().transform(lambda one: _marked(one, places), copy=False)
+            outputs[output_name(output)] = rows.seen(inside.expression(node))
+    return rows.made(outputs)
+
+
+def _marked(node: exp.Expr, places: Mapping[int, str]) -> exp.Expr:
+    name = places.get(id(node))
+    return node if name is None else exp.column(name, quoted=True)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The columns that are read of the rows, and their windows, as they are found."""
+
+    relation: Relation
+    found: Owners
+    around: Around
+    columns: dict[Expr, Column] = field(default_factory=dict)
+    windows: list[Window] = field(default_factory=list)
+    fresh: Callable[[str], str] = field(default_factory=fresh_names)
+    unit: Column = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = self.found.unit
+        self.unit = replace(own.column, name=self.fresh(own.name), nullable=False)
+
+    def window(self, t: Translator, node: exp.Window) -> Expr:
+        """Return what stands for a window call: a column of the rows that are made."""
+        partition = [t.expression(key) for key in node.args.get("partition_by") or ()]
+        if not any(self._is_unit(key) for key in partition):
+            raise AccessDenied(
+                "a window over private rows must be PARTITION BY the privacy unit",
+                because="window-by-unit",
+                hint=f"Write PARTITION BY \"{self.found.unit.name}\": a place among everybody's rows is not anybody's own.",
+                position=position(node),
+            )
+        if node.args.get("first") or node.args.get("alias"):
+            raise _refused(node)
+        order = node.args.get("order")
+        by = tuple(self._ordered(t, key) for key in (order.expressions if order else ()))
+        value = self._aggregate(t, node)
+        call = self._call(t, node) if value is None else self._windowed(value, node)
+        further = tuple(self._named(key) for key in partition if not self._is_unit(key))
+        column = replace(call.column, name=self.fresh(call.function))
+        self.windows.append(replace(call, column=column, partition=further, order=by))
+        found = Ref(-1, "", column.name, column)
+        return found if value is None else as_asked(value, found)
+
+    def _aggregate(self, t: Translator, node: exp.Window) -> UnitValue | None:
+        """Return the aggregate that a call is of the rows in its frame, None if it is none."""
+        call = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        if function_name(call) not in _AGGREGATES:
+            return None
+        return unit_value(aggregate(t, node.this), node, self._aggregated)
+
+    def _aggregated(self, expr: Expr) -> Aggregated:
+        return Aggregated(expr, facts(expr, self._env(expr)), self.found.rows)
+
+    def _windowed(self, value: UnitValue, node: exp.Window) -> Window:
+        """Return an aggregate of columns of the rows; a row's own is in its frame, so that what each row has is there."""
+        if value.arg is None:
+            value = replace(value, where=self.seen(value.where))
+        else:
+            arg = value.arg
+            if value.where != TRUE:  # not every engine filters windows
+                arg = Apply("case", (value.where, arg, Const(None, arg.type)), arg.type)
+            name = self._named(arg)
+            value = replace(value, arg=Ref(-1, "", name, self.columns.get(arg, self.unit)), where=TRUE)
+        return Window("aggregate", value.column, frame=frame_of(node), value=value)
+
+    def _call(self, t: Translator, node: exp.Window) -> Window:
+        name, args = function_name(node.this), getattr(node.this, "expressions", [])
+        if name in _ENDS and len(args) == 1:
+            value = t.expression(args[0])
+            arg = self._named(value)
+            return Window(_ENDS[name], self.columns.get(value, self.unit), arg, frame=frame_of(node))
+        if node.args.get("spec"):
+            raise _refused(node)
+        whole = Column("", SqlType.BIGINT, "bigint", bounds=Interval.of(1, self.found.rows))
+        if name in _COUNTED and not args:
+            return Window(_COUNTED[name], whole)
+        if name == "ntile" and len(args) == 1:
+            parts = _number(t.expression(args[0]), node)
+            return Window("ntile", replace(whole, type=SqlType.INTEGER, bounds=Interval.of(1, parts)), number=parts)
+        if name in _OTHERS and 1 <= len(args) <= 2:
+            value = t.expression(args[0])
+            by = _number(t.expression(args[1]), node) if len(args) == 2 else 1
+            arg = self._named(value)
+            column = replace(self.columns.get(value, self.unit), nullable=True)
+            return Window(_OTHERS[name], column, arg, by)
+        raise _refused(node)
+
+    def _ordered(self, t: Translator, node: exp.Expr) -> tuple[str, str]:
+        key = t.expression(node.this if isinstance(node, exp.Ordered) else node)
+        if key.type.is_text:
+            raise Unsupported(
+                "a window over private rows is ordered by numbers and times",
+                because="window-order",
+                hint="Engines order texts each in its own way.",
+                position=position(node),
+            )
+        down, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        return self._named(key), f"{'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+    def _is_unit(self, expr: Expr) -> bool:
+        tables = self.around.policy.tables
+        return isinstance(expr, Ref) and is_unit(self.relation, expr, self.around.kind, tables)
+
+    def _named(self, expr: Expr) -> str:
+        """Return the name of a column of the rows that an expression is."""
+        if self._is_unit(expr):
+            return self.unit.name
+        if expr not in self.columns:
+            name = self.fresh(expr.name if isinstance(expr, Ref) else "column")
+            self.columns[expr] = made_column(name, expr, self._env(expr))
+        return self.columns[expr].name
+
+    def _env(self, expr: Expr) -> Env:
+        declared = self.around.declared
+        known = narrowed(refs(expr), self.relation.condition, declared)
+        return declared.env(refs(expr)) if known is None else {**declared.env(refs(expr)), **known}
+
+    def seen(self, expr: Expr) -> Expr:
+        """Return an expression over the rows below as one over those that are made."""
+
+        def change(one: Ref) -> Ref:
+            return one if one.source < 0 else Ref(-1, "", self._named(one), one.column)
+
+        return with_refs(expr, change)
+
+    def made(self, outputs: Mapping[str, Expr]) -> Relation:
+        """Return the relation of the rows with what is put out of them."""
+        below, kind = self.found.relation, self.around.kind
+        name = f"windows of {below.protected.name}"
+        while name in self.around.policy.tables:  # facts about public columns are found by their table's name
+            name += "'"
+        single = {(i, bound.column) for i, source in below.private.items() for bound in source.table.units.values()}
+        naming = [c.name for e, c in self.columns.items() if single & {(one.source, one.name) for one in refs(e)}]
+        # What another row of the unit has names it as well.
+        naming += [one.column.name for one in self.windows if _taken_of(one) in {self.unit.name, *naming}]
+        units = {f"{name} {i}": UnitBound(column, 1) for i, column in enumerate(naming)}
+        every = (self.unit, *self.columns.values(), *(window.column for window in self.windows))
+        bound = UnitBound(self.unit.name, self.found.rows, self.found.groups)
+        table = Table(
+            name, {c.name: c for c in every}, {**units, kind: bound}, expected_rows=below.expected_rows, file=""
+        )
+        pairs = tuple((column.name, expr) for expr, column in self.columns.items())
+
+        def change(one: Ref) -> Ref:
+            return ref(0, table, one.name)
+
+        made = WindowRows(below, self.found.unit, pairs, tuple(_of_columns(one, change) for one in self.windows))
+        columns = {key: with_refs(e, change) for key, e in outputs.items()}
+        return Relation((Source(table, made=made),), TRUE, columns)
+
+
+def _of_columns(window: Window, change: Callable[[Ref], Ref]) -> Window:
+    """Return a window whose aggregate is of the columns that `change` says."""
+    if window.value is None:
+        return window
+    value = window.value
+    arg = None if value.arg is None else with_refs(value.arg, change)
+    return replace(window, value=replace(value, arg=arg, where=with_refs(value.where, change)))
+
+
+def _taken_of(window: Window) -> str | None:
+    """Return the column of which a window takes one of the values."""
+    value = window.value
+    if value is None:
+        return window.arg
+    return value.arg.name if isinstance(value.arg, Ref) and value.function in {"min", "max"} else None
+
+
+def _number(expr: Expr, node: exp.Window) -> int:
+    value = expr.value if isinstance(expr, Const) else None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _FARTHEST:
+        raise _refused(node)
+    return value
+
+
+def _refused(node: exp.Window) -> Unsupported:
+    return Unsupported(
+        f"{render(node)[:80]} is not supported over private rows",
+        because="window-not-known",
+        hint="row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, counts, sums, averages, extremes are.",
+        position=position(node),
+    )

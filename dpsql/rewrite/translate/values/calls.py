@@ -1,0 +1,223 @@
+"""Function calls and casts by name, as PostgreSQL names them.
+
+date_part('year', day)  →  extract('year' FROM date_to_timestamp(day))
+shared::int             →  CASE WHEN shared THEN 1 WHEN shared IS FALSE THEN 0 ELSE NULL END
+"""
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.function import Function
+from dpsql.rewrite.functions.table import NUMBERS
+from dpsql.rewrite.functions.temporal import FIELDS
+from dpsql.rewrite.ir.calendar import UNITS
+from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField, Unit
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.translate.values.arithmetic import applied, as_timestamp, power
+from dpsql.rewrite.translate.values.casts import cast
+from dpsql.rewrite.translate.values.clock import part_of_day
+from dpsql.rewrite.translate.values.comparisons import compare, unified
+from dpsql.rewrite.translate.values.context import Age, Elapsed, Handler, Operand, Translator, refused
+from dpsql.rewrite.translate.values.durations import age, date_bin, part, part_of_span
+from dpsql.rewrite.translate.values.texts import left, length, substring
+from dpsql.rewrite.translate.values.to_char import to_char
+from dpsql.rewrite.translate.values.value_map import through_shadow
+from dpsql.rewrite.translate.values.zoned_times import truncated_in
+from dpsql.rewrite.translate.values.zones import at_time_zone, in_utc, is_zoned, on_session_clock
+
+_FIELD_NAMES = {
+    "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
+    "weeks": "week", "decades": "decade", "centuries": "century", "millennia": "millennium",
+}  # fmt: skip
+"""Other names of fields."""
+_MOST_THRESHOLDS = 1000
+_Call = Callable[[Translator, list[exp.Expr], exp.Expr], Operand]
+
+
+def call(t: Translator, node: exp.Expr) -> Operand:
+    """Translate a function call; one that is not known may still be a function of a column with few values."""
+    handler = _CALLS.get(function_name(node))
+    return handler(t, node.expressions, node) if handler else through_shadow(t, node)
+
+
+def _plain(function: Function) -> _Call:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+        return applied(function, tuple(t.expression(arg) for arg in args), node)
+
+    return handler
+
+
+def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    arg = t.expression(args[0])
+    digits = t.expression(args[1]) if len(args) == 2 else Const(0, SqlType.INTEGER)
+    if (
+        not arg.type.is_number
+        or not isinstance(digits, Const)
+        or not isinstance(digits.value, int)
+        or not -15 <= digits.value <= 15
+    ):
+        raise refused(node, because="round-digits")
+    if arg.type.is_integer and digits.value >= 0:
+        return arg
+    if arg.type.is_integer:
+        arg = Apply("to_double", (arg,), SqlType.NUMERIC)
+    return Apply("round", (arg,), arg.type, Digits(digits.value) if digits.value else None)
+
+
+def _power(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) != 2:
+        raise refused(node, because="two-numbers")
+    return power(t.expression(args[0]), t.expression(args[1]), node)
+
+
+def _any(op: str) -> _Call:
+    def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+        exprs = unified(t, [t.expression(arg) for arg in args], node)
+        if op != "coalesce" and not exprs[0].type.is_number:
+            raise refused(node, because="greatest-of-numbers")
+        return Apply(op, exprs, exprs[0].type)
+
+    return handler
+
+
+def _nullif(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    a, b = (t.expression(arg) for arg in args)
+    if a.type.is_integer and isinstance(b, Const) and isinstance(b.value, int):
+        return Apply("nullif", (a, b), a.type)
+    same = compare(t, "eq", a, b, node)
+    return Apply("case", (same, Const(None, a.type), a), a.type)
+
+
+def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) == 2:
+        return _thresholds(t, args, node)
+    if len(args) != 4:
+        raise refused(node, because="width-bucket-arguments")
+    x, low, high, count = (t.expression(arg) for arg in args)
+    ends_known = isinstance(low, Const) and isinstance(high, Const) and isinstance(count, Const)
+    if (
+        not ends_known
+        or not isinstance(count, Const)
+        or not isinstance(count.value, int)
+        or not 0 < count.value <= 10_000
+    ):
+        raise Unsupported(
+            "width_bucket takes constant ends and a constant number of buckets",
+            because="width-bucket-arguments",
+            hint="Write them as numbers: width_bucket(x, 0, 100, 10).",
+            position=position(node),
+        )
+    assert isinstance(low, Const)
+    assert isinstance(high, Const)
+    if low.value is None or high.value is None or not low.value < high.value:  # type: ignore[operator]
+        raise Unsupported(
+            "width_bucket needs its lower end below its upper one",
+            because="width-bucket-arguments",
+            hint="Write the lower end first: width_bucket(x, 0, 100, 10).",
+            position=position(node),
+        )
+    return Apply("width_bucket", (x, low, high), SqlType.INTEGER, Buckets(count.value))
+
+
+def _thresholds(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate WIDTH_BUCKET(x, ARRAY[…]): how many of the rising numbers are at most x."""
+    x, items = t.expression(args[0]), t.constants.items(args[1]) or ()
+    numbers = [item.value for item in items if item.type.is_number and item.value is not None]
+    if not x.type.is_number or not 0 < len(numbers) == len(items) <= _MOST_THRESHOLDS or numbers != sorted(numbers):
+        raise Unsupported(
+            "width_bucket takes a constant array of rising numbers here",
+            because="width-bucket-arguments",
+            position=position(node),
+        )
+    pairs = [(compare(t, "lt", x, item, node), Const(n, SqlType.INTEGER)) for n, item in enumerate(items)]
+    if t.known(x).nullable:
+        pairs.insert(0, (Apply("is_null", (x,), SqlType.BOOLEAN), Const(None, SqlType.INTEGER)))
+    branches = (part for pair in pairs for part in pair)
+    return Apply("case", (*branches, Const(len(items), SqlType.INTEGER)), SqlType.INTEGER)
+
+
+def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    unit = t.expression(args[0])
+    if not 2 <= len(args) <= 3 or not isinstance(unit, Const) or str(unit.value).lower() not in UNITS:
+        raise Unsupported(
+            f"date_trunc takes one of {', '.join(UNITS)} here", because="date-trunc-unit", position=position(node)
+        )
+    name = str(unit.value).lower()
+    if len(args) == 3 or is_zoned(t, args[1]):
+        return truncated_in(t, name, args[1], args[2] if len(args) == 3 else None, node)
+    return Apply("date_trunc", (_moment(t, args[1], node),), SqlType.TIMESTAMP, Unit(name))
+
+
+def _timezone(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    if len(args) != 2:
+        raise refused(node, because="function-of-time")
+    return at_time_zone(t, node)
+
+
+def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
+    arg = as_timestamp(on_session_clock(t, t.expression(node), whole))
+    if arg.type is not SqlType.TIMESTAMP:
+        raise refused(whole, because="function-of-time")
+    return arg
+
+
+def _part(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
+    field = t.expression(args[0])
+    return _extracted(t, str(field.value if isinstance(field, Const) else ""), args[1], node)
+
+
+def extract(t: Translator, node: exp.Expr) -> Expr:
+    """Translate EXTRACT(field FROM t)."""
+    return _extracted(t, str(node.this.name), node.expression, node)
+
+
+def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr:
+    if field.lower() == "epoch" and is_zoned(t, arg):
+        arg = in_utc(t, arg)
+    value = t.operand(arg)
+    if isinstance(value, (Elapsed, Age)):
+        return part(value, _FIELD_NAMES.get(field.lower(), field.lower()), node)
+    field = _FIELD_NAMES.get(field.lower(), field.lower())
+    if isinstance(value, Expr) and value.type.is_span:
+        return part_of_day(value, field) or part_of_span(value, field, node)
+    if field not in FIELDS:
+        raise Unsupported(
+            f"extract takes one of {', '.join(sorted(FIELDS))} here", because="extract-field", position=position(node)
+        )
+    return Apply("extract", (_moment(t, arg, node),), SqlType.NUMERIC, TimeField(field))
+
+
+def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Operand:
+    """Translate `date(t)`, which is a cast in PostgreSQL."""
+    if len(args) != 1:
+        raise refused(node, because="date-of-one")
+    return cast(t, exp.Cast(this=args[0].copy(), to=exp.DataType.build("date", dialect="postgres")))
+
+
+_CALLS: Mapping[str, _Call] = {
+    **{name: _plain(f) for f in NUMBERS if f.call is not None for name in f.call.names},
+    "round": _round,
+    "power": _power,
+    "pow": _power,
+    "greatest": _any("greatest"),
+    "least": _any("least"),
+    "coalesce": _any("coalesce"),
+    "nullif": _nullif,
+    "width_bucket": _bucket,
+    "date_trunc": _trunc_date,
+    "date_bin": date_bin,
+    "date": _date,
+    "age": age,
+    "date_part": _part,
+    "to_char": to_char,
+    "timezone": _timezone,
+    **dict.fromkeys(("length", "char_length", "character_length"), length),
+    "left": left,
+    "substr": substring,
+    "substring": substring,
+}
+CALLS: Mapping[type[exp.Expr], Handler] = {exp.Anonymous: call, exp.Extract: extract, exp.Cast: cast}

@@ -1,0 +1,269 @@
+"""Comparisons, three-valued logic and conditionals.
+
+fare BETWEEN 5 AND '20'           →  fare >= 5 AND fare <= 20
+CASE paid WHEN 'cash' THEN 1 END  →  CASE WHEN paid = 'cash' THEN 1 ELSE NULL END
+"""
+
+import math
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.functions.table import unwidened
+from dpsql.rewrite.ir.expr import NULL, Apply, Const, Expr, both
+from dpsql.rewrite.ir.literal import ENDLESS, is_endless
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.translate.public.constants import coerce
+from dpsql.rewrite.translate.values.arithmetic import as_timestamp
+from dpsql.rewrite.translate.values.clock import is_time, is_time_column, since_midnight
+from dpsql.rewrite.translate.values.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
+from dpsql.rewrite.translate.values.durations import is_interval, lengths
+from dpsql.rewrite.translate.values.texts import (
+    as_text,
+    in_letters,
+    in_order,
+    is_open,
+    labels_of,
+    not_padded,
+    without_case,
+)
+from dpsql.rewrite.translate.values.value_map import through_shadow
+from dpsql.rewrite.translate.values.zones import in_utc, instant, is_zoned, relabelled, shows_utc
+
+BOOL = SqlType.BOOLEAN
+_NARROW = frozenset({SqlType.SMALLINT, SqlType.INTEGER})
+"""The whole numbers of which no two are one in double precision."""
+_ORDERS = frozenset({"lt", "le", "gt", "ge"})
+
+
+def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
+    """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
+    a = coerce(a, b.type, t.constants, endless=True) if isinstance(a, Const) else a
+    b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
+    a, b = _at_one_clock(t, a, b, node)
+    a, b = _within_reach(t, a, b, node), _within_reach(t, b, a, node)
+    a, b = as_whole(a), as_whole(b)
+    if SqlType.CHARACTER in (a.type, b.type) and SqlType.TEXT in (a.type, b.type):
+        a, b = as_text(a), as_text(b)
+    alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
+    if not alike:
+        raise refused(node, because="comparison-of-types")
+    if a.type is SqlType.ENUM and op in _ORDERS:
+        a, b = in_order(a, labels_of(a, b)), in_order(b, labels_of(a, b))
+    if a.type is SqlType.TEXT and op in _ORDERS and not (is_open(t, a) or is_open(t, b)):
+        return through_shadow(t, node)
+    return Apply(op, (a, b), BOOL)
+
+
+def as_whole(expr: Expr) -> Expr:
+    """Return a whole number as it is before PostgreSQL makes it one of another type, which has room for all of them.
+
+    seats::double precision < 2.5  →  seats < 2.5
+    """
+    arg = unwidened(expr)
+    return arg if arg.type in _NARROW or (arg.type.is_integer and expr.type is SqlType.NUMERIC) else expr
+
+
+def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
+    """Return two times, of which one may be a date or have a zone, by the same clock."""
+    types = (a.type, b.type)
+    if SqlType.TIMESTAMPTZ in types and a.type is not b.type:
+        if shows_utc(t) and isinstance(a if a.type is SqlType.TIMESTAMPTZ else b, Const):
+            return relabelled(as_timestamp(a), SqlType.TIMESTAMP), relabelled(as_timestamp(b), SqlType.TIMESTAMP)
+        return instant(t, a, node), instant(t, b, node)
+    return (as_timestamp(a), as_timestamp(b)) if SqlType.TIMESTAMP in types else (a, b)
+
+
+def _within_reach(t: Translator, const: Expr, other: Expr, node: exp.Expr) -> Expr:
+    """Return infinity (or NaN) as a value that is as surely beyond everything that it is compared with."""
+    if not isinstance(const, Const) or not is_endless(const.value):
+        return const
+    interval = t.known(other).interval
+    if interval is None:
+        raise Unsupported(
+            "only values with bounds can be compared with infinity and NaN",
+            because="endless-without-bounds",
+            position=position(node),
+        )
+    spare = 1 if other.type.is_temporal else interval.magnitude + 1
+    beyond = interval.high + spare if const.value == ENDLESS else interval.low - spare
+    return Const(math.floor(beyond), other.type)
+
+
+def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> Expr:
+    """Return `left op right`, both times, both intervals or both values."""
+    if any(is_time(side) or is_time_column(t, side) for side in (left, right)):
+        return Apply(op, (since_midnight(t, left), since_midnight(t, right)), BOOL)
+    a = in_letters(t, left, right) or t.operand(left, endless=True)
+    b = in_letters(t, right, left) or t.operand(right, endless=True)
+    spans = (Elapsed, Age, IntervalTimes)
+    if isinstance(a, spans) or isinstance(b, spans) or is_interval(a) or is_interval(b):
+        return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
+    return compare(t, op, t.value(a, left), t.value(b, right), node)
+
+
+def at_one_clock(t: Translator, *times: exp.Expr) -> tuple[exp.Expr, ...]:
+    """Return times as UTC's clock shows them where one has a zone: the session's clock may be changed in between."""
+    return tuple(in_utc(t, time) for time in times) if any(is_zoned(t, time) for time in times) else times
+
+
+def _interval(t: Translator, value: Operand, node: exp.Expr) -> Operand:
+    """Return a literal that is compared with an interval as one."""
+    if isinstance(value, Const) and value.type is SqlType.TEXT:
+        return t.operand(exp.Cast(this=node.copy(), to=exp.DataType.build("interval", dialect="postgres")))
+    return value
+
+
+def _between(t: Translator, node: exp.Expr) -> Expr:
+    x, low, high = (node.args[k] for k in ("this", "low", "high"))
+    forward = both(compare_nodes(t, "ge", x, low, node), compare_nodes(t, "le", x, high, node))
+    if not node.args.get("symmetric"):
+        return forward
+    return Apply(
+        "or", (forward, both(compare_nodes(t, "ge", x, high, node), compare_nodes(t, "le", x, low, node))), BOOL
+    )
+
+
+def _logic(op: str) -> Handler:
+    def handler(t: Translator, node: exp.Expr) -> Expr:
+        args = tuple(boolean(t, part) for part in _chain(node))
+        return both(*args) if op == "and" else Apply(op, args, BOOL)
+
+    return handler
+
+
+def _chain(node: exp.Expr) -> list[exp.Expr]:
+    """Return what a connector joins; `a OR b OR …`, which some tools write for IN, is one list and not a deep tree."""
+    parts: list[exp.Expr] = []
+    left, kind = node, type(node)
+    while isinstance(left, exp.Connector) and type(left) is kind:
+        parts.append(left.expression)
+        left = left.this
+    parts.append(left if left is not node else node.this)
+    return parts[::-1]
+
+
+def boolean(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a condition."""
+    expr = t.expression(node)
+    if isinstance(expr, Const) and expr.type is not BOOL:
+        expr = coerce(expr, BOOL, t.constants)
+    if expr.type is not BOOL and expr != NULL:
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]} is not a condition", because="not-a-condition", position=position(node)
+        )
+    return expr
+
+
+def checked(t: Translator, node: exp.Expr) -> Expr:
+    """Translate a condition on rows, which the bounds of its columns make computable for every row.
+
+    An engine that failed on some row would say that there is such a row.
+
+    Raises:
+        MissingBounds: something in it could overflow.
+    """
+    condition = boolean(t, node)
+    t.known(condition)
+    return condition
+
+
+def _is(t: Translator, node: exp.Expr) -> Expr:
+    arg, what = t.expression(node.this), node.expression
+    if isinstance(what, exp.Null):
+        result: Expr = Apply("is_null", (arg,), BOOL)
+    elif isinstance(what, exp.Boolean):
+        result = Apply("is_true" if what.this else "is_false", (arg,), BOOL)
+    else:
+        raise refused(node, because="is-null-true-false")
+    return Apply("not", (result,), BOOL) if node.args.get("negate") else result
+
+
+def _distinct_from(t: Translator, node: exp.Expr) -> Expr:
+    same = compare_nodes(t, "same", node.this, node.expression, node)
+    return Apply("not", (same,), BOOL) if isinstance(node, exp.NullSafeNEQ) else same
+
+
+def like(t: Translator, node: exp.Expr) -> Expr:
+    """Translate LIKE and ILIKE with one literal pattern."""
+    arg, pattern = in_letters(t, node.this, node.expression) or t.expression(node.this), t.expression(node.expression)
+    if not (isinstance(pattern, Const) and isinstance(pattern.value, str)):
+        raise Unsupported(
+            "LIKE takes a literal pattern over private rows",
+            because="like-literal",
+            hint="Write it as a text: x LIKE 'a%'.",
+            position=position(node),
+        )
+    if t.known(arg).values is not None:
+        return through_shadow(t, node)
+    not_padded(arg, node)
+    if pattern.value.endswith("\\"):
+        raise Unsupported(
+            "this LIKE needs a column whose `values` are declared",
+            because="like-needs-domain",
+            hint="The owner of the data can declare `values` for it in the table's schema file.",
+            position=position(node),
+        )
+    caseless = isinstance(node, exp.ILike)
+    found = without_case(arg, pattern.value, node) if caseless else Apply("like", (arg, pattern), BOOL)
+    return Apply("not", (found,), BOOL) if node.args.get("negate") else found
+
+
+def _case(t: Translator, node: exp.Expr) -> Expr:
+    subject = node.args.get("this")
+    conditions, results = [], []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(boolean(t, branch.this))
+        else:
+            conditions.append(compare(t, "eq", t.expression(subject), t.expression(branch.this), node))
+        results.append(t.expression(branch.args["true"]))
+    default = node.args.get("default")
+    results.append(t.expression(default) if default is not None else NULL)
+    results = list(unified(t, results, node))
+    args = [part for pair in zip(conditions, results[:-1], strict=True) for part in pair]
+    return Apply("case", (*args, results[-1]), results[0].type)
+
+
+def unified(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...]:
+    """Return the expressions with one type, as CASE, COALESCE and GREATEST need it."""
+    types = [e.type for e in exprs if e != NULL and not (isinstance(e, Const) and e.type is SqlType.TEXT)]
+    target = types[0] if types else SqlType.TEXT
+    if types and all(x.is_number for x in types):
+        target = wide(*types)
+    elif SqlType.TIMESTAMPTZ in types:
+        target = SqlType.TIMESTAMPTZ
+    elif SqlType.TIMESTAMP in types:
+        target = SqlType.TIMESTAMP
+    return tuple(_converted(t, e, target, node) for e in exprs)
+
+
+def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
+    if isinstance(e, Const):
+        e = coerce(e, target, t.constants)
+        if e.value is None:
+            return Const(None, target)
+    if target is SqlType.TIMESTAMP:
+        e = as_timestamp(e)
+    if target is SqlType.TIMESTAMPTZ:
+        e = instant(t, e, node)
+    if e.type is not target and not (e.type.is_number and target.is_number):
+        raise refused(node, because="branches-of-types")
+    if e.type is not target and isinstance(e, Const):
+        return Const(e.value, target)
+    return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e
+
+
+LOGIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {
+    exp.And: _logic("and"),
+    exp.Or: _logic("or"),
+    exp.Not: _logic("not"),
+    exp.Between: _between,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct_from,
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Case: _case,
+}

@@ -1,0 +1,147 @@
+"""What the translation of one SELECT's expressions knows, and the refusal of what it does not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue
+from dpsql.rewrite.ir.facts import Facts
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.trees import holds
+from dpsql.rewrite.translate.public.constants import Constants
+from dpsql.rewrite.translate.values.scope_names import Names
+
+_MOST_OPERATIONS = 5_000
+"""Of one expression: analysing ten times as many keeps a statement's planning busy for seconds."""
+
+_READ: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Is: frozenset({"negate", "unknown"}), exp.Like: frozenset({"negate"}), exp.ILike: frozenset({"negate"}),
+    exp.Between: frozenset({"symmetric"}), exp.Div: frozenset({"typed"}), exp.DPipe: frozenset({"safe"}),
+}  # fmt: skip
+"""What the parser may say of a node beside its parts, such as NOT; a version that says more is not believed to say less."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalTimes:
+    """A constant interval times a whole number: exists only until it is added to a timestamp."""
+
+    number: Expr
+    span: IntervalValue
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """The interval between two times, as `t - u` has it: exists only until a number is made of it."""
+
+    later: Expr
+    earlier: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """The interval between two times, as `age(t, u)` counts it: exists only until a number is made of it."""
+
+    later: Expr
+    earlier: Expr
+
+
+Duration = Elapsed | Age
+Operand = Expr | IntervalValue | IntervalTimes | Duration
+"""What may stand in an expression: a value of each row, or an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """One SELECT's names, the statement's constants, and what is known about columns."""
+
+    names: Names
+    constants: Constants
+    known: Callable[[Expr], Facts]
+    handlers: Mapping[type[exp.Expr], "Handler"]
+    public: Callable[[exp.Expr], exp.Expr | None]
+    """Returns a query with its CTEs in their places; None if it reads anything but public tables."""
+    inner: Mapping[int, Expr] = field(default_factory=dict)
+    """What inner queries among these expressions are, and tests of their values, by their nodes."""
+    by_value: bool = True
+    """Whether the shadow may be asked what a function makes of each of few values."""
+
+    def expression(self, node: exp.Expr) -> Expr:
+        """Return the expression.
+
+        Raises:
+            Unsupported: with the construct that is not allowed over private rows.
+        """
+        return self.value(self.operand(node), node)
+
+    def value(self, operand: Operand, node: exp.Expr) -> Expr:
+        """Return an operand that is no interval.
+
+        Raises:
+            Unsupported: it is one.
+        """
+        if isinstance(operand, (IntervalValue, IntervalTimes)):
+            raise Unsupported(
+                "an interval is not a value of a column here", because="interval-as-value", position=position(node)
+            )
+        if isinstance(operand, (Elapsed, Age)):
+            raise Unsupported(
+                "an interval that depends on private rows is not supported as a value",
+                because="interval-as-value",
+                hint="Write extract(epoch FROM t - u) for seconds, or extract(year FROM age(t, u)).",
+                position=position(node),
+            )
+        return operand
+
+    def operand(self, node: exp.Expr, *, endless: bool = False) -> Operand:
+        """Return the expression, or the interval; a constant that is not finite where it may be `endless`."""
+        if id(node) in self.inner:
+            return self.inner[id(node)]
+        if not isinstance(node, exp.Column) and _may_be_constant(node):
+            return self.constants.of(node, endless=endless)
+        handler = self.handlers.get(type(node))
+        if handler is None or any(v is True and k not in _READ.get(type(node), ()) for k, v in node.args.items()):
+            raise refused(node, because="construct-not-known")
+        return _not_too_large(handler(self, node), node)
+
+
+Handler = Callable[[Translator, exp.Expr], Operand]
+
+
+def refused(node: exp.Expr, *, because: str) -> Unsupported:
+    """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
+    text = (render(node) if isinstance(node, exp.Cast) else node.sql("postgres"))[:80]
+    if isinstance(node, exp.Exists):
+        return Unsupported(
+            "EXISTS is not supported over private rows but as a condition of WHERE",
+            because=because,
+            hint="It may be one of those that AND joins; or write x IN (SELECT … FROM a public table).",
+            position=position(node),
+        )
+    return Unsupported(
+        f"{text} is not supported over private rows",
+        because=because,
+        hint="docs/sql.md lists the functions that are.",
+        position=position(node),
+    )
+
+
+def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
+    """Refuse at once what grows with every step: of `x BETWEEN 1 AND 2` there are two `x`, of 20 in each other a million."""
+    if isinstance(operand, Apply) and operand.operations > _MOST_OPERATIONS:
+        raise Unsupported(
+            f"{node.sql('postgres')[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
+            because="too-many-operations",
+            hint="Nest fewer operations in each other.",
+            position=position(node),
+        )
+    return operand
+
+
+_VARYING = (exp.Column, exp.Star, exp.Query, exp.Subquery, exp.Window, exp.Filter, exp.WithinGroup)
+
+
+def _may_be_constant(node: exp.Expr) -> bool:
+    return not holds(node, *_VARYING)

@@ -1,0 +1,183 @@
+"""Comparisons with lists and arrays, and of rows of several values.
+
+zone <> ALL ('{1,2}')            →  NOT zone IN (1, 2)
+seats > ANY (ARRAY[1, 2])        →  seats > 1 OR seats > 2
+(seats, paid) = (1, 'cash')      →  seats = 1 AND paid = 'cash'
+note LIKE ANY (ARRAY['a%', 'b'])  →  note LIKE 'a%' OR note LIKE 'b'
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, both
+from dpsql.rewrite.syntax.read.literals import literal_text
+from dpsql.rewrite.translate.values.clock import is_time, is_time_column
+from dpsql.rewrite.translate.values.comparisons import BOOL, as_whole, at_one_clock, compare, compare_nodes, like
+from dpsql.rewrite.translate.values.context import Handler, Translator, refused
+from dpsql.rewrite.translate.values.durations import is_interval
+from dpsql.rewrite.translate.values.subqueries import values_of
+from dpsql.rewrite.translate.values.texts import in_letters
+
+_OPS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
+}  # fmt: skip
+_STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+"""How all values of two rows but the last are compared."""
+
+
+def _comparison(t: Translator, node: exp.Expr) -> Expr:
+    op, right = _OPS[type(node)], node.args.get("expression")
+    found = _quantified(right)
+    if found is not None:
+        array, every = found
+        return _of_array(t, node.this, _items(t, node.this, array), node, op=op, every=every)
+    left, other = _row(node.this), _row(right)
+    if left is None and other is None:
+        return compare_nodes(t, op, node.this, node.expression, node)
+    if left is None or other is None or len(left) != len(other):
+        raise refused(node, because="rows-alike")
+    return _rows(t, op, left, other, node)
+
+
+def _quantified(node: exp.Expr | None) -> tuple[exp.Expr, bool] | None:
+    """Return the array of ANY (…), SOME (…) or ALL (…), and whether it is ALL; the parser knows some by name only."""
+    if isinstance(node, (exp.Any, exp.All)):
+        return node.this.unnest(), isinstance(node, exp.All)
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        name = str(node.this).lower()
+        return (node.expressions[0].unnest(), name == "all") if name in {"all", "some"} else None
+    return None
+
+
+def _items(t: Translator, left: exp.Expr, array: exp.Expr) -> tuple[Const, ...] | None:
+    """Return the constants of an array; `'{1,2}'` is one of what it is compared with."""
+    if isinstance(array, exp.Literal) and array.is_string:
+        elements = exp.DataType.build(f"{t.expression(left).type.spelled}[]", dialect="postgres")
+        array = exp.Cast(this=array.copy(), to=elements)
+    return t.constants.items(array)
+
+
+def _of_array(
+    t: Translator, left: exp.Expr, items: tuple[Const, ...] | None, node: exp.Expr, *, op: str, every: bool
+) -> Expr:
+    """Return a comparison with some or with every constant of an array; one that is NULL makes it NULL."""
+    if items is None:
+        return Const(None, BOOL)
+    if not items:
+        return TRUE if every else FALSE
+    if (op, every) in {("eq", False), ("ne", True)}:
+        return _listed(t, left, items, node, op)
+    x = t.expression(left)
+    return _joined([compare(t, op, x, item, node) for item in dict.fromkeys(items)], every=every)
+
+
+def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
+    """Return `x IN (…)`, or `x NOT IN (…)`."""
+    x = in_letters(t, left, *node.args.get("expressions", ())) or as_whole(t.expression(left))
+    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
+    inside = Apply("in", (x, *members), BOOL)
+    return inside if op == "eq" else Apply("not", (inside,), BOOL)
+
+
+def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
+    pair = compare(t, "eq", x, item, node)
+    assert isinstance(pair, Apply)
+    member = pair.args[1]
+    if pair.args[0] != x or not isinstance(member, Const):
+        raise refused(node, because="list-of-constants")
+    return member
+
+
+def _in(t: Translator, node: exp.Expr) -> Expr:
+    if node.args.get("unnest") or node.args.get("field"):
+        raise refused(node, because="list-form")
+    row = _row(node.this)
+    if row is not None and not node.args.get("query"):
+        return _in_rows(t, row, node)
+    if node.args.get("query"):
+        return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
+    left, *listed = at_one_clock(t, node.this, *node.expressions)
+    written = all(isinstance(item, exp.Literal) or literal_text(item) is not None for item in listed)
+    if not written and _is_span(t, left):
+        return _joined([compare_nodes(t, "eq", left, item, node) for item in listed], every=False)
+    items = [t.value(t.operand(item, endless=True), item) for item in listed]
+    if not all(isinstance(item, Const) for item in items):
+        x = t.expression(left)
+        return _joined([compare(t, "eq", x, item, node) for item in items], every=False)
+    return _listed(t, left, [item for item in items if isinstance(item, Const)], node)
+
+
+def _is_span(t: Translator, node: exp.Expr) -> bool:
+    """Return whether a node is a time of the day or an interval, whose constants are no values by themselves."""
+    return is_time(node) or is_time_column(t, node) or is_interval(t.operand(node))
+
+
+def _row(node: exp.Expr | None) -> Sequence[exp.Expr] | None:
+    """Return the parts of `(a, b)` or `ROW (a, b)`; None of anything else."""
+    if isinstance(node, exp.Tuple):
+        return node.expressions
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "row":
+        return node.expressions
+    return None
+
+
+def _in_rows(t: Translator, row: Sequence[exp.Expr], node: exp.Expr) -> Expr:
+    """Translate `(a, b) IN ((1, 2), (3, 4))`."""
+    others = [_row(other) for other in node.expressions]
+    if any(other is None or len(other) != len(row) for other in others):
+        raise refused(node, because="rows-alike")
+    return _joined([_rows(t, "eq", row, other, node) for other in others if other is not None], every=False)
+
+
+def _rows(t: Translator, op: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], node: exp.Expr) -> Expr:
+    """Compare two rows: by their first values, by the next where those are equal, and so on."""
+    if not left:
+        raise refused(node, because="rows-alike")
+    pairs = list(zip(left, right, strict=True))
+    if op in {"eq", "ne"}:
+        return _joined([compare_nodes(t, op, a, b, node) for a, b in pairs], every=op == "eq")
+    *before, (a, b) = pairs
+    found = compare_nodes(t, op, a, b, node)
+    for one, other in reversed(before):
+        tied = both(compare_nodes(t, "eq", one, other, node), found)
+        found = _joined([compare_nodes(t, _STRICT[op], one, other, node), tied], every=False)
+    return found
+
+
+def _like(t: Translator, node: exp.Expr) -> Expr:
+    found = _quantified(node.args.get("expression"))
+    if found is None:
+        return like(t, node)
+    array, every = found
+    items = _items(t, node.this, array)
+    if items is None:
+        return Const(None, BOOL)
+    each = [_like_one(t, item, node) for item in items]
+    if node.args.get("negate"):
+        each = [Apply("not", (one,), BOOL) for one in each]
+    return _joined(each, every=every)
+
+
+def _like_one(t: Translator, item: Const, node: exp.Expr) -> Expr:
+    if item.value is None:
+        return Const(None, BOOL)
+    pattern = exp.Literal.string(item.value) if isinstance(item.value, str) else exp.Boolean(this=True)
+    return like(t, type(node)(this=node.this.copy(), expression=pattern))
+
+
+def _joined(parts: Sequence[Expr], *, every: bool) -> Expr:
+    """Return that every part holds, or that one does."""
+    if not parts:
+        return TRUE if every else FALSE
+    if every:
+        return both(*parts)
+    return parts[0] if len(parts) == 1 else Apply("or", tuple(parts), BOOL)
+
+
+MEMBERSHIP_HANDLERS: Mapping[type[exp.Expr], Handler] = {
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    **dict.fromkeys(_OPS, _comparison),
+}

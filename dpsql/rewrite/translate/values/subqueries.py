@@ -1,0 +1,79 @@
+"""Subqueries over public tables inside conditions on private rows: the shadow answers them at planning, as constants.
+
+zone IN (SELECT id FROM zones WHERE name LIKE 'A%')  →  zone IN (3, 17)
+"""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.rewrite.ir.expr import Const
+from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
+from dpsql.rewrite.syntax.forms.nested import aggregates_of
+from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.translate.public.constants import evaluated
+from dpsql.rewrite.translate.public.public_queries import function_named
+from dpsql.rewrite.translate.public.speller import spell
+from dpsql.rewrite.translate.values.context import Handler, Operand, Translator
+
+
+def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
+    """Return the values of the one column of a public query.
+
+    Raises:
+        Unsupported: it reads anything but declared public tables, or does more than SELECT … FROM … WHERE … GROUP BY.
+    """
+    texts, type_name = t.constants.evaluator.column(_text(t, query))
+    return tuple(evaluated(text, type_name) for text in texts)
+
+
+def scalar(t: Translator, node: exp.Expr) -> Operand:
+    """Translate a scalar subquery over public tables; one of a lone expression is that expression.
+
+    pickup_ts >= (SELECT TIMESTAMP '2019-03-08')  →  pickup_ts >= TIMESTAMP '2019-03-08'
+    """
+    lone = _lone(node.this)
+    if lone is not None:
+        return t.operand(lone)
+    text, type_name = t.constants.evaluator.constant(_text(t, node.this).within("({})"))
+    return evaluated(text, type_name)
+
+
+def _lone(query: exp.Expr) -> exp.Expr | None:
+    """Return the expression of `SELECT expression`; None if there is more to the query."""
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    given = [key for key, value in query.args.items() if value]
+    if not isinstance(query, exp.Select) or given != ["expressions"] or len(query.expressions) != 1:
+        return None
+    only = query.expressions[0].unalias()
+    return None if isinstance(only, exp.Star) or aggregates_of(query) else only
+
+
+def _text(t: Translator, query: exp.Expr) -> Spelled:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    public = t.public(query)
+    try:
+        if public is not None and _closed(public):
+            return spell(public, t.constants.arguments, queries=True)
+    except UnspeakableError:
+        pass
+    raise Unsupported(
+        "a subquery among private rows can read declared public tables only",
+        because="subquery-of-public-tables",
+        hint="Write the values as a list, or join the public table on its key.",
+        position=position(query),
+    )
+
+
+def _closed(query: exp.Expr) -> bool:
+    """Return whether every qualified column belongs to a table of the subquery, so that it does not look outside."""
+    own = {fold(alias.this) for alias in query.find_all(exp.TableAlias)} | {
+        function_named(x) or fold(x.this) for x in query.find_all(exp.Table)
+    }
+    return all(fold(column.args.get("table")) in {"", *own} for column in query.find_all(exp.Column))
+
+
+LOOKUPS: Mapping[type[exp.Expr], Handler] = {exp.Subquery: scalar}

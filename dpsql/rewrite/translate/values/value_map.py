@@ -1,0 +1,274 @@
+"""Functions of expressions with few possible values: the shadow evaluates them value by value.
+
+    upper(paid)  →  CASE paid WHEN 'card' THEN 'CARD' WHEN 'cash' THEN 'CASH' END
+
+The engine sees only the resulting map, so that every engine has PostgreSQL's own semantics.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, Unsupported
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.analysis.keys import key_of
+from dpsql.rewrite.functions.table import digits_written
+from dpsql.rewrite.ir.evaluator import TYPES
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
+from dpsql.rewrite.ir.literal import format_value, parse_value
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.translate.values.context import Handler, Translator, refused
+
+MAX_VALUES = 10_000
+_MANY = 100
+"""From so many values on it is seen whether there is a part that has fewer: engines take long to read a CASE of thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A part of a function's arguments that has few values."""
+
+    part: exp.Expr
+    expr: Expr
+    values: Sequence[Value]
+
+
+def through_shadow(t: Translator, node: exp.Expr) -> Expr:
+    """Let the shadow evaluate a function whose arguments have few values, value by value; the engine sees the results."""
+    if not t.by_value or node.find(exp.Column) is None or not _speakable(t, node):
+        raise refused(node, because="function-not-known")
+    inputs = tuple(_inputs(t, node, node))
+    if len({one.expr for one in inputs}) > 1:
+        return _of_combinations(t, inputs, node)
+    places = {one.part: _as_written(one.expr, exp.column("x")) for one in inputs}
+    return mapped(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
+
+
+def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
+    """Yield what a function is of: its columns if each has few values, else the largest parts that have."""
+    columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
+    _check_labels(columns, whole)
+    few = {column: _few(t, expr) for column, expr in columns.items()}
+    found = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
+    if len(found) == len(few):
+        yield from _shortest(t, node, whole, found)
+        return
+    if isinstance(node, exp.Column):
+        raise _needs_domain(whole, columns[node])
+    yield from _parts(t, node, whole)
+
+
+def _shortest(t: Translator, node: exp.Expr, whole: exp.Expr, found: Sequence[_Input]) -> Sequence[_Input]:
+    """Return the columns, or the parts around them where these have fewer values.
+
+    floor(price / 20) * 20 || '-' || floor(price / 20) * 20 + 20  →  of three values, and not of thousands
+    """
+    if isinstance(node, exp.Column) or _combinations(found) <= _MANY:
+        return found
+    try:
+        parts = list(_parts(t, node, whole))
+    except DpsqlError:
+        return found
+    return parts if _combinations(parts) < _combinations(found) else found
+
+
+def _combinations(inputs: Sequence[_Input]) -> int:
+    return math.prod(len(values) for values in {one.expr: one.values for one in inputs}.values())
+
+
+def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
+    """Yield the largest parts that have few values.
+
+    A part that only the shadow could evaluate is looked into: what is in it is evaluated together with the rest.
+    """
+    for part in node.iter_expressions():
+        if part.find(exp.Column) is None:
+            continue
+        argument = _understood(replace(t, by_value=False), part)
+        values = _few(t, argument) if argument is not None else None
+        if argument is not None and values is not None:
+            yield _Input(part, argument, values)
+        else:
+            yield from _inputs(t, part, whole)
+
+
+def _check_labels(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
+    """Check that labels are texts to a function: the shadow is told them as such, and texts have another order."""
+    for column, expr in columns.items():
+        parent = column.parent
+        as_text = isinstance(parent, exp.Cast) and TYPES.get(parent.to.sql("postgres").lower()) is SqlType.TEXT
+        if expr.type is SqlType.ENUM and not as_text:
+            raise Unsupported(
+                f"{whole.sql('postgres')[:80]} is not supported of an enum",
+                because="function-of-enum",
+                hint=f"Write {column.name}::text.",
+                position=position(whole),
+            )
+
+
+def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) -> Expr:
+    """Return the map from the numbers of all combinations of values.
+
+    paid || stars  →  CASE place of paid + 3 * place of stars WHEN 0 THEN 'card1' WHEN 1 THEN 'cash1' … END
+    """
+    number: Expr = Const(0, SqlType.BIGINT)
+    combinations = 1
+    shown: dict[Expr, exp.Expr] = {}
+    for expr, values in {one.expr: one.values for one in inputs}.items():
+        cells = (*values, None) if t.known(expr).nullable else tuple(values)
+        shown[expr] = _as_written(expr, _value_at(combinations, cells, expr.type))
+        place = _place(expr, values, times=combinations, nullable=len(cells) > len(values))
+        number = Apply("add", (number, place), SqlType.BIGINT) if combinations > 1 else place
+        combinations *= len(cells)
+    if combinations > MAX_VALUES:
+        raise _too_many(node, f"{combinations:,} possible combinations of values")
+    return mapped(t, number, range(combinations), _in_terms_of(node, {one.part: shown[one.expr] for one in inputs}))
+
+
+def _place(expr: Expr, values: Sequence[Value], *, times: int, nullable: bool) -> Expr:
+    """Return how many of its values come before the one that an expression has; all of them before NULL."""
+    keys = (Const(value, expr.type) for value in values)
+    places = Apply("map", (expr, *keys), SqlType.BIGINT, Results(tuple(n * times for n in range(len(values)))))
+    after = Const(len(values) * times, SqlType.BIGINT)
+    return Apply("coalesce", (places, after), SqlType.BIGINT) if nullable else places
+
+
+def _value_at(times: int, cells: Sequence[Value | None], type_: SqlType) -> exp.Expr:
+    """Return for the shadow which value it is whose place is in a combination's number `x`."""
+    place = exp.Mod(
+        this=exp.Paren(this=exp.Div(this=exp.column("x"), expression=_count(times))), expression=_count(len(cells))
+    )
+    values = [None if cell is None else exp.Literal.string(format_value(cell, type_)) for cell in cells]
+    ifs = [
+        exp.If(this=_count(n), true=exp.cast(exp.null() if value is None else value, type_.spelled, dialect="postgres"))
+        for n, value in enumerate(values)
+    ]
+    return exp.Case(this=exp.Paren(this=place), ifs=ifs)
+
+
+def _as_written(expr: Expr, value: exp.Expr) -> exp.Expr:
+    """Return for the shadow a value of `expr` with the digits that PostgreSQL would write."""
+    if expr.type is SqlType.CHARACTER and isinstance(expr, Ref):  # with the blanks that some functions see
+        return exp.cast(value, expr.column.declared, dialect="postgres")
+    digits = digits_written(expr) if expr.type is SqlType.NUMERIC else None
+    return exp.Anonymous(this="round", expressions=[value, _count(digits)]) if digits else value
+
+
+def _count(number: int) -> exp.Expr:
+    return exp.Literal.number(number)
+
+
+def _needs_domain(node: exp.Expr, expr: Expr) -> Unsupported:
+    declare = "The owner of the data can declare `values: […]` (or, for whole numbers, `bounds`) for the column."
+    of_time = (
+        "Write to_char(t, 'YYYY-MM-DD HH24'), or date_trunc('hour', t): the text of a time has as many values as times."
+    )
+    return Unsupported(
+        f"{node.sql('postgres')[:80]} needs a column whose possible values are declared",
+        because="function-needs-domain",
+        hint=of_time if expr.type.is_moment else declare,
+        position=position(node),
+    )
+
+
+def _too_many(node: exp.Expr, what: str) -> Unsupported:
+    return Unsupported(
+        f"{node.sql('postgres')[:80]} is over {what}, the limit is {MAX_VALUES:,}",
+        because="map-too-large",
+        hint="WHERE can leave fewer of them.",
+        position=position(node),
+    )
+
+
+def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Expr) -> Expr:
+    """Return the map from each of `values` to what the shadow makes of it; `node` is in terms of a column `x`.
+
+    NULL is one of the values where the argument can be NULL.
+    """
+    if len(values) > MAX_VALUES:
+        raise _too_many(node, f"{len(values):,} possible values")
+    nulls: tuple[None, ...] = (None,) if t.known(argument).nullable else ()
+    texts, type_name = t.constants.evaluator.over(t.constants.spelled(node), (*values, *nulls), argument.type)
+    type_ = TYPES.get(type_name)
+    if type_ is None:
+        raise refused(node, because="result-type")
+    results = tuple(None if text is None else _result(text, type_, node) for text in texts)
+    keys = tuple(Const(v, argument.type) for v in values)
+    result = Apply("map", (argument, *keys), type_, Results(results[: len(values)]))
+    if not nulls or results[-1] is None:
+        return result
+    missing = Apply("is_null", (argument,), SqlType.BOOLEAN)
+    return Apply("case", (missing, Const(results[-1], type_), result), type_)
+
+
+def _result(text: str, type_: SqlType, node: exp.Expr) -> Value:
+    """Return what PostgreSQL has made of one value.
+
+    Raises:
+        Unsupported: it is infinite, no number, before Christ, or an interval with months.
+    """
+    try:
+        return parse_value(text, type_)
+    except (ValueError, OverflowError):
+        raise Unsupported(
+            f'"{text[:80]}", which this makes of one of its values, can\'t stand beside private rows',
+            because="result-not-finite",
+            hint="Use finite values, dates from year 1 to 9999, and intervals without months.",
+            position=position(node),
+        ) from None
+
+
+def _speakable(t: Translator, node: exp.Expr) -> bool:
+    try:
+        t.constants.spelled(node)
+    except DpsqlError:
+        return False
+    return True
+
+
+def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:
+    """Return all values of an expression that the shadow would write as PostgreSQL does, if they are known and few."""
+    declared = t.known(expr).values
+    if declared is not None or (expr.type is SqlType.NUMERIC and digits_written(expr) is None):
+        return declared
+    try:
+        shown = key_of(expr, {ref: t.known(ref) for ref in refs(expr)}, MAX_VALUES).shown or {}
+        values = tuple(cell for cell in shown.values() if cell is not None)
+    except DpsqlError:
+        return None
+    return None if expr.type.is_float and 0 in values and _may_be_minus_zero(t, expr) else values
+
+
+def _may_be_minus_zero(t: Translator, expr: Expr) -> bool:
+    """Return whether a number in floating point may be minus zero, which PostgreSQL takes for 0 and writes as -0."""
+    intervals = [t.known(part).interval for part in walk(expr) if part.type.is_float]
+    return any(interval is None or interval.low < 0 for interval in intervals)
+
+
+def _understood(t: Translator, node: exp.Expr) -> Expr | None:
+    try:
+        return t.expression(node)
+    except DpsqlError:
+        return None
+
+
+def _in_terms_of(node: exp.Expr, places: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
+    """Return `node` with other expressions in the places of its parts."""
+    return exp.Paren(this=node.transform(lambda one: places[one].copy() if one in places else one))
+
+
+MAPPED: Mapping[type[exp.Expr], Handler] = dict.fromkeys(
+    (
+        exp.RegexpLike,
+        exp.RegexpILike,
+        exp.Substring,
+        exp.Trim,
+        exp.StrPosition,
+        exp.DPipe,
+        exp.Escape,
+        exp.SimilarTo,
+    ),
+    through_shadow,
+)

@@ -1,0 +1,281 @@
+"""Times in time zones: a time with bounds is moved as the shadow's PostgreSQL moves it, piece by piece.
+
+picked::timestamptz, where the session's TimeZone is Europe/Berlin
+    →  CASE WHEN picked < '2019-03-31 03:00' THEN picked - 1 hour ELSE picked - 2 hours END
+
+The value of an expression of the type `timestamptz` is what UTC's clock shows, so that it says when it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sqlglot import exp
+
+from dpsql.errors import DpsqlError, MissingBounds, Unsupported
+from dpsql.policy.model import SqlType
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.evaluator import TYPES
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue
+from dpsql.rewrite.ir.literal import is_endless, parse_value
+from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.named.identifiers import position
+from dpsql.rewrite.syntax.read.literals import literal_text
+from dpsql.rewrite.translate.values.arithmetic import as_timestamp
+from dpsql.rewrite.translate.values.context import Translator
+from dpsql.rewrite.translate.values.value_map import through_shadow
+
+_ZONED_TYPES = ("timestamptz", "timestamp with time zone")
+_TYPES = (*_ZONED_TYPES, "timestamp", "timestamp without time zone")
+_OF_NUMBERS = ("to_timestamp", "make_timestamptz")
+_CLOCKS = ("now", "statement_timestamp", "transaction_timestamp", *_OF_NUMBERS)
+_MOST_DAYS = 9_000
+_STEP = 15 * 60 * 10**6
+"""Clocks are changed at quarters of an hour."""
+_UTC = frozenset({"utc", "etc/utc", "etc/uct", "uct", "z", "zulu", "gmt", "etc/gmt"})
+"""Names of the zone whose clock is never changed, and shows when it is."""
+
+
+def is_zoned(t: Translator, node: exp.Expr) -> bool:
+    """Return whether an expression has the type `timestamptz`."""
+    if id(node) in t.inner:
+        return t.inner[id(node)].type is SqlType.TIMESTAMPTZ
+    match node:
+        case exp.Paren():
+            return is_zoned(t, node.this)
+        case exp.AtTimeZone():
+            return not is_zoned(t, node.this)
+        case exp.Add():
+            return is_zoned(t, node.expression) is not is_zoned(t, node.this)
+        case exp.Sub():
+            return _is_span(t, node.expression) and is_zoned(t, node.this)
+        case exp.Case():
+            results = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+            return any(is_zoned(t, result) for result in results if result is not None)
+        case exp.Anonymous():
+            return _is_zoned_call(t, node)
+        case _:
+            return _is_zoned_value(t, node)
+
+
+def _is_zoned_value(t: Translator, node: exp.Expr) -> bool:
+    match node:
+        case exp.Cast():
+            return _type(node) in _ZONED_TYPES
+        case exp.Parameter():
+            return t.constants.argument(node).type in _ZONED_TYPES
+        case exp.Column():
+            return _is_zoned_column(t, node)
+        case _:
+            return isinstance(node, exp.CurrentTimestamp)
+
+
+def _is_span(t: Translator, node: exp.Expr) -> bool:
+    """Return whether what is subtracted is an interval, and no time."""
+    if isinstance(node, exp.Parameter):
+        return t.constants.argument(node).type == "interval"
+    return any(isinstance(one, exp.Interval) or _is_cast_to_interval(one) for one in node.walk())
+
+
+def _is_cast_to_interval(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and _type(node) == "interval"
+
+
+def _is_zoned_column(t: Translator, node: exp.Column) -> bool:
+    try:
+        return t.names.find(node).type is SqlType.TIMESTAMPTZ
+    except DpsqlError:
+        return False
+
+
+def _is_zoned_call(t: Translator, node: exp.Anonymous) -> bool:
+    name, args = function_name(node), node.expressions
+    match name:
+        case "timezone":
+            return len(args) == 2 and not is_zoned(t, args[1])
+        case "date_trunc" | "date_bin":
+            return (len(args) == 3 and name == "date_trunc") or (len(args) > 1 and is_zoned(t, args[1]))
+        case "coalesce" | "greatest" | "least" | "nullif":
+            return any(is_zoned(t, arg) for arg in args)
+        case _:
+            return name in _CLOCKS
+
+
+def in_utc(t: Translator, node: exp.Expr) -> exp.Expr:
+    """Return a time as UTC's clock shows it; one without a zone is the session's."""
+    zoned = node.copy() if is_zoned(t, node) else exp.cast(node.copy(), "timestamptz", dialect="postgres")
+    return exp.AtTimeZone(this=exp.Paren(this=zoned), zone=exp.Literal.string("UTC"))
+
+
+def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
+    """Translate AT TIME ZONE with a constant zone, `timezone('…', t)`, and casts between times with and without a zone.
+
+    Raises:
+        MissingBounds: the time has none.
+    """
+    chain = [node]
+    while (inner := _inner(chain[-1])) is not None:
+        chain.append(inner)
+    base = chain.pop()
+    x = None if function_name(base) in _OF_NUMBERS else as_timestamp(t.expression(base))
+    if x is None or not x.type.is_moment:
+        return through_shadow(t, node)
+    if all(_is_still(t, outer) for outer in chain):
+        return relabelled(x, SqlType.TIMESTAMPTZ if is_zoned(t, node) else SqlType.TIMESTAMP)
+    moved: exp.Expr = exp.column("x")
+    for outer in reversed(chain):
+        moved = _around(outer, moved)
+    return Moving(t, x, moved, node).expression()
+
+
+def on_session_clock(t: Translator, x: Expr, node: exp.Expr) -> Expr:
+    """Return what the session's clock shows at a time with a zone; any other value as it is."""
+    return _cast(t, x, SqlType.TIMESTAMP, node) if x.type is SqlType.TIMESTAMPTZ else x
+
+
+def instant(t: Translator, x: Expr, node: exp.Expr) -> Expr:
+    """Return when it is that the session's clock shows a time without a zone; any other value as it is."""
+    x = as_timestamp(x)
+    return _cast(t, x, SqlType.TIMESTAMPTZ, node) if x.type is SqlType.TIMESTAMP else x
+
+
+def _cast(t: Translator, x: Expr, target: SqlType, node: exp.Expr) -> Expr:
+    if shows_utc(t) or (isinstance(x, Const) and (x.value is None or is_endless(x.value))):
+        return relabelled(x, target)
+    moving = Moving(t, x, exp.cast(exp.column("x"), target.value, dialect="postgres"), node)
+    if isinstance(x, Const):
+        assert isinstance(x.value, int)
+        (at,) = moving.asked([x.value])
+        return Const(at, target)
+    return moving.expression()
+
+
+def relabelled(x: Expr, type_: SqlType) -> Expr:
+    """Return the same value as one of the other type of times: as UTC's clock shows it."""
+    if x.type is type_:
+        return x
+    return Const(x.value, type_) if isinstance(x, Const) else Apply("in_utc", (x,), type_)
+
+
+def shows_utc(t: Translator) -> bool:
+    """Return whether the session's clock is UTC's."""
+    return t.constants.evaluator.time_zone.lower() in _UTC
+
+
+def _is_still(t: Translator, outer: exp.Expr) -> bool:
+    """Return whether a step between times with and without a zone moves nothing."""
+    match outer:
+        case exp.Paren():
+            return True
+        case exp.Cast():
+            alike = is_zoned(t, outer) is is_zoned(t, outer.this)
+            return alike or shows_utc(t)
+        case exp.AtTimeZone():
+            zone = outer.args["zone"]
+        case _:
+            zone = outer.expressions[0]
+    return (literal_text(zone) or "").lower() in _UTC
+
+
+def _type(node: exp.Cast) -> str:
+    return str(node.to.sql("postgres")).lower()
+
+
+def _inner(node: exp.Expr) -> exp.Expr | None:
+    """Return the time that is moved to another zone; None if it is a time itself."""
+    inner: object = None
+    if isinstance(node, (exp.Paren, exp.AtTimeZone)) or (isinstance(node, exp.Cast) and _type(node) in _TYPES):
+        inner = node.this
+    elif isinstance(node, exp.Anonymous) and function_name(node) == "timezone" and len(node.expressions) == 2:
+        inner = node.expressions[1]
+    return inner if isinstance(inner, exp.Expr) else None
+
+
+def _around(outer: exp.Expr, inner: exp.Expr) -> exp.Expr:
+    """Return `outer` with another time in it."""
+    copy = outer.copy()
+    if isinstance(copy, exp.Anonymous):
+        copy.set("expressions", [copy.expressions[0], inner])
+    else:
+        copy.set("this", exp.Paren(this=inner))
+    return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """A time `x` with bounds, and what the shadow makes of it."""
+
+    t: Translator
+    x: Expr
+    moved: exp.Expr
+    """In terms of a column `x`."""
+    node: exp.Expr
+
+    def expression(self) -> Expr:
+        """Return `x` moved.
+
+        CASE WHEN x < change THEN x + shift … ELSE x + shift END
+        """
+        pieces = self.pieces()
+        _, type_ = self._answer([pieces[0][0]])
+        args: list[Expr] = []
+        for (_, shift), (change, _) in pairwise(pieces):
+            before = Apply("lt", (self.x, Const(change, self.x.type)), SqlType.BOOLEAN)
+            args += [before, _shifted(self.x, shift, type_)]
+        last = _shifted(self.x, pieces[-1][1], type_)
+        return Apply("case", (*args, last), type_) if args else last
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Return from which moments on `x` is moved by how many microseconds."""
+        interval = self.t.known(self.x).interval
+        if interval is None:
+            raise MissingBounds(
+                f"{self.node.sql('postgres')[:80]} needs a time with declared bounds",
+                because="zone-without-bounds",
+                hint="The owner of the data can declare `bounds` for it.",
+                position=position(self.node),
+            )
+        low, high = int(interval.low), int(interval.high)
+        if (high - low) // DAY > _MOST_DAYS:
+            raise Unsupported(
+                "a time in another zone needs bounds of at most 24 years",
+                because="zone-bounds-too-wide",
+                hint="The owner of the data can declare nearer `bounds`; or write AT TIME ZONE 'UTC', which needs none.",
+                position=position(self.node),
+            )
+        days = [low, *range(low - low % DAY + DAY, high, DAY), high]
+        shifts = self._shifts(days)
+        steps = [at for (a, x), (b, y) in pairwise(zip(days, shifts, strict=True)) if x != y for at in _steps(a, b)]
+        pieces = [(low, shifts[0])]
+        for at, shift in zip(steps, self._shifts(steps), strict=True):
+            if shift != pieces[-1][1]:
+                pieces.append((at, shift))
+        before = self._shifts([at - 1 for at, _ in pieces[1:]])
+        if before != [shift for _, shift in pieces[:-1]]:
+            raise Unsupported(
+                "this zone's clock is changed otherwise than at a quarter of an hour",
+                because="zone-odd-change",
+                hint="Write AT TIME ZONE 'UTC'.",
+                position=position(self.node),
+            )
+        return pieces
+
+    def asked(self, moments: Sequence[int]) -> list[int]:
+        """Return what the shadow makes of some moments."""
+        return self._answer(moments)[0]
+
+    def _shifts(self, moments: Sequence[int]) -> list[int]:
+        return [to - at for at, to in zip(moments, self.asked(moments), strict=True)] if moments else []
+
+    def _answer(self, moments: Sequence[int]) -> tuple[list[int], SqlType]:
+        texts, name = self.t.constants.evaluator.over(self.t.constants.spelled(self.moved), moments, self.x.type)
+        type_ = TYPES[name]
+        return [int(parse_value(text or "", type_)) for text in texts], type_
+
+
+def _steps(after: int, until: int) -> list[int]:
+    return [*range(after - after % _STEP + _STEP, until, _STEP), until]
+
+
+def _shifted(x: Expr, micros: int, type_: SqlType) -> Expr:
+    return Apply("shift", (x,), type_, IntervalValue(0, 0, micros)) if micros else relabelled(x, type_)

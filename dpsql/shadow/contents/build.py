@@ -1,0 +1,185 @@
+"""Makes the shadow's database from the policy, or changes it in place: stamps tell what it was made of."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from enum import Enum, auto
+
+import psycopg
+from psycopg import Connection
+from psycopg.sql import SQL, Identifier
+
+from dpsql.policy.model import Policy, Table
+from dpsql.shadow.contents import (
+    costly,
+    creation,
+    guard,
+    hidden,
+    own_settings,
+    role,
+    schema,
+    signals,
+    text_order,
+    total,
+    trial,
+    views,
+)
+from dpsql.shadow.server.postgres import Postgres
+
+Rows = schema.ReadPublicRows
+
+_EDITION = 18
+"""Counts the changes of what this room creates."""
+_PATIENCE = "10s"  # for whoever is in the way of a change
+
+
+class Change(Enum):
+    """What has to be done to a database so that it is as a policy says."""
+
+    NONE = auto()
+    IN_PLACE = auto()
+    """Sessions go on."""
+    ANEW = auto()
+    """It is dropped, and all sessions end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamps:
+    """Hashes of what a database was made of."""
+
+    structure: str
+    """Tables, columns and types: what sessions hold on to."""
+    users: str
+    """Who may read what."""
+    words: str
+    """Descriptions, bounds and values."""
+    rows: str
+    """The rows of the public tables."""
+
+
+def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch: str = "") -> Change:
+    """Return what `ensure_shadow` would have to do.
+
+    Raises:
+        ConfigError: the server orders texts otherwise than engines do.
+    """
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        text_order.check_order(connection, str(server.home))
+        found = _stamped(server, connection, policy.dataset)
+    wanted = _stamps(policy, users, epoch)
+    if found is None or found.structure != wanted.structure:
+        return Change.ANEW
+    return Change.NONE if found == wanted else Change.IN_PLACE
+
+
+def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, *, epoch: str = "") -> Change:
+    """See that the database named as the data set is as the policy says; return what had to be done.
+
+    `users` maps each user to their role; `rows` is asked for the rows of each public table, if `epoch` is a new one.
+
+    Raises:
+        ConfigError: for a user's name that can't be a role, and likewise.
+    """
+    needed = change(server, policy, users, epoch=epoch)
+    match needed:
+        case Change.ANEW:
+            _make(server, policy, users, rows, _stamps(policy, users, epoch))
+        case Change.IN_PLACE:
+            _adapt(server, policy, users, rows, _stamps(policy, users, epoch))
+        case Change.NONE:
+            pass
+    return needed
+
+
+def dismiss(server: Postgres, policy: Policy, users: Mapping[str, str]) -> None:
+    """End the sessions and the roles of all but these users."""
+    with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
+        role.drop_others(connection, users)
+
+
+def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, stamps: _Stamps) -> None:
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        _drop_databases(connection)
+        role.create_roles(connection, users)
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(policy.dataset)))
+        role.close_databases(connection, policy.dataset)
+    with psycopg.connect(server.dsn(policy.dataset)) as connection:
+        guard.create_guard(connection, policy)
+        total.create_total(connection)
+        trial.create_trial(connection)
+        schema.create_tables(connection, policy, rows)
+        views.create_views(connection, policy)
+        schema.described_tables(connection, policy)
+        views.described_views(connection, policy)
+        hidden.create_hidden(connection)
+        costly.create_guarded(connection)
+        signals.create_signals(connection)
+        own_settings.create_check(connection)
+        creation.create_triggers(connection, policy)
+        role.lock_down(connection, policy, users)
+        connection.execute("CREATE TABLE dpsql.stamp (structure text, users text, words text, rows text)")
+        connection.execute("INSERT INTO dpsql.stamp VALUES (%s, %s, %s, %s)", astuple(stamps))
+    with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
+        # Nothing waits for the disk, so a crash would lose what is not written by now.
+        connection.execute("CHECKPOINT")
+
+
+def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows, stamps: _Stamps) -> None:
+    """Change what is not the structure, all at once."""
+    with psycopg.connect(server.dsn(policy.dataset)) as connection:
+        connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_PATIENCE))
+        found = connection.execute("SELECT structure, users, words, rows FROM dpsql.stamp").fetchone()
+        old = _Stamps(*map(str, found or ()))
+        if old.users != stamps.users:
+            role.change_roles(connection, policy, users)
+        if old.words != stamps.words:
+            schema.described_tables(connection, policy)
+            views.described_views(connection, policy)
+        if old.rows != stamps.rows:
+            schema.refill(connection, policy, rows)
+        connection.execute("UPDATE dpsql.stamp SET (structure, users, words, rows) = (%s, %s, %s, %s)", astuple(stamps))
+    with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
+        for table in policy.tables.values():
+            if table.public and old.rows != stamps.rows:
+                connection.execute(SQL("VACUUM ANALYZE {}").format(Identifier("public", table.name)))
+        connection.execute("CHECKPOINT")
+
+
+def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
+    granted = {name: None if r.tables is None else sorted(r.tables) for name, r in policy.roles.items()}
+    tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
+    return _Stamps(
+        structure=_hash([_EDITION, policy.dataset, tables, [(v.name, v.query) for v in policy.views.values()]]),
+        users=_hash([sorted(users.items()), granted]),
+        words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
+        rows=_hash(epoch),
+    )
+
+
+def _structure(table: Table) -> list[object]:
+    targets = [(c.references.table, c.references.column) if c.references else None for c in table.columns.values()]
+    columns = [(c.name, c.declared, c.nullable) for c in table.columns.values()]
+    return [table.name, table.public, table.key, columns, targets]
+
+
+def _hash(made_of: object) -> str:
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+
+
+def _stamped(server: Postgres, connection: Connection, database: str) -> _Stamps | None:
+    """Return the stamps of the database that is there; None if there is none, or it was left half made, or is older."""
+    if connection.execute("SELECT FROM pg_database WHERE datname = %s", (database,)).fetchone() is None:
+        return None
+    with psycopg.connect(server.dsn(database)) as inside:
+        if inside.execute("SELECT to_regclass('dpsql.stamp')").fetchone() == (None,):
+            return None
+        row = inside.execute("SELECT * FROM dpsql.stamp").fetchone()
+    return None if row is None or len(row) < len(_Stamps.__slots__) else _Stamps(*map(str, row))
+
+
+def _drop_databases(connection: Connection) -> None:
+    """Drop every database that a policy made before."""
+    found = connection.execute("SELECT datname FROM pg_database WHERE datname <> 'postgres' AND NOT datistemplate")
+    for (name,) in found.fetchall():
+        connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

@@ -1,0 +1,172 @@
+"""The roles that clients have in the shadow: one a user, allowed to read and to keep temporary tables, nothing else.
+
+PostgreSQL grants much to PUBLIC. What could sleep, lock, notify, read files or other sessions, or run code is taken
+away by name; `tests/shadow/test_role.py` tries each.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from psycopg import Connection
+from psycopg.sql import SQL, Identifier
+
+from dpsql.errors import ConfigError
+from dpsql.policy.model import Policy, Role
+from dpsql.shadow.server.postgres import OWNER
+
+CLIENTS = "dpsql_clients"
+"""The role that every user is a member of."""
+ORACLE = "dpsql_oracle"
+"""The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
+VIEWS = "dpsql_views"
+"""The owner of the policy's views, as whom PostgreSQL reads what they read: no superuser, so that the tripwire holds."""
+
+_DENIED_PATTERN = (
+    "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
+    "|pg_stat_get_activity|pg_stat_get_progress|pg_stat_get_wal|pg_stat_get_subscription|pg_cancel_backend"
+    "|pg_terminate_backend|pg_logical|pg_replication|pg_create_|pg_drop_|pg_export_snapshot|pg_log_|pg_lock_status"
+    "|pg_blocking_pids|pg_safe_snapshot|pg_isolation_test|pg_prepared_xact|pg_switch|pg_backup|pg_promote|pg_reload"
+    "|pg_rotate|pg_current_logfile|pg_hba_file|pg_ident_file|pg_show_all_file|pg_get_backend_memory|pg_get_shmem"
+    "|pg_control|pg_import_system|pg_stat_reset|pg_stat_force|pg_stat_clear|query_to_xml|table_to_xml|schema_to_xml"
+    "|database_to_xml|cursor_to_xml)"
+)
+_DENIED_NAMES = (
+    "loread",
+    "lowrite",
+    # They run statements that they are given as text.
+    "ts_stat",
+    "ts_rewrite",
+    # Clients get it back below; what planning asks must not change how the next constant is read.
+    "set_config",
+)
+_ALLOWED_NAMES = (
+    "pg_advisory_unlock_all",  # drivers call it when they give a connection back; it gives up what nobody can take
+    "pg_stat_get_backend_idset",
+    # The stop button of tools. PostgreSQL itself lets a role signal its own sessions only.
+    "pg_cancel_backend",
+    "pg_terminate_backend",
+)
+
+_PATIENCE = 10_000  # milliseconds for a session to end
+_END = """
+SELECT pg_catalog.pg_terminate_backend(pid, %s) FROM pg_catalog.pg_stat_get_activity(NULL)
+ WHERE usesysid = (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = %s)
+"""
+_REVOKE = """
+DO $$ DECLARE found regprocedure; BEGIN
+  FOR found IN SELECT oid::regprocedure FROM pg_catalog.pg_proc
+     WHERE pronamespace = 'pg_catalog'::regnamespace AND (proname ~ {pattern} OR proname = ANY ({names}))
+       AND proname <> ALL ({allowed})
+  LOOP EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', found); END LOOP;
+END $$
+"""
+
+
+def create_roles(connection: Connection, users: Mapping[str, str]) -> None:
+    """Make the cluster's roles exactly these users', whoever was there before; connected to any of its databases.
+
+    Raises:
+        ConfigError: for a user's name that can't be a role.
+    """
+    _check(users)
+    for name in _names(connection):
+        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+    connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(CLIENTS)))
+    connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(CLIENTS)))
+    connection.execute(SQL("DROP ROLE IF EXISTS {}").format(Identifier(VIEWS)))
+    connection.execute(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(VIEWS)))
+    _add(connection, (ORACLE, *users))
+
+
+def change_roles(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
+    """Make the roles of users that are new, and grant each what their role may read now; in the data set's database.
+
+    Those of others stay, until `drop_others`.
+
+    Raises:
+        ConfigError: for a user's name that can't be a role.
+    """
+    _check(users)
+    known = _names(connection)
+    _add(connection, [user for user in users if user not in known])
+    for user in users:
+        connection.execute(SQL("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {}").format(Identifier(user)))
+    _grant(connection, policy, users)
+
+
+def drop_others(connection: Connection, users: Mapping[str, str]) -> None:
+    """End the sessions and roles of everybody who is not among these users; in the data set's database, in autocommit."""
+    for name in _names(connection) - {ORACLE, *users}:
+        connection.execute(_END, (_PATIENCE, name))
+        connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
+        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+
+
+def _check(users: Iterable[str]) -> None:
+    for user in users:
+        if user.startswith("pg_") or user in (OWNER, CLIENTS, ORACLE, VIEWS, "public", "none", ""):
+            raise ConfigError(f'user "{user}" can\'t be a role of PostgreSQL', hint="Choose another name.")
+
+
+def _names(connection: Connection) -> set[str]:
+    found = connection.execute("SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper").fetchall()
+    return {name for (name,) in found}
+
+
+def _add(connection: Connection, names: Iterable[str]) -> None:
+    """Make roles that all log in with the owner's secret, which only dpsql knows."""
+    ((verifier,),) = connection.execute("SELECT rolpassword FROM pg_authid WHERE rolname = %s", (OWNER,)).fetchall()
+    for name in names:
+        made = SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
+        connection.execute(made.format(Identifier(name), verifier))
+        if name != ORACLE:
+            # Its rights, and not the right to be it: a session is its user's, whatever it sets.
+            granted = SQL("GRANT {} TO {} WITH INHERIT TRUE, SET FALSE")
+            connection.execute(granted.format(Identifier(CLIENTS), Identifier(name)))
+
+
+def close_databases(connection: Connection, database: str) -> None:
+    """Let clients into `database` only, and make nothing but temporary tables there."""
+    for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
+        connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
+    name = Identifier(database)
+    connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(CLIENTS)))
+    # Queries are bound as functions that are temporary and never called; `creation.py` lets it make nothing else.
+    connection.execute(SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(name, Identifier(ORACLE)))
+
+
+def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
+    """Take away what PUBLIC has and grant each user what their role may read; in the new database, at the end."""
+    pattern, names, allowed = _DENIED_PATTERN, list(_DENIED_NAMES), list(_ALLOWED_NAMES)
+    connection.execute(SQL(_REVOKE).format(pattern=pattern, names=names, allowed=allowed))
+    connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
+    # Not a setting of roles: those are rows that a role can write itself.
+    connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = '5min'").format(Identifier(policy.dataset)))
+    # So that SHOW knows it before anybody has set it: as the role has it.
+    connection.execute(SQL("ALTER DATABASE {} SET dpsql.epsilon = ''").format(Identifier(policy.dataset)))
+    both = SQL(", ").join(map(Identifier, (CLIENTS, ORACLE)))
+    for statement, to in (
+        ("REVOKE ALL ON SCHEMA public FROM PUBLIC", both),
+        ("GRANT USAGE ON SCHEMA public TO {}", both),
+        ("GRANT USAGE ON SCHEMA dpsql TO {}", both),
+        ("GRANT USAGE ON LANGUAGE sql TO {}", Identifier(ORACLE)),
+        ("GRANT SELECT ON dpsql.budget, dpsql.charges, dpsql.columns TO {}", Identifier(CLIENTS)),
+        ("GRANT EXECUTE ON FUNCTION pg_catalog.set_config, pg_catalog.dpsql_set_config TO {}", Identifier(CLIENTS)),
+    ):
+        connection.execute(SQL(statement).format(to))
+    for table in (*policy.tables, *policy.views):
+        if not policy.protects(table):
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table), both))
+    _grant(connection, policy, users)
+
+
+def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> None:
+    """Grant each user the protected tables and views of their role."""
+    for table in policy.protected:
+        for user, role in users.items():
+            if _may_use(policy.roles[role], table):
+                name = Identifier("public", table)
+                connection.execute(SQL("GRANT SELECT ON {} TO {}").format(name, Identifier(user)))
+
+
+def _may_use(role: Role, table: str) -> bool:
+    return role.tables is None or table in role.tables

@@ -1,0 +1,111 @@
+"""Functions and operators for what is computed from released values: NULL where PostgreSQL's own would fail.
+
+Noise makes a divisor 0 and a variance negative where true values would not, and an empty public group has no true value
+at all: a statement that was paid for must not fail for that. `dpsql.sqrt` and the like are PostgreSQL's, NULL where those
+raise, and so are the operators; `dpsql.fits…` is a value, NULL where a cast of it would fail; `dpsql.not_negative` a LIMIT
+or OFFSET, 0 where it is less; `dpsql.positive` is NULL where it is not. `rewrite/syntax/undefined.py` writes them.
+"""
+
+from psycopg import Connection
+from psycopg.sql import SQL, Identifier, Literal
+
+from dpsql.rewrite.syntax.whole.partial import CASTS, PARTIAL, SETS
+from dpsql.shadow.contents.total_operators import create_operators
+
+LIMITS = ("integer", "bigint", "double precision", "numeric")
+_WHOLE = ("smallint", "integer", "bigint")
+_NUMBERS = (*_WHOLE, "real", "double precision", "numeric")
+_AS_THEY_ARE = {
+    "smallint": ("smallint",),
+    "integer": ("smallint", "integer"),
+    "bigint": _WHOLE,
+    "real": (*_WHOLE, "real"),
+    "double precision": (*_WHOLE, "real", "double precision"),
+    "numeric": _NUMBERS,
+}
+"""Which numbers a type of numbers always takes."""
+
+_MIRRORED = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT f.proname AS name, pg_get_function_arguments(f.oid) AS arguments,
+                    pg_get_function_result(f.oid) AS result, f.proisstrict AS null_on_null, f.provolatile = 'i' AS fixed,
+                    CASE WHEN f.proretset THEN 'QUERY SELECT * FROM' END AS rows,
+                    (SELECT string_agg(CASE WHEN n = f.pronargs AND f.provariadic <> 0 THEN 'VARIADIC $' ELSE '$' END || n,
+                                       ', ' ORDER BY n) FROM generate_series(1, f.pronargs) AS n) AS given
+               FROM pg_proc AS f
+              WHERE f.pronamespace = 'pg_catalog'::regnamespace AND f.proname = ANY ({names})
+                AND f.prokind = 'f' AND 'internal'::regtype <> ALL (f.proargtypes)
+  LOOP
+    EXECUTE format(
+      'CREATE FUNCTION dpsql.%I(%s) RETURNS %s LANGUAGE plpgsql %s %s SET search_path = pg_catalog, pg_temp AS $f$'
+      ' BEGIN RETURN %s pg_catalog.%I(%s); EXCEPTION WHEN OTHERS THEN RETURN %s; END $f$',
+      one.name, one.arguments, one.result, CASE WHEN one.fixed THEN 'IMMUTABLE' ELSE 'STABLE' END,
+      CASE WHEN one.null_on_null THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END, one.rows, one.name, one.given,
+      CASE WHEN one.rows IS NULL THEN 'NULL' END);
+  END LOOP;
+END $$
+"""
+_NOT_NEGATIVE = (
+    "CREATE FUNCTION dpsql.not_negative({0}) RETURNS bigint LANGUAGE sql IMMUTABLE"
+    " RETURN CASE WHEN $1 < 0 THEN 0 WHEN $1 < 1e15 THEN $1 END::bigint"
+)
+_POSITIVE = (
+    "CREATE FUNCTION dpsql.positive(integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN CASE WHEN $1 > 0 THEN $1 END"
+)
+_FITS = """
+CREATE FUNCTION dpsql.{name}(value {source}{arguments}) RETURNS {source} LANGUAGE plpgsql STABLE STRICT
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  cast_value {type};
+BEGIN
+  cast_value := {cast};
+  RETURN value;
+EXCEPTION WHEN OTHERS THEN
+  RETURN NULL;
+END $$
+"""
+_FITS_ANY = """
+CREATE FUNCTION dpsql.fits(value anyelement, target anycompatible) RETURNS anyelement LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('SELECT CAST($1 AS %s)', pg_typeof(target)) USING value;
+  RETURN value;
+EXCEPTION WHEN OTHERS THEN
+  RETURN NULL;
+END $$
+"""
+_FITS_QUICKLY = "CREATE FUNCTION dpsql.{name}(value {type}) RETURNS {type} LANGUAGE sql IMMUTABLE RETURN value"
+# What numeric(p, s) is in the catalogue.
+_NUMERIC = "pg_catalog.numeric(value::numeric, ((places << 16) | (scale & 2047)) + 4)"
+
+
+def create_total(connection: Connection) -> None:
+    """Create the functions; the owner's connection, in the new database, when the schema `dpsql` is there."""
+    connection.execute("SET LOCAL check_function_bodies = off")  # they are many, and tests run each
+    connection.execute(SQL(_MIRRORED).format(names=Literal(sorted(PARTIAL | SETS))))
+    create_operators(connection)
+    for type_ in LIMITS:
+        connection.execute(SQL(_NOT_NEGATIVE).format(SQL(type_)))
+    connection.execute(_POSITIVE)
+    for type_ in sorted(set(CASTS.values())):
+        _create_fits(connection, type_)
+    _create_checked(connection, "numeric", "anyelement", ", places integer, scale integer", _NUMERIC)
+    connection.execute(_FITS_ANY)
+
+
+def _create_fits(connection: Connection, type_: str) -> None:
+    """Create the function of a type of numbers: what it always takes costs nothing."""
+    for source in ("anyelement", *_NUMBERS):
+        if source in _AS_THEY_ARE[type_]:
+            connection.execute(SQL(_FITS_QUICKLY).format(name=_fits(type_), type=SQL(source)))
+        else:
+            _create_checked(connection, type_, source, "", f"value::{type_}")
+
+
+def _create_checked(connection: Connection, type_: str, source: str, arguments: str, cast: str) -> None:
+    parts = {"source": SQL(source), "arguments": SQL(arguments), "type": SQL(type_), "cast": SQL(cast)}
+    connection.execute(SQL(_FITS).format(name=_fits(type_), **parts))
+
+
+def _fits(type_: str) -> Identifier:
+    return Identifier(f"fits_{type_.replace(' ', '_')}")

@@ -1,0 +1,1 @@
+"""What planning asks the shadow: what a query means, and which values its constants have."""

@@ -1,0 +1,27 @@
+"""Names as PostgreSQL reads them."""
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.read.dialect import Client
+
+
+@pytest.mark.parametrize(
+    ("written", "name"), [("Fare", "fare"), ('"Fare"', "Fare"), ("ÄRGER", "Ärger"), ('"a""b"', 'a"b')]
+)
+def test_names_are_folded_unless_they_are_quoted(written: str, name: str) -> None:
+    """PostgreSQL folds ASCII letters in UTF-8, and no others."""
+    tree = sqlglot.parse_one(f"SELECT {written}", read=Client)
+    column = tree.find(exp.Column)
+    assert column is not None
+    assert fold(column.this) == name
+
+
+def test_a_position_points_at_the_first_name() -> None:
+    """Counted from 1, as clients show it."""
+    tree = sqlglot.parse_one("SELECT 1 + fare FROM trips", read=Client)
+    assert position(tree.expressions[0]) == 12
+    assert position(exp.Literal.number(1)) is None
+    assert fold(None) == ""

@@ -1,0 +1,61 @@
+"""What can fail for some numbers is replaced by what is NULL there; names and everything else stay."""
+
+import pytest
+
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.whole.undefined import without_failing
+
+REWRITTEN = {
+    "SELECT a / b / c AS q FROM t": "SELECT ((a OPERATOR(dpsql./) b) OPERATOR(dpsql./) c) AS q FROM t",
+    "SELECT mod(a, b % c) FROM t": "SELECT dpsql.mod(a, (b OPERATOR(dpsql.%) c)) FROM t",
+    "SELECT a * 100 > 7 OR g NOT LIKE h FROM t": (
+        "SELECT (a OPERATOR(dpsql.*) 100) > 7 OR (NOT g OPERATOR(dpsql.~~) h) FROM t"
+    ),
+    "SELECT sqrt(sqrt(a) + 1) FROM t": "SELECT dpsql.sqrt((dpsql.sqrt(a) OPERATOR(dpsql.+) 1)) FROM t",
+    "SELECT pg_catalog.ln(a) FROM t": "SELECT dpsql.ln(a) FROM t",
+    "SELECT a ^ b ^ 2 FROM t": "SELECT ((a OPERATOR(dpsql.^) b) OPERATOR(dpsql.^) 2) FROM t",
+    "SELECT a::int FROM t": 'SELECT CAST(dpsql.fits_integer(a) AS INT) AS "a" FROM t',
+    "SELECT (a % b)::pg_catalog.int2 FROM t": (
+        'SELECT CAST(dpsql.fits_smallint(((a OPERATOR(dpsql.%) b))) AS pg_catalog.int2) AS "int2" FROM t'
+    ),
+    "SELECT a::decimal(4), $1::date FROM t": (
+        'SELECT CAST(dpsql.fits_numeric(a, 4, 0) AS DECIMAL(4)) AS "a", '
+        'CAST(dpsql.fits($1, CAST(NULL AS DATE)) AS DATE) AS "date" FROM t'
+    ),
+    "SELECT a FROM t LIMIT (SELECT b / c FROM u)": (
+        "SELECT a FROM t LIMIT dpsql.not_negative((SELECT (b OPERATOR(dpsql./) c) FROM u))"
+    ),
+    "SELECT ntile(a) OVER (), nth_value(b, a) OVER () FROM t": (
+        "SELECT ntile(dpsql.positive(a)) OVER (), nth_value(b, dpsql.positive(a)) OVER () FROM t"
+    ),
+    "SELECT substring(g FOR a), extract(era FROM d), extract(day FROM d), d AT TIME ZONE g, -a FROM t": (
+        """SELECT dpsql.substring(g, 1, a), dpsql.extract('era', d), EXTRACT(DAY FROM d), """
+        """dpsql.timezone(g, d), dpsql.negative(a) AS "?column?" FROM t"""
+    ),
+    "SELECT * FROM t, generate_series(1, a) AS n": "SELECT * FROM t, dpsql.generate_series(1, a) AS n",
+}
+
+
+@pytest.mark.parametrize("text", REWRITTEN)
+def test_what_can_fail_is_replaced(text: str) -> None:
+    """Inside first, wherever it stands; an output keeps the name that PostgreSQL gave it."""
+    tree = parsed(text)
+    assert tree is not None
+    without_failing(tree)
+    assert render(tree) == REWRITTEN[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a / 2, a % 7, sqrt(2), 1 / 0, g LIKE 'x' FROM t LIMIT 3 OFFSET 4",
+        "SELECT CAST(a AS TEXT), CAST(a AS VARCHAR(3)), round(a, 2), date_trunc('day', d), count(*) FROM t",
+    ],
+)
+def test_what_cannot_fail_for_noise_stays(text: str) -> None:
+    """Constants fail as they do, and what never fails is PostgreSQL's own."""
+    tree = parsed(text)
+    assert tree is not None
+    without_failing(tree)
+    assert render(tree) == text
