@@ -30,6 +30,8 @@ _SECONDS = 20.0
 """By the clock, with all that others are asked meanwhile."""
 _YOUNG = 1
 """The oldest generation of objects that is looked through for what an ended statement leaves; older ones take long."""
+_ROOM = 150
+"""Steps into each other that what must not be left half done may take; the shadow is asked in thirty."""
 NODES = 30_000
 """Nodes of trees that are written out for one statement, where one part of it stands in many places."""
 
@@ -185,7 +187,12 @@ def ended_when_overdue(work: Callable[[], _T], cancellation: Cancellation | None
 
 @contextmanager
 def undivided() -> Iterator[None]:
-    """Let no work of this thread be ended within the block, which takes little time or ends by itself."""
+    """Let no work of this thread be ended within the block, which takes little time or ends by itself.
+
+    Raises:
+        RecursionError: now, and not within it: the stack has no room for it.
+    """
+    _see_room(_ROOM)
     effort = _effort()
     if effort is None:
         yield
@@ -199,6 +206,12 @@ def undivided() -> Iterator[None]:
         yield
     finally:
         effort.calls -= 1
+
+
+def _see_room(steps: int) -> None:
+    """Take so many steps into each other."""
+    if steps:
+        _see_room(steps - 1)
 
 
 def count_nodes(number: int = 1) -> None:

@@ -11,9 +11,10 @@ from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem, DataSet
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.errors import DpsqlError
+from dpsql.errors import DpsqlError, TooComplex
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
 from dpsql.question import Settings
+from dpsql.shadow.questions import oracle_session
 from tests.gateway.engines import Watched, shuffled
 from tests.gateway.ledgers import costs, entries
 from tests.support.fix_policy import with_epsilon
@@ -141,6 +142,17 @@ def test_a_refusal_is_a_new_exception_every_time(rides: Memory, new_client: NewC
     assert len(set(map(id, caught))) == 3
     assert len({len(traceback.extract_tb(error.__traceback__)) for error in caught}) == 1
     assert len({(error.message, error.hint, error.position) for error in caught}) == 1
+
+
+def test_what_a_moment_refuses_is_not_remembered(
+    rides: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has cancelled, or waits for what was left behind, takes nobody's statement away, not even the own one."""
+    client, sql = new_client(rides), "SELECT count(*) FROM rides WHERE seats > 1"
+    with monkeypatch.context() as busy, pytest.raises(TooComplex):
+        busy.setattr(oracle_session, "_MOST_LEFT", 0)
+        client.ask(sql)
+    assert len(client.ask(sql).rows) == 1
 
 
 def test_rows_come_in_the_order_of_their_domain(rides: Memory, new_client: NewClient) -> None:

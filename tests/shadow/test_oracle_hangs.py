@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.watchdog import called_when_overdue, ended_when_overdue
+from dpsql.watchdog import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
 
 ONE = Spelled("1")
 SOON = 3.0
@@ -82,3 +83,25 @@ def test_a_session_that_is_given_up_at_once_is_not_asked_again(
     monkeypatch.setattr(oracle_session, "called_when_overdue", cut)
     with pytest.raises(Unsupported, match="takes too long to evaluate"):
         ShadowOracle(sessions, Settings(), "ana").constant(ONE)
+
+
+@pytest.mark.parametrize("ask", [lambda one: one.constant(ONE), lambda one: one.canonical("SELECT 1", ())])
+def test_the_end_of_the_stack_keeps_no_session(sessions: OracleSession, ask: Callable[[ShadowOracle], object]) -> None:
+    """Nested to any depth, a question is asked or it is not: no session is lost, or goes on to be watched."""
+    oracle, failed = ShadowOracle(sessions, Settings(), "ana"), 0
+    limit = sys.getrecursionlimit()
+
+    def at(depth: int) -> None:
+        if depth:
+            at(depth - 1)
+        else:
+            ended_when_overdue(lambda: ask(oracle), None)
+
+    for depth in range(limit - 300, limit):
+        try:
+            at(depth)
+        except RecursionError:
+            failed += 1
+    assert 0 < failed < 300
+    assert sessions._free.qsize() == len(sessions._all)
+    assert not any(isinstance(one, _Call) for one in _WATCHDOG._watched)

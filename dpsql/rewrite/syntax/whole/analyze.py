@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from dpsql.errors import DpsqlError, Refusal
+from dpsql.errors import DpsqlError, InternalError, Refusal, TooComplex
 from dpsql.lexer.kinds import kind
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import Token, tokens
@@ -75,12 +75,19 @@ def asked_statement(text: str) -> AskedStatement | None:
 
 
 def analyze(text: str, policy: Policy, read: ReadQuery) -> AnalyzedStatement | None:
-    """Return what is asked of protected tables; None when the statement is the shadow's own business."""
+    """Return what is asked of protected tables; None when the statement is the shadow's own business.
+
+    Raises:
+        TooComplex: it is not known yet, because that took too long.
+        InternalError: it is not known because the shadow is not there.
+    """
     protected = policy.protected
     try:
         statement = None if len(text) > _LONGEST else _statement(text, protected, policy, read)
         if statement is not None:
             return _understood(statement, policy)
+    except (TooComplex, InternalError):
+        raise  # what this moment refuses, or who else asks, says nothing of the statement: nobody may remember it
     except DpsqlError as error:
         return AnalyzedStatement(None, Kind.ROWS, Refusal.of(error))
     # What only has the name of a protected table in it may do so: the shadow's tripwire stands behind.
