@@ -32,12 +32,23 @@ NAMED = {
         'WITH a AS (SELECT 1 AS x) SELECT (WITH RECURSIVE "a_1" AS (SELECT 1 AS x UNION ALL SELECT a.x FROM "a_1" AS a) '
         'SELECT a.x FROM "a_1" AS a) AS y, (SELECT t.x FROM public.a AS t) AS z FROM a'
     ),
+    "SELECT a.x, s.y FROM a, (WITH a AS (SELECT z.y FROM public.z) SELECT a.y FROM a) s": (
+        'SELECT a.x, s.y FROM a, (WITH "a_1" AS (SELECT z.y FROM public.z) SELECT a.y FROM "a_1" AS a) AS s'
+    ),
+    "WITH a AS (SELECT a.x FROM a) SELECT a.x FROM a": ('WITH "a_1" AS (SELECT a.x FROM a) SELECT a.x FROM "a_1" AS a'),
+    (
+        "WITH a AS (SELECT 1 AS x) SELECT s.x FROM "
+        "(WITH a AS (SELECT 2 AS x) SELECT a.x FROM a, a_1 b) s, (SELECT a.x FROM a) r"
+    ): (
+        "WITH a AS (SELECT 1 AS x) SELECT s.x FROM "
+        '(WITH "a_2" AS (SELECT 2 AS x) SELECT a.x FROM "a_2" AS a, a_1 AS b) AS s, (SELECT a.x FROM a) AS r'
+    ),
 }
 
 
 @pytest.mark.parametrize(("said", "named"), NAMED.items())
 def test_a_name_is_one_cte(said: str, named: str) -> None:
-    """Whoever reads one reads the same as before, by the name that columns have; a table keeps its own."""
+    """Whoever reads one reads the same as before, by the name that columns have; a table, a temporary one too, keeps its own."""
     tree = read_canonical(said)
     assert tree is not None
     with_own_names(tree)
