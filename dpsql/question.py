@@ -19,6 +19,8 @@ No number is so large or small that calculating with it takes long.
 
 USUAL_STYLE = "ISO"
 """How dates are written in PostgreSQL unless something else is set."""
+USUAL_INTERVALS = "postgres"
+"""How intervals are written likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Settings:
     """How `01-02-2020` is read: MDY, DMY or YMD."""
     date_style: str = USUAL_STYLE
     """How dates are written: ISO, German, SQL or Postgres."""
+    interval_style: str = USUAL_INTERVALS
+    """How intervals are written: postgres, postgres_verbose or iso_8601."""
     temporary: tuple[TemporaryTable, ...] = ()
     """The session's temporary tables that the statement may name."""
 

@@ -12,7 +12,7 @@ from dpsql.gateway.session_settings import Aim, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares, waiting
 from dpsql.privacy.release.target import is_aimed
-from dpsql.question import USUAL_STYLE, Settings
+from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
 
 _STEPS, _DECADES = 16, 3
@@ -109,8 +109,9 @@ def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
 
 
 def _style(settings: Settings) -> tuple[str, ...]:
-    """Return in which style dates are written, if it is not the usual one."""
-    return () if settings.date_style == USUAL_STYLE else (settings.date_style,)
+    """Return in which styles dates and intervals are written, as far as they are not the usual ones."""
+    pairs = ((settings.date_style, USUAL_STYLE), (settings.interval_style, USUAL_INTERVALS))
+    return tuple(style for style, usual in pairs if style != usual)
 
 
 def _errors(aim: Aim) -> Iterable[Fraction]:

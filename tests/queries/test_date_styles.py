@@ -65,3 +65,37 @@ def test_texts_of_dates_beside_dates_are_refused(user: NewUser) -> None:
         user("ana").ask(sql, Settings(date_style="German"))
     assert refusal.value.because == "texts-beside-dates"
     assert len(user("ana").ask(sql).rows) == 2
+
+
+INTERVALS = (
+    "SELECT count(*) FROM rides WHERE fare > length((interval '1 day 2 hours')::text)",
+    "SELECT (interval '1 mon -2 hours')::text AS t, count(*) FROM rides WHERE picked > now() - interval '900 years' GROUP BY 1",
+    "SELECT count(*) FROM rides WHERE fare > (SELECT max(length(x::text)) FROM (VALUES (interval '1 day')) AS v (x))",
+    "SELECT count(*) FROM rides WHERE fare > length(concat(ARRAY[interval '1 day 2 hours'], 'x'))",
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "style", "dialect"),
+    in_one_way(
+        {f"{style} {sql}": (sql, style) for sql in INTERVALS for style in ("postgres", "postgres_verbose", "iso_8601")},
+        DIALECTS,
+        NAMES,
+    ),
+)
+def test_texts_of_intervals_are_in_the_session_s_style(
+    sql: str, style: str, dialect: Dialect, user: NewUser, reference: Reference
+) -> None:
+    """Constants are what the analyst would see, and intervals are what they are."""
+    client = user("ana", dialect)
+    kind = reference.policy.roles[client.asker.role].protects
+    for connection in (client.connection, reference.connection):
+        connection.execute(f"SET IntervalStyle = '{style}'".encode())
+    try:
+        answer = client.ask(sql, Settings(interval_style=style))
+        expected = reference.answer(sql, kind)
+    finally:
+        for connection in (client.connection, reference.connection):
+            connection.execute("RESET IntervalStyle")
+    extra = compare(answer, expected, Golden("styles", sql, sql, "answered", within=NEARLY))
+    assert all(row[-1] in (0, None) for row in extra)

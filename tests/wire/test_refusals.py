@@ -249,6 +249,25 @@ def test_intervals_with_one_sign_for_all_fields_are_not_read(connect: Connect, a
     assert answers.calls.total() == before
 
 
+@pytest.mark.parametrize("setting", ["transform_null_equals = on", "timezone_abbreviations = 'Australia'"])
+def test_what_changes_the_meaning_of_words_is_not_read(connect: Connect, answers: Exact, setting: str) -> None:
+    """`= NULL` would be IS NULL, and EST another zone, where planning has not set the same."""
+    connection, before = connect(), answers.calls.total()
+    connection.execute(f"set {setting}".encode())
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="can't be read with"):
+        connection.execute("select count(*) from trips")
+    assert answers.calls.total() == before
+
+
+def test_intervals_are_written_as_the_session_writes_them(connect: Connect, answers: Exact) -> None:
+    """The gateway is told how."""
+    connection = connect()
+    for style in ("postgres", "iso_8601", "postgres_verbose"):
+        connection.execute(f"set intervalstyle = '{style}'".encode())
+        connection.execute("select count(*) from trips")
+        assert answers.settings[-1].interval_style == style
+
+
 def test_settings_reach_the_gateway(connect: Connect, answers: Exact) -> None:
     """SET, SET LOCAL and ROLLBACK have their usual effect on what the gateway is told."""
     connection, ask = connect(), "select count(*) from trips"

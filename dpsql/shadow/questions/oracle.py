@@ -1,6 +1,6 @@
 """The oracle that planning asks for constants and public values, which was spelled by us (`Spelled`), and to bind queries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from psycopg import adapters, sql
@@ -19,6 +19,10 @@ _LONGEST = 1_000_000
 """Characters of one constant; `lpad` alone could write a thousand times as many."""
 _LONGEST_OF_MANY = 10_000
 """Characters of a function's result for one of many values."""
+
+_DATES = ("date", "timestamp", "range")
+_INTERVALS = ("interval",)
+"""What the names of types have in them whose values are written in the style of dates, or of intervals."""
 
 ConstantRows = list[tuple[str | None, ...]]
 
@@ -42,10 +46,15 @@ class ShadowOracle:
 
     def _asked(self, question: ConstantQuestion) -> ConstantRows:
         """Return values with their types: times in ISO 8601, and all else as in the session, where texts may be of times."""
-        rows = self._session.described(self._user, self._settings, question, self._settings.date_style).fetchall()
-        if self.dates_in_iso or not any(_is_of_times(type_ or "") for _, type_ in rows):
+        rows = self._session.described(self._user, self._settings, question).fetchall()
+        if not self._has_own_style(type_ or "" for _, type_ in rows):
             return rows
-        return self._session.described(self._user, self._settings, question, USUAL_STYLE).fetchall()
+        return self._session.described(self._user, self._settings, question, in_iso=True).fetchall()
+
+    def _has_own_style(self, types: Iterable[str]) -> bool:
+        """Return whether the session writes values of one of these types in another style than planning reads."""
+        words = _DATES * (not self.dates_in_iso) + _INTERVALS * (self._settings.interval_style != "iso_8601")
+        return any(word in type_ for type_ in types for word in words)
 
     def constant(self, expression: Spelled) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
@@ -81,15 +90,15 @@ class ShadowOracle:
         """
         self.volatile = self.volatile or query.volatile
         question = sql.SQL("SELECT * FROM ({}) AS q LIMIT {}").format(_text(query), _MOST_VALUES + 1)
-        shown = self._described(question, self._settings.date_style)
-        if self.dates_in_iso or not any(map(_is_of_times, shown.types)):
+        shown = self._described(question, in_iso=False)
+        if not self._has_own_style(shown.types):
             return shown
-        found = self._described(question, USUAL_STYLE)
+        found = self._described(question, in_iso=True)
         _require_same(found, shown)
         return found
 
-    def _described(self, question: ConstantQuestion, style: str) -> PublicAnswer:
-        found = self._session.described(self._user, self._settings, question, style)
+    def _described(self, question: ConstantQuestion, *, in_iso: bool) -> PublicAnswer:
+        found = self._session.described(self._user, self._settings, question, in_iso=in_iso)
         columns, result = found.description or (), found.pgresult
         if result is None:
             raise InternalError
@@ -139,12 +148,12 @@ class ShadowOracle:
 
 
 def _is_of_times(type_: str) -> bool:
-    """Return whether values of a type are written in the style of dates."""
-    return any(word in type_ for word in ("date", "timestamp", "range"))
+    """Return whether values of a type are written in the style of dates or of intervals."""
+    return any(word in type_ for word in _DATES + _INTERVALS)
 
 
 def _require_same(found: PublicAnswer, shown: PublicAnswer) -> None:
-    """Refuse texts of dates beside dates, which are read in one style.
+    """Refuse texts of dates beside dates, and of intervals beside intervals, which are read in one style.
 
     Raises:
         Unsupported: what is no time is another in the session's style.
@@ -153,9 +162,9 @@ def _require_same(found: PublicAnswer, shown: PublicAnswer) -> None:
     texts, written = ([[row[place] for place in others] for row in one.rows] for one in (found, shown))
     if texts != written:
         raise Unsupported(
-            "texts of dates beside dates are read in ISO style only",
+            "texts of dates or intervals beside such are read in ISO style only",
             because="texts-beside-dates",
-            hint="SET datestyle = 'ISO'",
+            hint="SET datestyle = 'ISO'; SET intervalstyle = 'iso_8601'",
         )
 
 

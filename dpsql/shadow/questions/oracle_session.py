@@ -35,13 +35,15 @@ _OPTIONS = " ".join(
         "search_path": "pg_catalog,public",
         "standard_conforming_strings": "on",
         "array_nulls": "on",
-        "intervalstyle": "iso_8601",
         "extra_float_digits": 1,
         "bytea_output": "hex",
     }.items()
 )
 _SHOWN = 300
 """Characters of what PostgreSQL says."""
+
+_IN_ISO = ("ISO", "iso_8601")
+"""The styles of dates and of intervals that planning reads."""
 
 OracleConnection = psycopg.Connection[tuple[str | None, ...]]
 ConstantCursor = psycopg.Cursor[tuple[str | None, ...]]
@@ -60,14 +62,16 @@ class OracleSession:
         for session in self._all:
             self._free.put(session)
 
-    def described(self, user: str, settings: Settings, question: ConstantQuestion, style: str) -> ConstantCursor:
-        """Return the answer to a SELECT over public values for a user, in which dates are written in a style.
+    def described(
+        self, user: str, settings: Settings, question: ConstantQuestion, *, in_iso: bool = False
+    ) -> ConstantCursor:
+        """Return the answer to a SELECT over public values for a user; times are written as in the session, or in ISO 8601.
 
         Raises:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
             TooComplex: earlier ones of the user's are evaluated still, though nobody waits for them.
         """
-        return self.asked(user, partial(_described, settings, question, style))
+        return self.asked(user, partial(_described, settings, question, in_iso))
 
     def asked(self, user: str, work: Callable[[OracleConnection], _T]) -> _T:
         """Return what comes of asking one of the sessions for a user; `work` leaves its connection as it has found it.
@@ -173,12 +177,17 @@ class _Session:
 
 
 def _described(
-    settings: Settings, question: ConstantQuestion, style: str, connection: OracleConnection
+    settings: Settings, question: ConstantQuestion, in_iso: bool, connection: OracleConnection
 ) -> ConstantCursor:
-    local = "SET LOCAL TimeZone = {}", "SET LOCAL DateStyle = {}"
+    dates, intervals = _IN_ISO if in_iso else (settings.date_style, settings.interval_style)
+    local = {
+        "SET LOCAL TimeZone = {}": settings.time_zone,
+        "SET LOCAL DateStyle = {}": f"{dates}, {settings.date_order}",
+        "SET LOCAL IntervalStyle = {}": intervals,
+    }
     with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
         connection.execute("BEGIN READ ONLY")
-        for text, value in zip(local, (settings.time_zone, f"{style}, {settings.date_order}"), strict=True):
+        for text, value in local.items():
             connection.execute(sql.SQL(text).format(value))
         answered = connection.execute(question)
         connection.execute("ROLLBACK")

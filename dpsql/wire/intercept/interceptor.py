@@ -43,6 +43,8 @@ _FACTS = (
     "pg_catalog.current_setting('IntervalStyle')",
     "pg_catalog.current_setting('standard_conforming_strings')",
     "pg_catalog.current_setting('array_nulls')",
+    "pg_catalog.current_setting('transform_null_equals')",
+    "pg_catalog.current_setting('timezone_abbreviations')",
     "dpsql.masked()",
     "dpsql.temporary()",
     "pg_catalog.current_setting('statement_timeout')",
@@ -212,7 +214,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, empty, error, zone, path, dates, intervals, strings, nulls, masked, made = (
+    epsilon, empty, error, zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made = (
         "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
     if (strings, nulls) != ("on", "on"):
@@ -220,6 +222,12 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
             "private statements need standard_conforming_strings and array_nulls",
             because="session-reads-otherwise",
             hint="Set both to on.",
+        )
+    if (equals, abbreviations) != ("off", "Default"):
+        raise Unsupported(
+            "private statements can't be read with transform_null_equals or other timezone_abbreviations",
+            because="session-reads-otherwise",
+            hint="RESET transform_null_equals; RESET timezone_abbreviations",
         )
     if intervals == "sql_standard":
         raise Unsupported(
@@ -235,7 +243,17 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         )
     style, _, order = dates.rpartition(", ")
     tables = tuple(temporary(made, text)) if made else ()
-    return Settings(epsilon or None, empty or None, error or None, zone, path, order, style, tables)
+    return Settings(
+        epsilon or None,
+        empty or None,
+        error or None,
+        time_zone=zone,
+        search_path=path,
+        date_order=order,
+        date_style=style,
+        interval_style=intervals,
+        temporary=tables,
+    )
 
 
 def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
