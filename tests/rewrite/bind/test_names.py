@@ -48,7 +48,7 @@ NAMED = {
 
 @pytest.mark.parametrize(("said", "named"), NAMED.items())
 def test_a_name_is_one_cte(said: str, named: str) -> None:
-    """Whoever reads one reads the same as before, by the name that columns have; a table keeps its own, a temporary one too."""
+    """Whoever reads one reads the same as before, by the name that columns have; a table keeps its own."""
     tree = read_canonical(said)
     assert tree is not None
     with_own_names(tree)

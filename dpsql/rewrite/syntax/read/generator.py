@@ -13,6 +13,8 @@ _BEYOND_TABLES = frozenset({"db", "catalog", "join_mark", "shadow"})
 """What few columns have."""
 _NEGATED = {exp.Is: "IS NOT", exp.RegexpLike: "!~", exp.RegexpILike: "!~*"}
 """What is negated by another word, and not by NOT before it."""
+_OF_VALUES = "_values"
+"""What the parser calls VALUES that stand for a query."""
 _PRECISE = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 
 
@@ -73,20 +75,25 @@ class ClientGenerator(PostgresGenerator):
         start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".strip()
         return f"{self.sql(expression, 'kind')} {start}"
 
-    def cte_sql(self, expression: exp.CTE) -> str:
-        """Write a CTE; of VALUES the parser makes a query over them."""
-        inside = expression.this
-        rows = inside.args["from_"].this if isinstance(inside, exp.Select) and inside.args.get("from_") else None
-        if isinstance(rows, exp.Values) and isinstance(inside.expressions[0], exp.Star):
-            made, rows = expression.copy(), rows.copy()
+    def select_sql(self, expression: exp.Select) -> str:
+        """Write a query; of VALUES, which may stand in its place, the parser makes a query over them."""
+        rows = expression.args["from_"].this if expression.args.get("from_") else None
+        if isinstance(rows, exp.Values) and _is_made(expression, rows):
+            rows = rows.copy()
             rows.set("alias", None)
-            made.set("this", rows)
-            return super().cte_sql(made)
-        return super().cte_sql(expression)
+            return self.sql(rows)
+        return super().select_sql(expression)
 
     def datatype_sql(self, expression: exp.DataType) -> str:
         """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
         return _PRECISE.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+
+
+def _is_made(query: exp.Select, rows: exp.Values) -> bool:
+    """Return whether a query over VALUES is the parser's: PostgreSQL writes no star."""
+    written = {key for key, value in query.args.items() if value and key != "with_"}
+    stars = [type(one) for one in query.expressions] == [exp.Star]
+    return stars and written == {"expressions", "from_"} and rows.alias == _OF_VALUES and not rows.alias_column_names
 
 
 def _quoted(name: str) -> exp.Identifier:
