@@ -1,5 +1,6 @@
 """Public groups that may be empty: shown unless the session, or its role, leaves them out."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -160,3 +161,22 @@ def test_another_word_is_refused(rides: Memory, new_client: NewClient) -> None:
     assert refused.value.hint is not None
     assert "'hide'" in refused.value.hint
     assert client.charges == 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT note, count(*) FROM rides GROUP BY note",
+        "SELECT note FROM rides GROUP BY note",
+        "SELECT count(*) FROM (SELECT DISTINCT note FROM rides) AS n",
+    ],
+)
+def test_who_finds_groups_is_told_which_are_not_shown(sql: str, rides: Memory, new_client: NewClient) -> None:
+    """Also where none is found, and where only their number is shown: it looks like that of all."""
+    client = new_client(rides, "eve")
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    (told,) = replied(client.gateway, client.request(question)).notices
+    found = re.fullmatch(r"groups of fewer than about ([\d,]+) units \(rider\) are not shown, nor in .*", told)
+    assert found is not None
+    assert int(found[1].replace(",", "")) > 1

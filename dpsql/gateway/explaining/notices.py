@@ -1,13 +1,17 @@
 """What a client is told beside its rows: read off released values, and so post-processing."""
 
 from collections.abc import Iterator
+from math import ceil
 
 from dpsql.accounting.privacy_loss import show_down
+from dpsql.errors import InternalError
 from dpsql.gateway.aiming import Drawn, is_declared
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.pricing import PricedPlan
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.partition_rule import units_needed
 from dpsql.privacy.measurement.plan import MeasurementPlan
-from dpsql.privacy.measurement.pricing import PricedScope
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups
 from dpsql.privacy.release.target import is_aimed, is_met
@@ -22,6 +26,7 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
 
 def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
     draws = [drawn[part.identity] for part in scope.parts]
+    yield from map(_unseen, filter(_selects, scope.parts))
     yield from _empty(scope.plan, draws, possible)
     if priced.aim is None:
         return
@@ -35,6 +40,22 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
                 f"the typical error is above {100 * float(priced.aim.error):g} %: "
                 f"a statement may pay at most ε = {show_down(priced.aim.cap)}, or the budget has no more"
             )
+
+
+def _selects(part: PricedMeasurement) -> bool:
+    return part.rule is not None
+
+
+def _unseen(part: PricedMeasurement) -> str:
+    """Return which groups are left out of those that were selected, by public parameters alone."""
+    measurement, rule = part.measurement, part.rule
+    if rule is None or isinstance(measurement, Histogram):
+        raise InternalError
+    least = ceil(units_needed(measurement, rule))
+    return (
+        f"groups of fewer than about {least:,} units ({measurement.bound.unit.name}) are not shown, "
+        "nor in what is computed of the groups: they can't be told from those that nobody has"
+    )
 
 
 def _empty(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
