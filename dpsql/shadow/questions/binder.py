@@ -105,7 +105,8 @@ def _one(connection: OracleConnection, statement: str) -> None:
 
 def _seen(connection: OracleConnection, result: pq.abc.PGresult) -> pq.abc.PGresult:
     if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
-        if connection.closed:
+        if result.error_field(pq.DiagnosticField.SQLSTATE) is None:  # no word of PostgreSQL's: the connection is lost
+            connection.close()
             raise psycopg.OperationalError
         raise psycopg.errors.error_from_result(result)
     return result

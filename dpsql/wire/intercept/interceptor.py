@@ -217,24 +217,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
     epsilon, empty, error, zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made = (
         "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
-    if (strings, nulls) != ("on", "on"):
-        raise Unsupported(
-            "private statements need standard_conforming_strings and array_nulls",
-            because="session-reads-otherwise",
-            hint="Set both to on.",
-        )
-    if (equals, abbreviations) != ("off", "Default"):
-        raise Unsupported(
-            "private statements can't be read with transform_null_equals or other timezone_abbreviations",
-            because="session-reads-otherwise",
-            hint="RESET transform_null_equals; RESET timezone_abbreviations",
-        )
-    if intervals == "sql_standard":
-        raise Unsupported(
-            "private statements can't read intervals with IntervalStyle sql_standard",
-            because="session-reads-otherwise",
-            hint="SET intervalstyle = 'postgres'",
-        )
+    _require_read_alike(strings, nulls, equals, abbreviations, intervals)
     if masked != "f":
         raise AccessDenied(
             "a temporary table bears the name of a declared table",
@@ -254,6 +237,27 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         interval_style=intervals,
         temporary=tables,
     )
+
+
+def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: str, intervals: str) -> None:
+    if (strings, nulls) != ("on", "on"):
+        raise Unsupported(
+            "private statements need standard_conforming_strings and array_nulls",
+            because="session-reads-otherwise",
+            hint="Set both to on.",
+        )
+    if (equals, abbreviations) != ("off", "Default"):
+        raise Unsupported(
+            "private statements can't be read with transform_null_equals or other timezone_abbreviations",
+            because="session-reads-otherwise",
+            hint="RESET transform_null_equals; RESET timezone_abbreviations",
+        )
+    if intervals == "sql_standard":
+        raise Unsupported(
+            "private statements can't read intervals with IntervalStyle sql_standard",
+            because="session-reads-otherwise",
+            hint="SET intervalstyle = 'postgres'",
+        )
 
 
 def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
