@@ -5,6 +5,7 @@ own work is ended by an exception that is raised in its thread (`ended_when_over
 ends the waiting (`called_when_overdue`).
 """
 
+import contextlib
 import ctypes
 import gc
 import logging
@@ -120,9 +121,16 @@ class _Effort:
             _raise_in(self.thread, _EndedError)
 
     def leave(self) -> None:
-        """Let nothing be raised from now on."""
+        """Let nothing be raised from now on; the thread's own call."""
         _WATCHDOG.leave(self)
-        _raise_in(self.thread, None)
+        if not self.ended:
+            return
+        # What was raised, and has not come, is replaced by one that comes now. Taken back, it would leave Python a mark that
+        # something is to come, with which 3.11 runs in a circle once it is profiled, or traced.
+        with contextlib.suppress(_EndedError):
+            _raise_in(self.thread, _EndedError)
+            while True:
+                pass
 
 
 def _clock_of_thread() -> int:
@@ -135,10 +143,9 @@ def _is_cancelled(cancellation: Cancellation | None) -> bool:
     return cancellation is not None and cancellation.requested
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Have a thread raise an exception before its next step; with None what it has not raised yet is forgotten."""
-    given = ctypes.py_object() if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Have a thread raise an exception before its next step, in the place of another that it has not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 _OF_THREAD = threading.local()

@@ -1,5 +1,7 @@
 """Work that takes too long is ended wherever it is, and what must not be left half done is not."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -115,3 +117,30 @@ def test_many_ends_leave_nothing_behind() -> None:
         with pytest.raises(QueryCanceled):
             ended_when_overdue(_endless, cancellation)
     assert sum(range(1_000_000)) == 499_999_500_000
+
+
+_PROFILED = """
+import sys
+from dpsql.question import Cancellation
+from dpsql.watchdog import ended_when_overdue
+
+def endless():
+    while True:
+        pass
+
+cancellation = Cancellation()
+cancellation.cancel()
+for work in (int, endless):
+    try:
+        ended_when_overdue(work, cancellation)
+    except Exception:
+        pass
+    sys.setprofile(lambda *_: None)
+    (lambda: 1)()
+    sys.setprofile(None)
+"""
+
+
+def test_who_was_watched_can_be_profiled() -> None:
+    """Nothing is left that makes Python stand still under a profiler, a debugger or a measurement of coverage."""
+    subprocess.run([sys.executable, "-c", _PROFILED], check=True, timeout=30)  # noqa: S603
