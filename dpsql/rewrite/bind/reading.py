@@ -25,8 +25,11 @@ _DEEP = 5_000
 sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
 _PRECISE = re.compile(r"(?<=::)interval\((\d)\)")
 """A type that the parser does not read, but by a name that stands for it."""
-_MOVING = frozenset({"now", "today", "tomorrow", "yesterday"})
-"""Texts that are times, and others at another time: PostgreSQL reads them when it binds."""
+_MOVING = re.compile(r"(?i)(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])")
+"""What texts have in them that are times, and others at another time; PostgreSQL reads them when it binds.
+
+'now'::timestamp    'today 06:00'::timestamp    '{yesterday,today}'::date[]    '[2019-03-01,now)'::tsrange
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +85,4 @@ def read_canonical(text: str) -> exp.Query | None:
 def is_moving(read: Sequence[Token]) -> bool:
     """Return whether a text of a statement may be a time that moves: then what is bound serves once."""
     found = (literals.value(token) for token in read if token.sort in TEXTS)
-    return any(value is not None and value.strip().lower() in _MOVING for value in found)
+    return any(value is not None and _MOVING.search(value) is not None for value in found)

@@ -85,8 +85,19 @@ def test_a_reading_that_postgresql_does_not_share_is_none() -> None:
     assert BoundReader(_Otherwise())("SELECT (count(*)) AS n FROM public.t") is None
 
 
-@pytest.mark.parametrize("text", ["SELECT 'now'::timestamp", "SELECT $$ TOMORROW $$", "SELECT date U&'tod\\0061y'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 'now'::timestamp",
+        "SELECT $$ TOMORROW $$",
+        "SELECT date U&'tod\\0061y'",
+        "SELECT 'today 06:00'::timestamp",
+        "SELECT '06:00today'::timestamp",
+        "SELECT '{yesterday,today}'::date[]",
+        "SELECT '[2019-03-01,now)'::tsrange",
+    ],
+)
 def test_a_time_that_moves_is_noticed(text: str) -> None:
     """PostgreSQL reads it when it binds, so that what is bound serves once."""
     assert is_moving(tuple(tokens(text)))
-    assert not is_moving(tuple(tokens("SELECT now(), 'tomorrow never dies'")))
+    assert not is_moving(tuple(tokens("SELECT now(), 'nobody knows', 'unknown'")))
