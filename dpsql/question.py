@@ -29,6 +29,8 @@ class TemporaryTable:
 
     name: str
     columns: tuple[tuple[str, str], ...]
+    key: tuple[str, ...] = ()
+    """The columns of its primary key: grouped by these, it is grouped by all."""
 
 
 @dataclass(frozen=True, slots=True)

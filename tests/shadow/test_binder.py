@@ -96,6 +96,14 @@ def test_what_is_made_is_gone(sessions: OracleSession) -> None:
         _bound(sessions, 'SELECT * FROM "a ""b"""')
 
 
+def test_a_temporary_table_has_its_key(sessions: OracleSession) -> None:
+    """What is grouped by that has one value of each of its columns."""
+    query, columns = "SELECT k.id, k.name, count(*) FROM kept k GROUP BY k.id", (("id", "integer"), ("name", "text"))
+    assert _bound(sessions, query, Settings(temporary=(TemporaryTable("kept", columns, ("id",)),)))
+    with pytest.raises(Unsupported, match="must appear in the GROUP BY clause"):
+        _bound(sessions, query, Settings(temporary=(TemporaryTable("kept", columns),)))
+
+
 def test_names_in_settings_are_names(sessions: OracleSession) -> None:
     """A search path or a table's name is written in quotes, whatever is in it."""
     for path in ("public; drop table zones", '"x"", y"', "'a'", "$user"):

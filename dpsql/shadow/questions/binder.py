@@ -85,8 +85,10 @@ def _begin(connection: OracleConnection, settings: Settings, *, again: bool) -> 
         set_ = [f"SET LOCAL search_path = {', '.join(names) or 'pg_catalog'}", _set("DateStyle", style)]
     _ours(connection, ["BEGIN", *set_, _set("TimeZone", settings.time_zone)])
     for table in settings.temporary:
-        columns = ", ".join(f"{quoted_name(column)} {type_}" for column, type_ in table.columns)
-        _one(connection, f"CREATE TEMP TABLE {quoted_name(table.name)} ({columns})")
+        parts = [f"{quoted_name(column)} {type_}" for column, type_ in table.columns]
+        if table.key:
+            parts.append(f"PRIMARY KEY ({', '.join(map(quoted_name, table.key))})")
+        _one(connection, f"CREATE TEMP TABLE {quoted_name(table.name)} ({', '.join(parts)})")
 
 
 def _set(key: str, value: str) -> str:

@@ -263,9 +263,9 @@ def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: st
 def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
     """Yield those of a session's temporary tables that a statement may name."""
     written = text.lower()
-    for name, columns in json.loads(told):
+    for name, columns, key in json.loads(told):
         if '"' in name or 'u&"' in written or name.lower() in written:
-            yield TemporaryTable(name, tuple((column, type_) for column, type_ in columns))
+            yield TemporaryTable(name, tuple((column, type_) for column, type_ in columns), tuple(key or ()))
 
 
 def failed_probe(asked: Execution, refused: ShadowRefusedError) -> str | None:
