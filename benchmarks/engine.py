@@ -87,7 +87,7 @@ def _private(question: str, policy: Policy, unit: Unit, engine: DuckDb) -> str:
     trips = replace(policy.tables["trips"], units={"passenger": unit.bound})
     policy = replace(policy, tables={**policy.tables, "trips": trips})
     public = read_public(policy, engine)
-    unique = frozenset({unit.bound.column} if unit.unique else ())
+    unique = frozenset({frozenset({unit.bound.column})} if unit.unique else ())
     world = PlanningContext(policy.roles["owner"], public.declared, public.rows, lambda _: unique, policy.tables)
     asked = analyze(question, policy, parsed)
     assert asked is not None

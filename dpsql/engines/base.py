@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Value
+from dpsql.policy.model import UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
@@ -72,8 +72,8 @@ class Engine(Protocol):
     def kept(self, table: str) -> KeptColumns:
         """Return what is kept of a table beside its columns, of which statements are written only."""
 
-    def unique_columns(self, table: str) -> frozenset[str]:
-        """Return the columns that an enforced constraint makes unique by themselves."""
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
+        """Return the keys that enforced constraints keep unique, of one column or of several together."""
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the rows of a table that the policy calls public, at most `limit` + 1 of them."""

@@ -7,7 +7,7 @@ and changes no value: else an error, or two units that look alike, would be a fa
 import re
 from collections.abc import Callable, Mapping
 
-from dpsql.policy.model import Column, SqlType, Table
+from dpsql.policy.model import Column, SqlType, Table, UniqueKey
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.columns import representable
 
@@ -52,18 +52,20 @@ def identifies(declared: SqlType, found: str, dialect: Dialect) -> bool:
 
 
 def unique_as_declared(
-    table: Table, found: frozenset[str], kinds_of: Callable[[str], Mapping[str, str]]
-) -> frozenset[str]:
-    """Return which of the columns that the engine keeps unique are so as statements read them.
+    table: Table, found: frozenset[UniqueKey], kinds_of: Callable[[str], Mapping[str, str]]
+) -> frozenset[UniqueKey]:
+    """Return which of the keys that the engine keeps unique are so as statements read them.
 
     Texts that differ in the blanks at their ends, or beyond its length, are one in a char(n). `kinds_of` returns the
     engine's types of a table's columns.
     """
-    cut = {name: column.characters for name, column in table.columns.items() if column.type is SqlType.CHARACTER}
-    if found.isdisjoint(cut):
+    asked = frozenset[str]().union(*found)
+    cut = {name: c.characters for name, c in table.columns.items() if c.type is SqlType.CHARACTER and name in asked}
+    if not cut:
         return found
     kinds = kinds_of(table.name)
-    return frozenset(name for name in found if name not in cut or _is_as_short(kinds[name].lower(), cut[name]))
+    short = {name for name, length in cut.items() if _is_as_short(kinds[name].lower(), length)}
+    return frozenset(key for key in found if key.isdisjoint(cut.keys() - short))
 
 
 def _is_as_short(kind: str, length: int | None) -> bool:

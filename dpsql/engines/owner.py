@@ -133,7 +133,7 @@ def _units(table: Table, kind: str, rows: int, engine: OwnerEngine, policy: Poli
         scan(table),
         kind,
         policy.tables,
-        lambda name: unique_as_declared(policy.tables[name], engine.unique_columns(name), engine.columns),
+        lambda name: unique_as_declared(policy.tables[name], engine.unique_keys(name), engine.columns),
     )
     emitter = Emitter(engine.dialect, Declared({}), engine.named)
     rows_of_units = from_where(found.relation, TRUE, (), found.unit, emitter)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dpsql.engines.base import Engine, NoEngine
 from dpsql.engines.kinds import fits_column, identifies, unique_as_declared
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady
-from dpsql.policy.model import Column, Policy, SqlType, Table
+from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey, is_unique
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 
@@ -45,7 +45,7 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: Engine) -> Iter
     if not types:
         yield f'{table.file}: the engine has no table "{table.name}"'
         return
-    units = {bound.column for bound in table.units.values()}
+    units = {name for bound in table.units.values() for name in bound.columns}
     for column in table.columns.values():
         kind = types.get(column.name)
         named = f'{table.file}: column "{column.name}" of table "{table.name}"'
@@ -64,16 +64,16 @@ def _not_enforced(table: Table, tables: Mapping[str, Table], engine: Engine) -> 
     """Yield a line for each unit through a reference to what may be several rows: a row would be several units'."""
     for kind, bound in table.units.items():
         target = bound.through
-        if target is not None and target.column not in _unique(tables[target.table], engine):
-            key = f"{target.table}.{target.column}"
+        if target is not None and not is_unique(target.columns, _unique(tables[target.table], engine)):
+            key = target.text
             yield (
                 f'{table.file}: the unit "{kind}" of table "{table.name}" goes through {key}, which no constraint of the '
                 f"engine keeps unique; declare PRIMARY KEY or UNIQUE there"
             )
 
 
-def _unique(table: Table, engine: Engine) -> frozenset[str]:
-    return unique_as_declared(table, engine.unique_columns(table.name), engine.columns)
+def _unique(table: Table, engine: Engine) -> frozenset[UniqueKey]:
+    return unique_as_declared(table, engine.unique_keys(table.name), engine.columns)
 
 
 def _advice(column: Column, kind: str) -> str:

@@ -31,7 +31,7 @@ from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Unpaid
 from dpsql.gateway.session_settings import check_setting, hides_empty_groups
 from dpsql.gateway.stand_ins import stand_ins
-from dpsql.policy.model import Period, Policy, Role
+from dpsql.policy.model import Period, Policy, Role, UniqueKey
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
@@ -88,12 +88,12 @@ class Gateway:
         self._known = KnownPlans()
         self._unique = cache(self._unique_now)
 
-    def _unique_now(self, table: str) -> frozenset[str]:
+    def _unique_now(self, table: str) -> frozenset[UniqueKey]:
         engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
         if declared is None:  # rows that a statement makes, of which the engine knows nothing
             return frozenset()
         with undivided():
-            return unique_as_declared(declared, engine.unique_columns(table), engine.columns)
+            return unique_as_declared(declared, engine.unique_keys(table), engine.columns)
 
     def recall(self, text: str) -> tuple[Question | None] | None:
         """Return the question in a statement that names no table of ours, or was examined before; None for another."""

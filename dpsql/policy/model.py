@@ -5,7 +5,7 @@ intervals, `int` in domains).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -33,14 +33,36 @@ class Period(StrEnum):
     NEVER = "never"
 
 
+UniqueKey = frozenset[str]
+"""Columns of a table of which no two rows have the same values, but for NULL."""
+
+
+def is_unique(columns: Iterable[str], keys: frozenset[UniqueKey]) -> bool:
+    """Return whether no two rows have the same values in these columns: a key is among them."""
+    found = frozenset(columns)
+    return any(key <= found for key in keys)
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The key of a table that a column points to."""
+    """The key of a table that a column points to, or several columns together."""
 
     table: str
     column: str
     public: bool = True
     """Whether the table is public, so that its keys are the possible values."""
+    further: tuple[str, ...] = ()
+    """The other columns of a key of several."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return all columns of the key."""
+        return (self.column, *self.further)
+
+    @property
+    def text(self) -> str:
+        """Return the key as messages name it: `customers.id`, `lines.(order, place)`."""
+        return f"{self.table}.({', '.join(self.columns)})" if self.further else f"{self.table}.{self.column}"
 
 
 @hashed_once
@@ -79,6 +101,18 @@ class UnitBound:
     """In how many groups a unit counts where groups are found out, or its own number is asked; `max_rows` unless given."""
     through: Reference | None = None
     """Where the column points to, if it does not name the unit itself: the unit is that of the row there."""
+    further: tuple[str, ...] = ()
+    """The other columns that point there, where it takes several: each to the column of the key in the same place."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that together say whose a row is."""
+        return (self.column, *self.further)
+
+    @property
+    def naming(self) -> frozenset[str]:
+        """Return the column that says so by itself: none where it takes several."""
+        return frozenset() if self.further else frozenset({self.column})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +130,16 @@ class Table:
     description: str | None = None
     file: str = ""
     """The file that declares it, as messages name it."""
+    joint_key: tuple[str, ...] = ()
+    """The columns that together identify a row, where several were declared."""
+    references: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By table, what several columns together point to: the column of its key by the column of this table."""
+
+    @property
+    def keys(self) -> frozenset[UniqueKey]:
+        """Return the key that was declared, if one was."""
+        columns = self.joint_key or (() if self.key is None else (self.key,))
+        return frozenset({frozenset(columns)}) if columns else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Each attack is first shown to succeed where one mistake was put in.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from dpsql.engines.tables import check_tables
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.privacy.measurement import engine_sql
 from dpsql.rewrite.analysis import owners as analysed
+from dpsql.rewrite.analysis.equal import EqualColumns
 from dpsql.rewrite.emit import source
 from tests.support import mutants
 from tests.support.exactness import Measured
@@ -56,6 +57,37 @@ def test_rows_of_two_units_would_move_it_too_far(
     shop = shops[dialect]
     (part,) = asked(sql, shop)
     assert worst(part, shop, [many_rows(1)], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
+
+
+ONE_BILL: Tables = {
+    "lines": [{"bill": 1, "place": 10 - unit, "payer": unit, "amount": 1} for unit in range(1, 5)],
+    "returns": [{"bill": 1, "of_line": 9, "back": 4, "worn": True} for _ in range(4)],
+}
+"""A bill of several units, who paid a line each; one of them returned it, in pieces."""
+PART_OF_A_KEY = (
+    "SELECT count(*), sum(back) FROM lines l JOIN returns r ON r.bill = l.bill",
+    "SELECT count(*) FROM lines l WHERE EXISTS (SELECT 1 FROM returns r WHERE r.bill = l.bill AND of_line > place)",
+    "SELECT count(*) FROM lines a JOIN lines b ON a.bill = b.bill",
+)
+
+
+@pytest.mark.parametrize(("sql", "dialect"), [(sql, ENGINES[n % 2]) for n, sql in enumerate(PART_OF_A_KEY)])
+def test_a_part_of_a_key_would_move_it_too_far(
+    sql: str, dialect: str, shops: Shops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of one bill are several units', and only by all columns of its key is one of them named."""
+    with pytest.raises(DpsqlError) as refused:
+        asked(sql, shops[dialect])
+    assert refused.value.because == "join-on-unit"
+
+    def are_equal(self: EqualColumns, index: int, names: Sequence[str], other: int, others: Sequence[str]) -> bool:
+        pairs = zip(names, others, strict=True)
+        return any((one.source, one.name) == (other, b) for a, b in pairs for one in self.to(index, a))
+
+    monkeypatch.setattr(EqualColumns, "are_equal", are_equal)
+    shop = shops[dialect]
+    (part,) = asked(sql, shop)
+    assert worst(part, shop, [ONE_BILL], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
 
 
 IN_LIST = "SELECT count(*) FROM customers WHERE customer NOT IN (SELECT buyer FROM orders WHERE total > 3)"
@@ -115,8 +147,11 @@ def loose(shops: Shops) -> Iterator[Shops]:
     """The shop where nothing keeps the key of orders unique."""
     policy, world = shops["duckdb"].policy, shops["postgres"].world
     memory, served = Memory(policy, public=PUBLIC), Served(world, "shop_loose", PUBLIC)
-    memory.execute("CREATE TABLE copied AS FROM orders; DROP TABLE orders; ALTER TABLE copied RENAME TO orders")
-    served.execute("ALTER TABLE orders DROP CONSTRAINT orders_pkey")
+    for table in ("orders", "lines"):
+        memory.execute(f"CREATE TABLE copied AS FROM {table}; DROP TABLE {table}; ALTER TABLE copied RENAME TO {table}")
+        served.execute(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey")
+    memory.execute("CREATE UNIQUE INDEX one ON lines (place, bill, payer)")
+    served.execute("ALTER TABLE lines ADD UNIQUE (place, bill, payer)")
     yield {"duckdb": replace(shops["duckdb"], engine=memory), "postgres": replace(shops["postgres"], engine=served)}
     served.close()
     memory.close()
@@ -125,13 +160,20 @@ def loose(shops: Shops) -> Iterator[Shops]:
 TWO_OWNERS: Tables = {
     "orders": [{"order_id": 7, "buyer": n, "status": "open", "total": 1, "code": 1} for n in UNITS],
     "items": [{"item": n, "of_order": 7, "part": 1, "quantity": 4, "late": True} for n in range(5)],
+    "lines": [{"bill": 7, "place": 1, "payer": n, "amount": 1} for n in UNITS],
+    "returns": [{"bill": 7, "of_line": 1, "back": 4, "worn": True} for _ in range(5)],
 }
-"""Several customers' order with one key: whoever leaves takes its items along."""
+"""Several customers' order, and line of a bill, with one key: whoever leaves takes its items along."""
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize(
-    "sql", ["SELECT count(*) FROM items", "SELECT sum(quantity) FROM items JOIN parts ON parts.part = items.part"]
+    "sql",
+    [
+        "SELECT count(*) FROM items",
+        "SELECT sum(quantity) FROM items JOIN parts ON parts.part = items.part",
+        "SELECT count(*), sum(back) FROM returns",
+    ],
 )
 def test_a_reference_that_is_not_enforced_is_refused(
     sql: str, dialect: str, loose: Shops, monkeypatch: pytest.MonkeyPatch
@@ -159,8 +201,10 @@ def test_a_key_that_is_not_enforced_names_no_row(dialect: str, loose: Shops) -> 
 def test_a_start_without_the_constraint_is_refused(loose: Shops) -> None:
     """The owner learns which table has to have it."""
     for shop in loose.values():
-        with pytest.raises(ConfigError, match='the unit "customer" of table "items" goes through orders'):
+        with pytest.raises(ConfigError) as refused:
             check_tables(shop.policy, shop.engine)
+        for table, key in (("items", "orders.order_id"), ("returns", "lines.(bill, place)")):
+            assert f'the unit "customer" of table "{table}" goes through {key}, which' in refused.value.message
 
 
 def test_a_start_with_the_constraint_is_not(shops: Shops) -> None:

@@ -87,12 +87,12 @@ def test_nothing_can_be_written(make: Make, charge: Charge) -> None:
             _run(engine, sql, charge)
 
 
-def test_unique_columns_are_those_of_one_column(make: Make) -> None:
-    """A constraint over two columns makes neither of them unique; an unknown table has none."""
+def test_unique_keys_are_those_of_constraints(make: Make) -> None:
+    """One over two columns makes neither of them unique by itself; an unknown table has none."""
     engine = make("CREATE TABLE t (a INT PRIMARY KEY, b INT UNIQUE, c INT, d INT, UNIQUE (c, d))")
-    assert engine.unique_columns("t") == {"a", "b"}
+    assert engine.unique_keys("t") == {frozenset({"a"}), frozenset({"b"}), frozenset({"c", "d"})}
     assert list(engine.columns("t")) == ["a", "b", "c", "d"]
-    assert engine.unique_columns("nothing") == frozenset()
+    assert engine.unique_keys("nothing") == frozenset()
     assert engine.columns("nothing") == {}
 
 

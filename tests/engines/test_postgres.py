@@ -27,14 +27,18 @@ def test_only_constraints_that_hold_for_every_row_count(postgres: Make) -> None:
         CREATE TABLE t (a INT UNIQUE DEFERRABLE, b INT, c INT, d INT, e INT UNIQUE NULLS NOT DISTINCT, f INT);
         CREATE UNIQUE INDEX ON t (b) WHERE b > 0;
         CREATE UNIQUE INDEX ON t ((c + 1));
+        CREATE UNIQUE INDEX ON t (b, (c + 1));
+        CREATE UNIQUE INDEX ON t (b, c) WHERE b > 0;
+        CREATE UNIQUE INDEX ON t (c, b) INCLUDE (f);
+        ALTER TABLE t ADD UNIQUE (a, f) DEFERRABLE;
         CREATE UNIQUE INDEX ON t (d) INCLUDE (f);
         CREATE TABLE parent (a INT UNIQUE);
         CREATE TABLE child () INHERITS (parent);
         CREATE TABLE parts (a INT UNIQUE) PARTITION BY RANGE (a);
         CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (9)""")
-    assert engine.unique_columns("t") == {"d", "e"}
-    assert engine.unique_columns("parent") == frozenset()
-    assert engine.unique_columns("parts") == {"a"}
+    assert engine.unique_keys("t") == {frozenset({"d"}), frozenset({"e"}), frozenset({"b", "c"})}
+    assert engine.unique_keys("parent") == frozenset()
+    assert engine.unique_keys("parts") == {frozenset({"a"})}
 
 
 def test_types_are_those_that_stand_behind_domains(postgres: Make) -> None:
@@ -94,7 +98,7 @@ def test_an_altered_table_ends_the_measurements(
 ) -> None:
     """What was planned on a constraint or a type is not answered once it has gone."""
     engine = postgres("CREATE TABLE other AS SELECT 1 AS i; CREATE TABLE t (a INT UNIQUE, b INT)")
-    assert engine.unique_columns("t") == {"a"}
+    assert engine.unique_keys("t") == {frozenset({"a"})}
     assert _one(engine, "SELECT count(*) FROM {other}", charge) == 1
     owner.execute(change.encode())
     with pytest.raises(EngineNotReady):

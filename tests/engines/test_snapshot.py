@@ -103,8 +103,8 @@ def test_what_was_copied_answers(tmp_path: Path) -> None:
     (tmp_path / "records.duckdb").unlink()
     engine = open_engine(config)
     assert engine.columns("t") == {"a": "BIGINT", "b": "VARCHAR"}
-    assert engine.unique_columns("t") == {"a"}
-    assert engine.unique_columns("u") == frozenset()
+    assert engine.unique_keys("t") == {frozenset({"a"})}
+    assert engine.unique_keys("u") == frozenset()
     assert engine.edition is not None
     engine.close()
 
@@ -125,7 +125,7 @@ def test_what_is_unique_to_the_letter_is_so_in_the_copy(tmp_path: Path) -> None:
     engine = open_engine(
         _records(tmp_path, f"CREATE TABLE t (a BIGINT UNIQUE, b VARCHAR COLLATE NOCASE UNIQUE); {rows}")
     )
-    assert engine.unique_columns("t") == {"a", "b"}
+    assert engine.unique_keys("t") == {frozenset({"a"}), frozenset({"b"})}
     engine.close()
 
 

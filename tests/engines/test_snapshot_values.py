@@ -163,4 +163,4 @@ def test_all_tables_are_of_one_state(owner: psycopg.Connection, reader_dsn: str,
     made = write_snapshot(config, tell, Cancellation())
     with duckdb.connect(config.snapshot.directory / f"{made.name}.duckdb", read_only=True) as copy:
         assert copy.execute("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)").fetchone() == (1, 1)
-    assert made.unique == {"t": ("a",), "u": ()}
+    assert made.unique == {"t": (("a",),), "u": ()}

@@ -64,7 +64,7 @@ def test_columns_have_the_types_of_sql(engine: SparkEngine) -> None:
     assert engine.columns("people") == {"i": "integer", "name": "string", "x": "double", "n": "decimal(6,2)",
                                         "at": "timestamp_ntz"}  # fmt: skip
     assert engine.columns("nothing") == {}
-    assert engine.unique_columns("people") == frozenset()
+    assert engine.unique_keys("people") == frozenset()
 
 
 def test_a_table_whose_changes_are_not_seen_is_refused(engine: SparkEngine) -> None:

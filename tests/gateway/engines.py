@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import Edition, Engine, PreparedMeasurements
 from dpsql.errors import EngineFailed
-from dpsql.policy.model import Value
+from dpsql.policy.model import UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
@@ -47,9 +47,9 @@ class Watched:
         """Return the engine's."""
         return self.engine.kept(table)
 
-    def unique_columns(self, table: str) -> frozenset[str]:
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the engine's."""
-        return self.engine.unique_columns(table)
+        return self.engine.unique_keys(table)
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the engine's."""

@@ -238,9 +238,11 @@ def test_blanks_make_no_second_unit(typed_world: tuple[World, TypedEngines]) -> 
     """What a char(n) takes for one is one unit: a constraint of the engine's that keeps "a" and "a " apart says nothing."""
     world, _ = typed_world
     table = world.policy.tables["visits"]
-    assert unique_as_declared(table, frozenset({"badge", "visitor"}), lambda _: {"badge": "VARCHAR"}) == {"visitor"}
-    assert unique_as_declared(table, frozenset({"badge"}), lambda _: {"badge": "character(4)"}) == {"badge"}
-    assert unique_as_declared(table, frozenset({"badge"}), lambda _: {"badge": "character(9)"}) == frozenset()
+    badge, visitor, both = frozenset({"badge"}), frozenset({"visitor"}), frozenset({"badge", "visitor"})
+    keys = frozenset({badge, visitor, both})
+    assert unique_as_declared(table, keys, lambda _: {"badge": "VARCHAR"}) == {visitor}
+    assert unique_as_declared(table, keys, lambda _: {"badge": "character(4)"}) == keys
+    assert unique_as_declared(table, frozenset({badge}), lambda _: {"badge": "character(9)"}) == frozenset()
 
 
 def test_a_zone_needs_near_bounds_whatever_where_says(typed_world: tuple[World, TypedEngines]) -> None:

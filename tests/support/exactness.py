@@ -52,7 +52,7 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
     if asked.refusal is not None:
         raise asked.refusal.error()
     assert asked.statement is not None
-    facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_columns, policy.tables)
+    facts = Facts(policy.roles[role], world.public.declared, world.public.rows, engine.unique_keys, policy.tables)
     planner = Planner(policy, facts, oracle)
     plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))
     return tuple(scope.plan for stage in plan.stages() for scope in stage.scopes)

@@ -43,7 +43,7 @@ PUBLIC: Mapping[str, Sequence[Row]] = {
     "nations": [{"nation": n, "name": name} for n, name in enumerate(("Chad", "Peru", "Fiji"))],
     "parts": [{"part": n, "kind": "ab"[n % 2], "nation": (0, 1, None)[n % 3]} for n in range(4)],
 }
-PROTECTED = ("customers", "orders", "items", "notes", "calls")
+PROTECTED = ("customers", "orders", "items", "notes", "calls", "lines", "returns")
 _DAY = dt.datetime(2019, 3, 1)  # noqa: DTZ001  (timestamps without time zone)
 Tables = Mapping[str, Sequence[Row]]
 Owner = int | None
@@ -120,12 +120,15 @@ def owners(tables: Tables) -> Mapping[str, Sequence[Owner]]:
     items: dict[object, Owner] = {}
     for row in tables.get("items", ()):
         items.setdefault(row["item"], buyers.get(row["of_order"]))
+    payers: dict[object, Owner] = {(row["bill"], row["place"]): _unit(row["payer"]) for row in tables.get("lines", ())}
     return {
         "customers": [_unit(row["customer"]) for row in tables.get("customers", ())],
         "orders": [_unit(row["buyer"]) for row in tables.get("orders", ())],
         "items": [buyers.get(row["of_order"]) for row in tables.get("items", ())],
         "notes": [items.get(row["about"]) for row in tables.get("notes", ())],
         "calls": [_unit(row["caller"]) for row in tables.get("calls", ())],
+        "lines": [_unit(row["payer"]) for row in tables.get("lines", ())],
+        "returns": [payers.get((row["bill"], row["of_line"])) for row in tables.get("returns", ())],
     }
 
 
@@ -187,7 +190,30 @@ def made_up(seed: int, *, size: int = 4, most: int = 3) -> Tables:
         draw.shuffle(rows)
     _further(tables, random.Random(seed))  # noqa: S311
     _rarer(tables, random.Random(f"rarer {seed}"))  # noqa: S311
+    tables |= _billed(size, units, random.Random(f"billed {seed}"))  # noqa: S311
     return tables  # type: ignore[return-value]  # cells of the declared types
+
+
+def _billed(size: int, units: Sequence[int], draw: random.Random) -> Mapping[str, list[dict[str, object]]]:
+    """Return lines of bills, of which hardly any is one unit's, and what was returned of them, and of no line."""
+
+    def some(*values: object) -> object:
+        return None if draw.random() < 0.15 else draw.choice(values)
+
+    keys = draw.sample([(bill, place) for bill in range(size) for place in range(1, 5)], size * 2)
+    lines = [
+        {"bill": bill, "place": place, "payer": some(*units), "amount": some(*range(-1, 6))} for bill, place in keys
+    ]
+    returns = [
+        {
+            "bill": some(*range(size), 99),
+            "of_line": some(1, 2, 3, 4),
+            "back": some(*range(-1, 6)),
+            "worn": some(True, False),
+        }
+        for _ in range(size * 4)
+    ]
+    return {"lines": lines, "returns": returns}
 
 
 def _further(tables: dict[str, list[dict[str, object]]], draw: random.Random) -> None:

@@ -10,6 +10,7 @@ import pytest
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import EngineFailed
 from dpsql.gateway import measuring
+from dpsql.policy.model import UniqueKey
 from dpsql.privacy.measurement import contribution, engine_sql, planner
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
@@ -20,7 +21,8 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import groups, joined, owners
+from dpsql.rewrite.analysis import found_by, groups, joined
+from dpsql.rewrite.analysis.found_by import Finders
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.emit.binning import _Reading
 from dpsql.rewrite.emit.emitter import Emitter
@@ -61,7 +63,7 @@ def a_lookup_that_may_miss(patch: pytest.MonkeyPatch) -> None:
 
 def any_comparison_matches_once(patch: pytest.MonkeyPatch) -> None:
     """Trust that a unique key is unique in every comparison."""
-    patch.setattr(owners, "_finders", lambda relation, index, _: frozenset(range(len(relation.sources))) - {index})
+    patch.setattr(found_by, "finders", _found_by_any)
 
 
 def a_threshold_only_for_groups(patch: pytest.MonkeyPatch) -> None:
@@ -168,13 +170,17 @@ def every_column_is_unique(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(planner, "contribution_bound", bounded)
 
 
-def _columns(relation: Any, name: str) -> Iterator[str]:
-    return (c for source in relation.sources if source.table.name == name for c in source.table.columns)
+def _columns(relation: Any, name: str) -> Iterator[UniqueKey]:
+    return (frozenset({c}) for source in relation.sources if source.table.name == name for c in source.table.columns)
+
+
+def _found_by_any(relation: Any, index: int, _: object) -> Finders:
+    return frozenset({(frozenset(range(len(relation.sources))) - {index},)})
 
 
 def any_column_is_a_key(patch: pytest.MonkeyPatch) -> None:
     """Join on whatever is compared, and take it for a key."""
-    patch.setattr(owners, "_finders", lambda relation, index, _: frozenset(range(len(relation.sources))) - {index})
+    patch.setattr(found_by, "finders", _found_by_any)
 
 
 def the_first_row_wins(patch: pytest.MonkeyPatch) -> None:

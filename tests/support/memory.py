@@ -169,10 +169,11 @@ def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str]) 
         usual = "SMALLINT" if c.in_numbers else _TYPES.get(c.type, c.type.value)
         return types.get(f"{table.name}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
 
-    return ", ".join(
+    columns = (
         f"{c.name} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''}"
         for c in table.columns.values()
     )
+    return ", ".join((*columns, *([f"UNIQUE ({', '.join(table.joint_key)})"] if table.joint_key else [])))
 
 
 def _plain(cell: Cell) -> object:

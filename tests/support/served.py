@@ -99,14 +99,16 @@ def write_table(connection: psycopg.Connection, schema: str, table: Table, rows:
     for column in table.columns.values():
         if column.type is SqlType.ENUM:
             connection.execute(create_enumeration(column))
-    columns = (
+    columns = [
         SQL("{} {} {}").format(
             Identifier(c.name),
             SQL("smallint" if c.in_numbers and schema == "public" else c.declared),
             SQL("PRIMARY KEY" if c.name == table.key else ""),
         )
         for c in table.columns.values()
-    )
+    ]
+    if table.joint_key:
+        columns.append(SQL("PRIMARY KEY ({})").format(SQL(", ").join(map(Identifier, table.joint_key))))
     connection.execute(SQL("CREATE TABLE {} ({})").format(name, SQL(", ").join(columns)))
     _copy(connection, schema, table, rows)
 

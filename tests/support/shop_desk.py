@@ -65,7 +65,7 @@ class Desk:
         if asked.refusal is not None:
             raise asked.refusal.error()
         context = PlanningContext(
-            role, world.public.declared, world.public.rows, self.shop.engine.unique_columns, policy.tables
+            role, world.public.declared, world.public.rows, self.shop.engine.unique_keys, policy.tables
         )
         planner = Planner(policy, context, shadow)
         plan = planner.measure(planner.track(planner.resolve(asked, ()), ()))

@@ -39,6 +39,7 @@ OUTER = (
     "SELECT name, count(*) FROM nations n RIGHT JOIN customers c ON c.nation = n.nation GROUP BY 1",
     "SELECT status, count(*) FROM orders RIGHT JOIN customers ON buyer = customer GROUP BY status",
     "SELECT segment, count(*) FROM orders LEFT JOIN customers ON buyer = customer GROUP BY segment",
+    "SELECT count(*), sum(minutes) FROM customers LEFT JOIN calls ON minutes > 1 WHERE caller = customer",
     (
         "SELECT count(mood), count(late), count(*) FROM orders LEFT JOIN items ON of_order = order_id "
         "LEFT JOIN notes ON about = item"
@@ -148,7 +149,49 @@ WORDED = (
     "SELECT count(*), sum(quantity) FROM parts p, items i WHERE p.part >= i.part",
 )
 """In words that mean other joins: LATERAL, brackets, no condition; and by a key of rows that have a place among a unit's."""
-ANSWERED = (*WORDED, *THROUGH, *JOINED, *OUTER, *EXISTENCE, *PUBLIC_EXISTENCE, *CORRELATED, *ALONG_REFERENCES)
+TOGETHER = (
+    "SELECT worn, count(*), sum(back) FROM returns GROUP BY worn",
+    "SELECT count(*), sum(amount - back) FROM lines l JOIN returns r ON r.bill = l.bill AND r.of_line = l.place",
+    (
+        "SELECT worn, count(*), sum(amount) FROM lines l "
+        "LEFT JOIN returns r ON r.bill = l.bill AND place = of_line AND back > 0 GROUP BY 1"
+    ),
+    "SELECT count(*), sum(amount) FROM returns r LEFT JOIN lines l ON l.bill = r.bill AND l.place = r.of_line WHERE back > 0",
+    (
+        "SELECT count(*), sum(amount) FROM lines l "
+        "WHERE EXISTS (SELECT 1 FROM returns r WHERE r.bill = l.bill AND of_line = place AND back < amount)"
+    ),
+    (
+        "SELECT count(*) FROM lines l WHERE amount > 0 "
+        "AND NOT EXISTS (SELECT 1 FROM returns r WHERE r.bill = l.bill AND of_line = place)"
+    ),
+    "SELECT count(*) FROM returns a, returns b WHERE a.bill = b.bill AND a.of_line = b.of_line AND a.back < b.back",
+    (
+        "SELECT segment, count(*), sum(back) FROM customers, lines l, returns r "
+        "WHERE customer = payer AND l.bill = r.bill AND place = of_line GROUP BY 1"
+    ),
+    (
+        "SELECT n, count(*), sum(amount) FROM lines l "
+        "JOIN (SELECT bill, of_line, count(*) AS n FROM returns GROUP BY 1, 2) AS r ON r.bill = l.bill AND of_line = place "
+        "GROUP BY 1"
+    ),
+    (
+        "SELECT count(*), sum(back) FROM calls, lines l, returns r "
+        "WHERE l.payer = caller AND minutes = place AND l.bill = r.bill AND r.of_line = minutes"
+    ),
+)
+"""Along a reference of two columns, to a key of two: a bill may be several units', and so may all lines of one number."""
+ANSWERED = (
+    *WORDED,
+    *THROUGH,
+    *JOINED,
+    *OUTER,
+    *EXISTENCE,
+    *PUBLIC_EXISTENCE,
+    *CORRELATED,
+    *ALONG_REFERENCES,
+    *TOGETHER,
+)
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
     ("SELECT count(*) FROM customers CROSS JOIN calls", "join-on-unit"),
@@ -158,7 +201,6 @@ REFUSED = (
     ("SELECT count(*) FROM orders JOIN calls ON buyer = caller OR total = 1", "join-on-unit"),
     ("SELECT count(*) FROM orders JOIN items ON buyer = of_order", "join-on-unit"),
     ("SELECT count(*) FROM orders a JOIN orders b ON a.total = b.total", "join-on-unit"),
-    ("SELECT count(*) FROM customers LEFT JOIN calls ON TRUE WHERE caller = customer", "join-on-unit"),
     ("SELECT count(*) FROM customers LEFT JOIN calls ON minutes > 2", "join-on-unit"),
     ("SELECT count(*) FROM orders LEFT JOIN calls ON caller = buyer JOIN notes ON about = minutes", "join-on-unit"),
     (
@@ -215,5 +257,17 @@ REFUSED = (
     ),
     ("SELECT order_id, count(*) FROM orders JOIN items ON of_order = order_id GROUP BY 1", "key-is-unit"),
     ("SELECT buyer, count(*) FROM orders JOIN calls ON buyer = caller GROUP BY 1", "key-is-unit"),
+    ("SELECT count(*) FROM lines l JOIN returns r ON r.bill = l.bill", "join-on-unit"),
+    ("SELECT count(*) FROM lines JOIN returns ON of_line = place", "join-on-unit"),
+    ("SELECT count(*) FROM lines l JOIN returns r ON r.bill = place AND of_line = l.bill", "join-on-unit"),
+    ("SELECT count(*) FROM lines l LEFT JOIN returns r ON r.bill = l.bill AND of_line <= place", "join-on-unit"),
+    ("SELECT count(*) FROM lines a JOIN lines b ON a.bill = b.bill AND a.amount = b.place", "join-on-unit"),
+    ("SELECT count(*) FROM lines l WHERE EXISTS (SELECT 1 FROM returns r WHERE r.bill = l.bill)", "join-on-unit"),
+    (
+        "SELECT count(*) FROM lines l, returns r, lines m WHERE r.bill = l.bill AND of_line = m.place AND m.bill = 1",
+        "join-on-unit",
+    ),
+    ("SELECT avg(n) FROM (SELECT bill, count(*) AS n FROM returns GROUP BY bill) AS s", "key-without-domain"),
+    ("SELECT sum(back) FROM (SELECT back FROM returns r JOIN orders ON r.bill = order_id) AS s", "join-on-unit"),
 )
 """What would make one row several units', or show single ones, and the rule that it breaks."""

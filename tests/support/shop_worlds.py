@@ -87,7 +87,7 @@ def modest(seed: int) -> Tables:
     return left
 
 
-_MOST = {"customers": 1, "orders": 2, "items": 3, "notes": 2, "calls": 2}
+_MOST = {"customers": 1, "orders": 2, "items": 3, "notes": 2, "calls": 2, "lines": 2, "returns": 2}
 
 
 def put(shop: Shop, world: int, seed: int) -> None:
@@ -149,8 +149,9 @@ def owned(table: Table, policy: Policy, place: str = "public") -> str:
     if unit.through is None:
         return f"{table.name}.{unit.column} IS NOT NULL"
     target = policy.tables[unit.through.table]
-    found = f"{target.name}.{unit.through.column} = {table.name}.{unit.column} AND {owned(target, policy, place)}"
-    return f"EXISTS (SELECT 1 FROM {place}.{target.name} AS {target.name} WHERE {found})"
+    pairs = zip(unit.through.columns, unit.columns, strict=True)
+    found = [*(f"{target.name}.{theirs} = {table.name}.{mine}" for theirs, mine in pairs), owned(target, policy, place)]
+    return f"EXISTS (SELECT 1 FROM {place}.{target.name} AS {target.name} WHERE {' AND '.join(found)})"
 
 
 def _read(number: str, sql: str) -> set[str]:

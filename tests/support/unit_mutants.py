@@ -52,7 +52,11 @@ def one_row_for_all_keys(patch: pytest.MonkeyPatch) -> None:
     """Claim one row for a unit that has one for each of its keys."""
 
     def with_made(relation: Relation, _: object, __: object, unique: Unique) -> Unique:
-        units = {s.table.name: frozenset({s.made.unit.name}) for s in relation.sources if isinstance(s.made, UnitRows)}
+        units = {
+            s.table.name: frozenset({frozenset({s.made.unit.name})})
+            for s in relation.sources
+            if isinstance(s.made, UnitRows)
+        }
         return lambda name: units[name] if name in units else unique(name)
 
     patch.setattr(owners, "with_made", with_made)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from dpsql.policy.model import Reference, Table
-from dpsql.rewrite.analysis import meanings, owners
-from dpsql.rewrite.analysis.meanings import Unique
+from dpsql.policy.model import Table
+from dpsql.rewrite.analysis import found_by, meanings, owners
+from dpsql.rewrite.analysis.found_by import Finders
+from dpsql.rewrite.analysis.meanings import Meanings, Unique
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation, WindowRows
 from dpsql.rewrite.syntax.forms import laterals, public_left, reworded, set_operations
@@ -16,13 +17,13 @@ from dpsql.rewrite.syntax.forms import laterals, public_left, reworded, set_oper
 
 def constants_found_once(patch: pytest.MonkeyPatch) -> None:
     """Take what is joined without an equation for one row of each row."""
-    right = owners._finders
+    right = found_by.finders
 
-    def finders(relation: Relation, index: int, unique: Unique) -> frozenset[int]:
-        every = frozenset(range(len(relation.sources))) - {index}
+    def finders(relation: Relation, index: int, unique: Unique) -> Finders:
+        every = frozenset({(frozenset(range(len(relation.sources))) - {index},)})
         return every if relation.sources[index].table.public else right(relation, index, unique)
 
-    patch.setattr(owners, "_finders", finders)
+    patch.setattr(found_by, "finders", finders)
 
 
 def joined_rows_once(patch: pytest.MonkeyPatch) -> None:
@@ -33,7 +34,9 @@ def joined_rows_once(patch: pytest.MonkeyPatch) -> None:
         below = right(relation, kind, tables, unique)
         found = {
             source.table.name: {
-                name for name, key in source.made.columns if any(one.name in unique(one.table) for one in refs(key))
+                frozenset({name})
+                for name, key in source.made.columns
+                if any(frozenset({one.name}) in unique(one.table) for one in refs(key))
             }
             for source in relation.sources
             if isinstance(source.made, WindowRows)
@@ -47,7 +50,7 @@ def computed_keys_named(patch: pytest.MonkeyPatch) -> None:
     """Take what is computed of a row's key for that key."""
     right = meanings._as_below
 
-    def as_below(inner: Relation, columns: Iterable[tuple[str, Expr]], *rest: Any) -> Mapping[str, Reference]:
+    def as_below(inner: Relation, columns: Iterable[tuple[str, Expr]], *rest: Any) -> Meanings:
         pairs = [(name, refs(key)) for name, key in columns]
         return right(inner, [(name, found[0]) for name, found in pairs if len(found) == 1], *rest)
 

@@ -19,7 +19,7 @@ from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineNotReady
 from dpsql.policy.config import Resources
-from dpsql.policy.model import Value
+from dpsql.policy.model import UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.duckdb import DUCKDB
@@ -61,7 +61,7 @@ class DuckDb:
             raise
         self._use = Use(self._remove)
         self._opening = threading.Lock()
-        self._unique: dict[str, frozenset[str]] = {}
+        self._unique: dict[str, frozenset[UniqueKey]] = {}
         self._statements = no_statements()
 
     def named(self, table: str) -> str:
@@ -82,15 +82,15 @@ class DuckDb:
         """Return nothing: there are only a table's own columns."""
         return nothing_kept(table)
 
-    def unique_columns(self, table: str) -> frozenset[str]:
-        """Return the columns with a PRIMARY KEY or UNIQUE constraint of their own; a file opened read-only keeps them."""
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
+        """Return the columns of each PRIMARY KEY and UNIQUE constraint; a file opened read-only keeps them."""
         if table not in self._unique:
             found = self._facts(
                 "SELECT constraint_column_names FROM duckdb_constraints() WHERE table_name = ? "
                 "AND database_name = ? AND schema_name = 'main' AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
                 table,
             )
-            self._unique[table] = frozenset(names[0] for (names,) in found if len(names) == 1)
+            self._unique[table] = frozenset(frozenset(names) for (names,) in found)
         return self._unique[table]
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from dpsql.engines.kinds import LOOSE
 from dpsql.engines.postgres.pool import PgConnection
 from dpsql.errors import ConfigError
+from dpsql.policy.model import UniqueKey
 from dpsql.rewrite.emit.columns import quoted
 
 _LOCATED = """
@@ -22,9 +23,10 @@ SELECT t.name, c.nspname, a.attname,
     ELSE format_type(a.atttypid, a.atttypmod) END
     || CASE WHEN EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
       THEN '{loose}' ELSE '' END,
-  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indnkeyatts = 1
-      AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL)
-    AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid))
+  ARRAY(SELECT i.indexrelid || ' ' || i.indnkeyatts FROM pg_index i WHERE i.indrelid = c.oid
+      AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+      AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL
+      AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)))
 FROM {located}
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_type y ON y.oid = a.atttypid
@@ -49,10 +51,11 @@ class PostgresCatalogue:
 
     schema: str = ""
     types: Mapping[str, str] = field(default_factory=dict)
-    unique: frozenset[str] = frozenset()
+    unique: frozenset[UniqueKey] = frozenset()
 
 
-CatalogueRow = tuple[str, str, str, str, bool]
+CatalogueRow = tuple[str, str, str, str, list[str]]
+"""Its table, the table's schema, a column, its type, and the unique indexes that have it, each with its number of columns."""
 
 
 def catalogue_sql(tables: Sequence[str], schemas: Sequence[str]) -> str:
@@ -72,7 +75,13 @@ def _catalogue(rows: Sequence[CatalogueRow]) -> PostgresCatalogue:
     if not rows:
         return PostgresCatalogue()
     types = {column: kind for _, _, column, kind, _ in rows}
-    return PostgresCatalogue(rows[0][1], types, frozenset(column for _, _, column, _, alone in rows if alone))
+    keys: dict[str, list[str]] = {}
+    for _, _, column, _, indexes in rows:
+        for index in indexes:
+            keys.setdefault(index, []).append(column)
+    # An index of an expression, too, has fewer of the table's columns than its own, and makes them unique by nothing.
+    whole = (columns for index, columns in keys.items() if len(columns) == int(index.split()[1]))
+    return PostgresCatalogue(rows[0][1], types, frozenset(map(frozenset, whole)))
 
 
 def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from dpsql.engines.postgres.pool import BusyError, PgConnection, Pool, Unsettled
 from dpsql.engines.postgres.prepared import PgPrepared, accepted, is_lost, reading, stopping_connection, unchanging
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
-from dpsql.policy.model import Value
+from dpsql.policy.model import UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
@@ -65,8 +65,8 @@ class PostgresEngine:
         """Return nothing: there are only a table's own columns."""
         return nothing_kept(table)
 
-    def unique_columns(self, table: str) -> frozenset[str]:
-        """Return the columns that a valid, immediate, unconditional unique index holds alone."""
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
+        """Return the columns of each valid, immediate, unconditional unique index of columns alone."""
         return self._catalogue(table).unique
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:

@@ -35,7 +35,7 @@ class SnapshotEngine(DuckDb):
         self._watched = self._opened
         self.edition = manifest.edition
         # As the records' engine keeps them, and as was seen on the copy, which has no constraints itself.
-        self._unique = {table: frozenset(columns) for table, columns in manifest.unique.items()}
+        self._unique = {table: frozenset(map(frozenset, keys)) for table, keys in manifest.unique.items()}
         self._kept = manifest.kept
 
     def kept(self, table: str) -> KeptColumns:

@@ -6,14 +6,14 @@ import duckdb
 
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.snapshot.progress import Progress
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, UniqueKey
 from dpsql.rewrite.emit.columns import quoted
 
 
 def copy_from_duckdb(
     engine: DuckDb, policy: Policy, target: tuple[duckdb.DuckDBPyConnection, str], progress: Progress
-) -> Mapping[str, frozenset[str]]:
-    """Copy the declared columns of all tables into the attached database `target`; return which stay unique, by table.
+) -> Mapping[str, frozenset[UniqueKey]]:
+    """Copy the declared columns of all tables into the attached database `target`; return which keys stay, by table.
 
     `engine` has the same names for them as the target's connection.
     """
@@ -23,10 +23,14 @@ def copy_from_duckdb(
         connection.execute(
             f"CREATE TABLE {catalog}.main.{quoted(table)} AS SELECT {columns} FROM {engine.named(table)}"  # noqa: S608
         )
-    return {name: _unique(engine, name) & table.columns.keys() for name, table in policy.tables.items()}
+    return {
+        name: frozenset(key for key in _unique(engine, name) if key <= table.columns.keys())
+        for name, table in policy.tables.items()
+    }
 
 
-def _unique(engine: DuckDb, table: str) -> frozenset[str]:
-    """Return the unique columns but for floats, of which −0 is 0 to one who counts and not to one who looks up."""
-    kinds = {name: kind.lower() for name, kind in engine.columns(table).items()}
-    return frozenset(c for c in engine.unique_columns(table) if kinds[c] not in engine.dialect.stored_types.floats)
+def _unique(engine: DuckDb, table: str) -> frozenset[UniqueKey]:
+    """Return the unique keys but for those with floats, of which −0 is 0 to one who counts and not to one who looks up."""
+    floats = engine.dialect.stored_types.floats
+    rounded = {name for name, kind in engine.columns(table).items() if kind.lower() in floats}
+    return frozenset(key for key in engine.unique_keys(table) if key.isdisjoint(rounded))

@@ -23,7 +23,7 @@ from dpsql.engines.snapshot.columns import CopiedColumn, copied_column
 from dpsql.engines.snapshot.progress import Progress
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, QueryCanceled
-from dpsql.policy.model import Policy, Table
+from dpsql.policy.model import Policy, Table, UniqueKey
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 
@@ -66,8 +66,8 @@ def copy_from_postgres(
     piece: Path,
     progress: Progress,
     cancellation: Cancellation,
-) -> Mapping[str, frozenset[str]]:
-    """Copy the declared columns of all tables into the attached database `target`; return which stay unique, by table.
+) -> Mapping[str, frozenset[UniqueKey]]:
+    """Copy the declared columns of all tables into the attached database `target`; return which keys stay, by table.
 
     Raises:
         ConfigError: the server went away, or does not let them be read; nothing of a row is told.
@@ -86,9 +86,10 @@ def copy_from_postgres(
             connection.execute(f"CREATE TABLE {into} ({types})")
             for rows in _pieces(source, columns, engine.named(table)):
                 _take(connection, into, columns, rows, piece)
+    told_apart = {table: {c.name for c in columns if c.distinct} for table, columns in plans.items()}
     return {
-        table: engine.unique_columns(table) & {c.name for c in columns if c.distinct}
-        for table, columns in plans.items()
+        table: frozenset(key for key in engine.unique_keys(table) if key <= names)
+        for table, names in told_apart.items()
     }
 
 

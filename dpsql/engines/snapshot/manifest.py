@@ -12,7 +12,7 @@ from dpsql.engines.source import source
 from dpsql.policy.config import Config
 from dpsql.rewrite.emit.kept import KeptColumns
 
-_VERSION = 2
+_VERSION = 3
 """Counts the changes of what a copy holds."""
 
 
@@ -44,8 +44,8 @@ class Manifest:
     taken: str
     """When it was begun: what was written to the records later is not in it."""
     origin: Origin
-    unique: Mapping[str, tuple[str, ...]]
-    """By table, the columns that the records' engine keeps unique, as was seen on the copy."""
+    unique: Mapping[str, tuple[tuple[str, ...], ...]]
+    """By table, the keys that the records' engine keeps unique, as was seen on the copy."""
     kept: Mapping[str, KeptColumns]
     """By table, what is in it beside the declared columns."""
     size: int
@@ -66,7 +66,9 @@ class Manifest:
         """Read one; None if it is none."""
         try:
             found = json.loads(text)
-            unique = {str(table): tuple(map(str, names)) for table, names in found.pop("unique").items()}
+            unique = {
+                str(table): tuple(tuple(map(str, key)) for key in keys) for table, keys in found.pop("unique").items()
+            }
             kept = from_mapping(found.pop("kept"))
             manifest = cls(origin=Origin(**found.pop("origin")), unique=unique, kept=kept, **found)
             _ = manifest.edition

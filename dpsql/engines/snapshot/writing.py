@@ -32,7 +32,7 @@ from dpsql.engines.tables import check_tables
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, InternalError, QueryCanceled
 from dpsql.policy.config import Config, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
-from dpsql.policy.model import Table
+from dpsql.policy.model import Table, UniqueKey
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.columns import quoted
 from dpsql.rewrite.emit.kept import KeptColumns
@@ -87,7 +87,7 @@ def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Can
         kept = {table.name: to_keep(table, config.policy) for table in config.policy.tables.values()}
         unique = _copied(config, file, kept, Progress(file, tell), cancellation)
         written = _on_disk(file)
-    same = {table: tuple(sorted(columns)) for table, columns in unique.items()}
+    same = {table: tuple(sorted(tuple(sorted(key)) for key in keys)) for table, keys in unique.items()}
     manifest = Manifest(name, now.isoformat(), Origin.of(config), same, kept, written.st_size, written.st_mtime_ns)
     place.switch(manifest)
     return manifest
@@ -95,8 +95,8 @@ def _written(config: Config, place: SnapshotPlace, tell: Tell, cancellation: Can
 
 def _copied(
     config: Config, file: Path, kept: Mapping[str, KeptColumns], progress: Progress, cancellation: Cancellation
-) -> Mapping[str, frozenset[str]]:
-    """Write the file; return which columns are unique in it, by table."""
+) -> Mapping[str, frozenset[UniqueKey]]:
+    """Write the file; return which keys are unique in it, by table."""
     staged = file.with_suffix(".staged")
     with closing(connect_engine(config)) as engine:
         check_tables(config.policy, engine)
@@ -115,8 +115,8 @@ def _copied(
                     places = (f"{name}.main.{quoted(table)}" for name in (_STAGED, _FRESH))
                     fill(connection, config.policy.tables[table], keeps, *places)
                 connection.execute("COMMIT")
-                for table, columns in unique.items():
-                    _see_that_they_are(connection, config.policy.tables[table], columns)
+                for table, keys in unique.items():
+                    _see_that_they_are(connection, config.policy.tables[table], keys)
                 connection.execute(f"CHECKPOINT {_FRESH}")
                 connection.execute(f"DETACH {_FRESH}")
                 connection.execute(f"DETACH {_STAGED}")
@@ -133,7 +133,7 @@ def _filled(
     piece: Path,
     progress: Progress,
     cancellation: Cancellation,
-) -> Mapping[str, frozenset[str]]:
+) -> Mapping[str, frozenset[UniqueKey]]:
     match engine:
         case DuckDb():
             return copy_from_duckdb(engine, config.policy, target, progress)
@@ -169,20 +169,27 @@ def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
         scratch.remove()
 
 
-def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, columns: frozenset[str]) -> None:
-    """See that columns are unique in the copy too: the records' engine has said so of one state of them.
+def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, keys: frozenset[UniqueKey]) -> None:
+    """See that keys are unique in the copy too: the records' engine has said so of one state of them.
 
     Texts are counted to the letter, as constraints compare them; a column of the records may have a collation that does not.
+    A row with NULL in one of the columns is equal to none.
     """
-    for column in sorted(columns):
-        text = quoted(column)
-        read = f'CAST({text} AS VARCHAR) COLLATE "C"' if table.columns[column].type.is_text else text
+    for key in sorted(map(sorted, keys)):
+        texts = [quoted(column) for column in key]
+        read = [
+            f'CAST({text} AS VARCHAR) COLLATE "C"' if table.columns[column].type.is_text else text
+            for column, text in zip(key, texts, strict=True)
+        ]
+        given = " AND ".join(f"{text} IS NOT NULL" for text in texts)
+        rows = f"SELECT {', '.join(read)} FROM {_FRESH}.main.{quoted(table.name)} WHERE {given}"  # noqa: S608
         found = connection.execute(
-            f"SELECT count({text}) = count(DISTINCT {read}) FROM {_FRESH}.main.{quoted(table.name)}"  # noqa: S608
+            f"SELECT (SELECT count(*) FROM ({rows})) = (SELECT count(*) FROM (SELECT DISTINCT * FROM ({rows})))"  # noqa: S608
         ).fetchone()
         if found != (True,):
+            named = f'the column "{key[0]}"' if len(key) == 1 else f"the key ({', '.join(key)})"
             raise ConfigError(
-                f'the column "{column}" of table "{table.name}" is not unique in the snapshot, though its engine keeps it so',
+                f'{named} of table "{table.name}" is not unique in the snapshot, though its engine keeps it so',
                 hint=_KEPT,
             )
 

@@ -14,7 +14,7 @@ from dpsql.engines.spark.tables import Seen, is_watched, spelled
 from dpsql.engines.use import Use
 from dpsql.engines.values import exact_value, public_column
 from dpsql.errors import ConfigError, EngineAway, EngineNotReady, QueryCanceled
-from dpsql.policy.model import Value
+from dpsql.policy.model import UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
@@ -55,7 +55,7 @@ class SparkEngine:
         """Return nothing: there are only a table's own columns."""
         return nothing_kept(table)
 
-    def unique_columns(self, table: str) -> frozenset[str]:
+    def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return none: Spark enforces no constraint."""
         del table
         return frozenset()

@@ -57,13 +57,18 @@ def _as_declared(value: Value | None, column: Column) -> Value | None:
 
 
 def _check_key(table: Table, columns: Mapping[str, Sequence[Value | None]]) -> None:
-    if table.key is None:
-        return
-    values = columns[table.key]
-    shown = {as_shown(value, table.columns[table.key]) for value in values if value is not None}
-    if len(shown) < len(values):
+    for key in table.keys:
+        named = [name for name in table.columns if name in key]
+        rows = list(zip(*(columns[name] for name in named), strict=True))
+        shown = {
+            tuple(as_shown(value, table.columns[name]) for name, value in zip(named, row, strict=True))
+            for row in rows
+            if None not in row
+        }
+        if len(shown) == len(rows):
+            continue
         raise ConfigError(
-            f'{table.file}: the key "{table.key}" of public table "{table.name}" is not unique or has NULLs',
+            f'{table.file}: the key "{", ".join(named)}" of public table "{table.name}" is not unique or has NULLs',
             hint="NULL are infinite dates, those before the year 1, NaN, and intervals with months, too.",
         )
 

@@ -108,7 +108,7 @@ def _follow(analyzed: AnalyzedStatement, policy: Policy, role: Role) -> None:
         if table.public
         for name in table.columns
     }
-    keys = {table.name: frozenset({table.key} if table.key else ()) for table in policy.tables.values()}
+    keys = {table.name: table.keys for table in policy.tables.values()}
     unique = keys.__getitem__
     context = PlanningContext(role, Declared(unknown), {}, unique, policy.tables)
     planner = Planner(policy, context, _NoShadow())

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from dpsql.policy.model import Column, Table, UnitBound
+from dpsql.policy.model import Column, Reference, Table, UnitBound
 
 
 def fingerprint(tables: Mapping[str, Table]) -> str:
@@ -25,11 +25,23 @@ def _table(table: Table) -> list[object]:
         ]
         for kind, bound in sorted(table.units.items())
     ]
-    return [table.name, table.public, table.key, units, columns]
+    return [table.name, table.public, table.key, units, columns, *_joint(table)]
+
+
+def _joint(table: Table) -> list[object]:
+    """Return the keys and references of several columns, if there are any."""
+    references = [[name, sorted(pairs.items())] for name, pairs in sorted(table.references.items())]
+    return [[list(table.joint_key), references]] if table.joint_key or references else []
 
 
 def _through(bound: UnitBound) -> list[object]:
-    return [] if bound.through is None else [[bound.through.table, bound.through.column]]
+    return (
+        [] if bound.through is None else [[bound.through.table, bound.through.column, *_further(bound, bound.through)]]
+    )
+
+
+def _further(bound: UnitBound, through: Reference) -> list[object]:
+    return [[list(bound.further), list(through.further)]] if bound.further else []
 
 
 def _column(column: Column) -> list[object]:

@@ -54,6 +54,8 @@ def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -
             return f"{_shown(document, path, given)}{suggestion(given, allowed)}"
         case "value_error" if isinstance(given, str):
             return f"{_shown(document, path, given)}; it {error['ctx']['error']}"
+        case "value_error" if isinstance(given, list):
+            return str(error["ctx"]["error"])
         case "enum" | "value_error":
             return "must be one value, not a list or a mapping"
         case "too_short" | "too_long":

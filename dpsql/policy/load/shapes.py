@@ -25,6 +25,17 @@ def _text(read: Callable[[str], object]) -> PlainValidator:
     return PlainValidator(validate)
 
 
+def _names(value: object) -> tuple[str, ...]:
+    """Read one name, or a list of several."""
+    listed = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) for one in listed):
+        raise ValueError("must be a name, or a list of names")
+    names = tuple(scalars.identifier(one) for one in listed if isinstance(one, str))
+    if len(set(names)) < len(names) or not names:
+        raise ValueError("must be a name, or a list of different names")
+    return names
+
+
 def _schema(kind: str, **limits: object) -> WithJsonSchema:
     """Describe a value to editors, which read YAML's numbers as numbers."""
     return WithJsonSchema({"type": kind, **limits})
@@ -41,6 +52,18 @@ Port = Annotated[int, _text(scalars.port), _schema("integer", minimum=0, maximum
 Processes = Annotated[int, _text(scalars.processes), _schema("integer", minimum=1, maximum=64)]
 Flag = Annotated[bool, _text(scalars.flag), _schema("boolean")]
 Name = Annotated[str, _text(scalars.identifier), _schema("string", minLength=1)]
+OneOrMore = Annotated[
+    tuple[str, ...],
+    PlainValidator(_names),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+    ),
+]
 Dataset = Annotated[str, _text(scalars.dataset), _schema("string", pattern="^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
 VerifierText = Annotated[str, _text(scalars.verifier), _schema("string", pattern="^(SCRAM-SHA-256\\$|\\$\\{)")]
 Typed = Annotated[tuple[SqlType, str], _text(scalars.column_type), _schema("string")]

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dpsql.policy.load.shapes import CountText, Flag, Name, Positive, Scalar, StrictShape, Typed
+from dpsql.policy.load.shapes import CountText, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Typed
 
 
 class UnitShape(StrictShape):
@@ -14,8 +14,8 @@ class UnitShape(StrictShape):
 
     column: Name | None = None
     """The column that identifies the unit."""
-    through: Name | None = None
-    """Instead of column: the column that references a protected table, whose row there has the unit."""
+    through: OneOrMore | None = None
+    """Instead of column: the column, or columns, that reference a protected table, whose row there has the unit."""
     max_rows: CountText | None = None
     """How many rows of one unit count at the most."""
     max_groups_per_unit: CountText | None = None
@@ -56,8 +56,10 @@ class TableShape(StrictShape):
     """The public order of magnitude of the number of rows."""
     public: Flag = False
     """Whether everybody may see the rows."""
-    key: Name | None = None
-    """The column that identifies a row."""
+    key: OneOrMore | None = None
+    """The column that identifies a row, or the list of columns that do together."""
+    references: dict[str, dict[str, Name]] | None = None
+    """The keys of several columns of other tables: by table, the column of its key by the column of this one."""
     privacy_units: dict[str, UnitShape] | None = None
     """Whose rows these are, by unit kind."""
     columns: Annotated[dict[str, ColumnShape], Field(min_length=1)] | None = None

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dpsql.policy.load.columns import bounds_of, declared_values
-from dpsql.policy.load.mistakes import suggestion
+from dpsql.policy.load.references import check_key, joint_references, reference_of
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.steps import misfit, own_step
-from dpsql.policy.load.table_shapes import ColumnShape
 from dpsql.policy.load.units import unit_of
 from dpsql.policy.load.views import ViewFile, views_of
 from dpsql.policy.model import Column, Reference, SqlType, Table
@@ -56,19 +55,20 @@ def _table(file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool
     file.check_names(("columns",), file.columns)
     file.check_names(("privacy_units",), file.units)
     _check_protection(file)
-    if shape.key is not None and not file.declares(shape.key):
-        file.wrong(("key",), f'is "{shape.key}", which is no column{suggestion(shape.key, file.columns)}')
-    references = {column: _reference(column, file, others, complete=complete) for column in file.columns}
+    check_key(file)
+    references = {column: reference_of(column, file, others, complete=complete) for column in file.columns}
     columns = [_column(column, file, references[column]) for column in file.columns]
     return Table(
         name=shape.table or "",
         columns={column.name: column for column in columns if column is not None},
         units={kind: bound for kind in file.units if (bound := unit_of(kind, file, others))},
         public=shape.public,
-        key=shape.key,
+        key=shape.key[0] if shape.key is not None and len(shape.key) == 1 else None,
         expected_rows=shape.expected_rows,
         description=shape.description,
         file=file.name,
+        joint_key=shape.key if shape.key is not None and len(shape.key) > 1 else (),
+        references=joint_references(file, others, complete=complete),
     )
 
 
@@ -124,40 +124,3 @@ def _enumeration(name: str, file: SchemaFile) -> str:
     if len(type_name.encode()) > _LONGEST_NAME:
         file.wrong(("columns", name, "type"), f'is enum, whose name "{type_name}" would be too long; declare it text')
     return '"' + type_name.replace('"', '""') + '"'
-
-
-def _reference(name: str, file: SchemaFile, others: Mapping[str, SchemaFile], *, complete: bool) -> Reference | None:
-    """Check that a reference points to the key of a table, and that the types fit."""
-    shape, path = file.columns[name], ("columns", name, "references")
-    if shape.references is None:
-        return None
-    table, dot, column = shape.references.rpartition(".")
-    target = others.get(table)
-    if not dot or target is None:
-        if not dot or complete:
-            known = [f"{other}.{found.shape.key}" for other, found in others.items() if found.shape.key]
-            file.wrong(
-                path, f'is "{shape.references}", which is no declared table.column{suggestion(shape.references, known)}'
-            )
-        return None
-    wrong = _misfit(shape, target, column)
-    if wrong:
-        file.wrong(path, f'is "{shape.references}", but {wrong}')
-    return Reference(table, column, public=target.shape.public)
-
-
-def _misfit(shape: ColumnShape, target: SchemaFile, column: str) -> str | None:
-    """Return why a column can't reference this column of that table; None if it can."""
-    table = target.shape
-    if not target.declares(column):
-        return f'"{table.table}" has no column "{column}"{suggestion(column, target.columns)}'
-    if table.key is None:
-        return f'"{table.table}" declares no key; write "key: {column}" in {target.document.file}'
-    if table.key != column:
-        return f'the key of "{table.table}" is "{table.key}"'
-    other = target.columns.get(column)
-    if shape.type is None or other is None or other.type is None:
-        return None
-    ours, theirs = shape.type[0], other.type[0]
-    same = ours is theirs or (ours.is_integer and theirs.is_integer)
-    return None if same else f"its type is {theirs} and this column's is {ours}"

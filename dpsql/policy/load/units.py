@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from dpsql.policy.load.mistakes import suggestion
+from dpsql.policy.load.references import pointed_to
 from dpsql.policy.load.schema_file import SchemaFile
 from dpsql.policy.load.table_shapes import UnitShape
 from dpsql.policy.model import Reference, SqlType, UnitBound
@@ -17,17 +18,21 @@ def unit_of(kind: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> Un
         if not told:
             file.wrong(path, f"{given}: the column that identifies the unit, or one that references a row that has it")
         return None
-    key, name = ("column", unit.column) if unit.through is None else ("through", unit.through)
-    if name is None or unit.max_rows is None or not _identifies(kind, name, (*path, key), file):
+    key, names = ("column", (unit.column or "",)) if unit.through is None else ("through", unit.through)
+    right = [_identifies(kind, name, (*path, key), file) for name in names]
+    if unit.max_rows is None or not all(right):
         return None
+    first, *further = names
     if unit.through is None:
-        return UnitBound(name, unit.max_rows, unit.max_groups_per_unit)
-    reference = _through(kind, name, file, others)
-    return None if reference is None else UnitBound(name, unit.max_rows, unit.max_groups_per_unit, reference)
+        return UnitBound(first, unit.max_rows, unit.max_groups_per_unit)
+    reference = _through(kind, names, file, others)
+    if reference is None:
+        return None
+    return UnitBound(first, unit.max_rows, unit.max_groups_per_unit, reference, tuple(further))
 
 
 def _identifies(kind: str, name: str, path: tuple[str, ...], file: SchemaFile) -> bool:
-    """Check that a column can identify a unit, or the row that has it."""
+    """Check that a column can identify a unit, or the row that has it, perhaps together with others."""
     if not file.declares(name):
         file.wrong(path, f'is "{name}", which is no column{suggestion(name, file.columns)}')
         return False
@@ -46,33 +51,41 @@ def _identifies(kind: str, name: str, path: tuple[str, ...], file: SchemaFile) -
     return True
 
 
-def _through(kind: str, name: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> Reference | None:
-    """Check that a column leads, perhaps by several references, to a row that has the unit."""
+def _through(kind: str, names: tuple[str, ...], file: SchemaFile, others: Mapping[str, SchemaFile]) -> Reference | None:
+    """Check that columns lead, perhaps by several references, to a row that has the unit."""
     path = ("privacy_units", kind, "through")
-    seen, here, column = {id(file)}, file, name
+    seen, here, columns = {id(file)}, file, names
     first: Reference | None = None
     while True:
-        text = here.columns[column].references if column in here.columns else None
-        if text is None:
+        found = pointed_to(here, columns)
+        if found is None:
             if here is file:
-                file.wrong(path, f'is "{name}", which references no table; write "references: table.key" at the column')
+                file.wrong(path, _points_nowhere(names))
             return None  # what is wrong elsewhere is told there
-        table, _, key = text.rpartition(".")
+        table, keys = found
         target = others.get(table)
-        wrong = None if target is None else _astray(kind, table, key, target, seen)
+        wrong = None if target is None else _astray(kind, table, keys, target, seen)
         if target is None or wrong:
             if wrong:
-                file.wrong(path, f'is "{name}", which references {text}, but {wrong}')
+                text = f"{table}.{keys[0]}" if len(keys) == 1 else table
+                file.wrong(path, f'is "{", ".join(names)}", which references {text}, but {wrong}')
             return None  # of a table that is not there `references` tells
-        first = first or Reference(table, key, public=False)
+        first = first or Reference(table, keys[0], public=False, further=keys[1:])
         unit = target.units.get(kind, UnitShape())
         if unit.through is None:
             return first
         seen.add(id(target))
-        here, column = target, unit.through
+        here, columns = target, unit.through
 
 
-def _astray(kind: str, table: str, key: str, target: SchemaFile, seen: set[int]) -> str | None:
+def _points_nowhere(names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return f'is "{names[0]}", which references no table; write "references: table.key" at the column'
+    pairs = ", ".join(f"{name}: …" for name in names)
+    return f'is "{", ".join(names)}", which reference no table together; write "references: {{table: {{{pairs}}}}}"'
+
+
+def _astray(kind: str, table: str, keys: tuple[str, ...], target: SchemaFile, seen: set[int]) -> str | None:
     """Return why the rows of a table lead to no unit of a kind; None if they do."""
     if target.shape.public:
         return f'"{table}" is public, and its rows are nobody\'s'
@@ -80,7 +93,8 @@ def _astray(kind: str, table: str, key: str, target: SchemaFile, seen: set[int])
         return f'"{table}" has no privacy unit "{kind}"'
     if id(target) in seen:
         return "that leads back to where it began"
-    column = target.columns.get(key)
-    if column is not None and (column.bounds is not None or column.values is not None):
-        return f'"{key}" has {"values" if column.bounds is None else "bounds"}, and so does not tell all rows apart'
+    for key in keys:
+        column = target.columns.get(key)
+        if column is not None and (column.bounds is not None or column.values is not None):
+            return f'"{key}" has {"values" if column.bounds is None else "bounds"}, and so does not tell all rows apart'
     return None

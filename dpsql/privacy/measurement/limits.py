@@ -13,7 +13,7 @@ from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.rewrite.analysis.joined import PublicRows, identifying
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Expr, Ref, refs, walk
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, naming_units
 
 _MOST_NODES = 25_000
 """The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
@@ -94,7 +94,7 @@ def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequen
     Raises:
         MissingBounds: it is.
     """
-    units = {(i, unit.column) for i, source in relation.private.items() for unit in source.table.units.values()}
+    units = naming_units(relation)
     for expr in (*exprs, *(arg for one in inside for arg in _computed_with(one))):
         if isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None:
             raise MissingBounds(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.model import MechanismName, Role, Table
+from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -40,7 +40,7 @@ class PlanningContext:
     role: Role
     declared: Declared
     rows: PublicRows
-    unique: Callable[[str], frozenset[str]]
+    unique: Callable[[str], frozenset[UniqueKey]]
     tables: Mapping[str, Table]
     hides_empty: bool = False
     """Whether groups that may be empty are to be left out."""

@@ -7,7 +7,7 @@ from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Expr, Ref, both, conjuncts, refs
-from dpsql.rewrite.ir.relation import Join, Relation
+from dpsql.rewrite.ir.relation import Join, Relation, naming_units
 
 PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
 """The rows of public tables: by table, then by column."""
@@ -37,7 +37,7 @@ def identifying(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, st
     A public column does that is equated with one, and so does, in a public row that is found by one, each column that tells
     all rows apart.
     """
-    known = {(i, unit.column) for i, source in relation.private.items() for unit in source.table.units.values()}
+    known = naming_units(relation)
     for index, source in enumerate(relation.sources[1:], 1):
         conditions = both(source.on, relation.where)
         for one, other in _equations(conditions):

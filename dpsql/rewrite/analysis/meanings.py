@@ -1,21 +1,26 @@
 """What columns say of whose a row is: that they name the unit, or a row by a unique key, which has one owner.
 
-Claim: all rows of a source with one value in a column that means something are one unit's, and where two columns mean the
-same, equal values are the same one's. So it is of rows that are made of single units: one that is grouped by an order's key
-is made of rows of that order alone, and its owner is the order's.
+Claim: all rows of a source with one value in a column that means something, or with the same values in several that mean
+something together, are one unit's, and where two mean the same, equal values are the same one's. So it is of rows that are
+made of single units: one that is grouped by an order's key is made of rows of that order alone, and its owner is the order's.
+
+A key of several columns names a row by all of them: of order 7 there are lines that nothing keeps from being different
+units', and line 2 is there of each order. Less than all of its columns mean nothing.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import assert_never
 
 from dpsql.errors import AccessDenied
-from dpsql.policy.model import Reference, Table, UnitBound
+from dpsql.policy.model import Reference, Table, UniqueKey, UnitBound, is_unique
 from dpsql.rewrite.ir.expr import Expr, Ref
 from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, WindowRows
 
-Unique = Callable[[str], frozenset[str]]
-"""Returns the columns of a table that an enforced constraint makes unique by themselves."""
+Unique = Callable[[str], frozenset[UniqueKey]]
+"""Returns the keys of a table that enforced constraints keep unique."""
+Meanings = Mapping[tuple[str, ...], Reference]
+"""What columns mean together: those of a key in the places of the key's own."""
 UNIT = Reference("", "")
 """What the unit's own column means."""
 
@@ -36,21 +41,34 @@ def unit_bound(table: Table, kind: str) -> UnitBound:
     return found
 
 
-def meanings(source: Source, kind: str, tables: Mapping[str, Table], unique: Unique) -> Mapping[str, Reference]:
+def meanings(source: Source, kind: str, tables: Mapping[str, Table], unique: Unique) -> Meanings:
     """Return which columns name the unit, or a row that has one owner, and what they mean."""
     table = source.table
-    found = {name: Reference(table.name, name) for name in unique(table.name) if as_stored(table, name)}
+    keys = unique(table.name) | (
+        {frozenset(table.joint_key)} if is_unique(table.joint_key, unique(table.name)) else set()
+    )
+    found = {
+        tuple(sorted(key)): _named(table.name, sorted(key))
+        for key in keys
+        if all(as_stored(table, name) for name in key)
+    }
     if isinstance(source.made, UnitRows):
         found |= _of_keys(source.made, table, kind, tables, unique)
     elif isinstance(source.made, WindowRows):
         found |= _as_below(source.made.relation, source.made.columns, table, kind, tables, unique)
-    unit = unit_bound(table, kind)
-    return found | {unit.column: UNIT if unit.through is None else target_of(unit.through, kind, tables)}
+    through = unit_bound(table, kind).through
+    if through is not None:
+        pairs = sorted(zip(through.columns, unit_bound(table, kind).columns, strict=True))
+        found[tuple(mine for _, mine in pairs)] = _named(through.table, [theirs for theirs, _ in pairs])
+    return found | dict.fromkeys(((name,) for name in naming_unit(table, kind, tables)), UNIT)
 
 
-def _of_keys(
-    made: UnitRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique
-) -> Mapping[str, Reference]:
+def _named(table: str, key: Iterable[str]) -> Reference:
+    first, *further = key
+    return Reference(table, first, further=tuple(further))
+
+
+def _of_keys(made: UnitRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> Meanings:
     """Return what the further keys of single units' rows mean: what they mean in the rows that are grouped by them."""
     return _as_below(made.relation, made.keys, table, kind, tables, unique)
 
@@ -62,22 +80,31 @@ def _as_below(
     kind: str,
     tables: Mapping[str, Table],
     unique: Unique,
-) -> Mapping[str, Reference]:
+) -> Meanings:
     """Return what columns mean that are columns of the rows below, as they are stored; each row keeps its owner."""
-    found = dict[str, Reference]()
+    found = dict[tuple[str, ...], Reference]()
     below = with_made(inner, kind, tables, unique)
+    names: dict[int, dict[str, list[str]]] = {}
     for name, key in columns:
         source = inner.private.get(key.source) if isinstance(key, Ref) else None
         if isinstance(key, Ref) and source is not None and source.holds and as_stored(table, name):
-            meaning = meanings(source, kind, tables, below).get(key.name)
-            found |= {} if meaning is None else {name: meaning}
+            names.setdefault(key.source, {}).setdefault(key.name, []).append(name)
+    for index, above in names.items():
+        said = meanings(inner.private[index], kind, tables, below)
+        for together, meaning in said.items():
+            if above.keys() >= set(together):
+                found |= dict.fromkeys(itertools.product(*(above[one] for one in together)), meaning)
     return found
 
 
-def target_of(through: Reference, kind: str, tables: Mapping[str, Table]) -> Reference:
-    """Return what a reference means: the unit itself where that is the column it points to."""
-    unit = unit_bound(tables[through.table], kind)
-    return UNIT if unit.through is None and unit.column == through.column else replace(through, public=True)
+def naming_unit(table: Table, kind: str, tables: Mapping[str, Table]) -> frozenset[str]:
+    """Return the columns that name the unit itself: its own, or those that point to what does in the row that has it."""
+    bound = unit_bound(table, kind)
+    if bound.through is None:
+        return frozenset({bound.column})
+    target = unit_bound(tables[bound.through.table], kind)
+    pairs = zip(bound.columns, bound.through.columns, strict=True)
+    return frozenset(mine for mine, theirs in pairs if target.through is None and theirs == target.column)
 
 
 def as_stored(table: Table, name: str) -> bool:
@@ -89,20 +116,22 @@ def as_stored(table: Table, name: str) -> bool:
 def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Unique:
     """Return the same also of rows that are made of single units.
 
-    Without further keys a unit has one of them; with one that names a row, which has one owner, there is one of each.
+    Without further keys a unit has one of them; where those keys name a row, which has one owner, there is one of each.
     """
 
-    def of_source(source: Source) -> frozenset[str]:
+    def of_source(source: Source) -> frozenset[UniqueKey]:
         rows = source.made
         if isinstance(rows, WindowRows) and len(rows.relation.sources) == 1:  # as many rows as below, and the same
             return _unique_below(rows, source.table, kind, tables, unique)
-        if not isinstance(rows, UnitRows) or len(rows.keys) > 1:
+        if not isinstance(rows, UnitRows):
             return frozenset()
         if not rows.keys:
-            return frozenset({rows.unit.name})
-        return frozenset(_of_keys(rows, source.table, kind, tables, unique))
+            return frozenset({frozenset({rows.unit.name})})
+        every = {name for name, _ in rows.keys}
+        named = _of_keys(rows, source.table, kind, tables, unique)
+        return frozenset(frozenset(key) for key in named if every == set(key))
 
-    made: dict[str, frozenset[str]] = {}
+    made: dict[str, frozenset[UniqueKey]] = {}
     for source in relation.sources:
         if source.made is not None:  # two may have one name
             found, name = of_source(source), source.table.name
@@ -112,17 +141,17 @@ def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique
 
 def _unique_below(
     made: WindowRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique
-) -> frozenset[str]:
+) -> frozenset[UniqueKey]:
     (source,) = made.relation.sources
-    known = with_made(made.relation, kind, tables, unique)(source.table.name)
-    return frozenset(
-        name
+    above = {
+        key.name: name
         for name, key in made.columns
         if isinstance(key, Ref)
-        and key.name in known
         and as_stored(table, name)
         and (source.made is not None or as_stored(source.table, key.name))
-    )
+    }
+    known = with_made(made.relation, kind, tables, unique)(source.table.name)
+    return frozenset(frozenset(above[name] for name in key) for key in known if above.keys() >= key)
 
 
 def scanned(source: Source) -> Iterator[Table]:

@@ -2,14 +2,17 @@
 
 Neighbours differ in one unit: in all rows of one customer, in every protected table. A row of a table with the unit's column
 is the customer's whom it names; a row that has the unit *through* a reference is the owner's of the row it points to, of
-which there is one at most, since an enforced constraint keeps the target's key unique. Were there two, the row would be
-two customers', and either's leaving would take it from the other: no bound on what one adds repairs that.
+which there is one at most, since an enforced constraint keeps its key unique, be it of one column or of several. Were
+there two, the row would be two customers', and either's leaving would take it from the other: no bound on what one adds
+repairs that.
 
 Claim: all rows that make up one joined row are one unit's, so that taking a unit away takes its joined rows away and leaves
-all others as they were. Proof: `_meaning` says of a column that it names the unit, or a row of a table by a unique key, which
-has one owner; it is read as it is stored, and compared as whole numbers with whole numbers or bytewise as texts, so that
-equal values are one unit or one row. Equations of columns that mean the same lead from each source that every joined row has
-to each other (`_check_one_unit`); a source of LEFT JOIN is led to by its own condition, where its rows are not missing.
+all others as they were. Proof: `meanings` says of a column that it names the unit, or of all columns of a unique key that
+they name a row, which has one owner; they are read as they are stored, and compared as whole numbers with whole numbers or
+bytewise as texts, so that equal values are one unit or one row. Columns that mean the same, each equal to that in its place
+(`equal`), lead from each source that every joined row has to each other (`_check_one_unit`); a source of LEFT JOIN is led to
+by its own condition and by what holds of every row, where its rows are not missing. An equation on less than all columns of
+a key leads nowhere: line 2 of order 7 and line 2 of order 8 may be two customers'.
 NULL equals nothing, and so names nobody's row and belongs to nobody. A reference that leads nowhere is nobody's row: the join
 with its target leaves it out.
 
@@ -26,14 +29,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import Reference, SqlType, Table, UnitBound
+from dpsql.policy.model import SqlType, Table, UnitBound, is_unique
+from dpsql.rewrite.analysis.equal import EqualColumns
 from dpsql.rewrite.analysis.first_rows import most_rows
-from dpsql.rewrite.analysis.meanings import UNIT, Unique, as_stored, meanings, scanned, target_of, unit_bound, with_made
-from dpsql.rewrite.functions.comparisons import equation
-from dpsql.rewrite.ir.awaited_table import AwaitedTable
-from dpsql.rewrite.ir.constant_table import ConstantTable
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both, conjuncts
-from dpsql.rewrite.ir.relation import Join, Relation, Source, is_single, ref
+from dpsql.rewrite.analysis.found_by import following, found_by
+from dpsql.rewrite.analysis.meanings import (
+    Meanings,
+    Unique,
+    meanings,
+    naming_unit,
+    scanned,
+    unit_bound,
+    with_made,
+)
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both
+from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 _MOST_TABLES = 8
 
@@ -80,8 +90,8 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     rows, groups = rows * multiple, None if groups is None else min(groups, rows) * multiple
     if len(relation.sources) == 1:  # its rows are the joined rows
         return Owners(relation, unit, rows, groups, single, once=True)
-    found_by = {i: _finders(relation, i, unique) for i in relation.joined}
-    once = (one for one in _alike(relation, unit, kind) if _following([one.source], found_by) == relation.joined.keys())
+    known_by = found_by(relation, unique)
+    once = (one for one in _alike(relation, unit, kind) if following([one.source], known_by) == relation.joined.keys())
     named = next(once, None)
     return Owners(relation, named or unit, rows, groups, single, named is not None)
 
@@ -92,39 +102,39 @@ def _alike(relation: Relation, unit: Ref, kind: str) -> Iterator[Ref]:
     Whichever of them is read, the rows are the same units'.
     """
     yield unit
-    for one, other in _equal(relation.condition):
+    for other in EqualColumns.of(relation.condition).to(unit.source, unit.name):
         source = relation.private.get(other.source)
-        if one == unit and source is not None and source.holds:
+        if other != unit and source is not None and source.holds:
             bound = unit_bound(source.table, kind)
             if bound.through is None and bound.column == other.name:
                 yield other
 
 
-def owned(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:
-    """Return whether all rows of a relation with one value in a column are one unit's: it names the unit, or a row of its."""
-    source = relation.private.get(column.source)
-    return source is not None and source.holds and column.name in meanings(source, kind, tables, unique)
+def owned(relation: Relation, columns: Sequence[Ref], kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:
+    """Return whether all rows of a relation with the same values in columns are one unit's: they name it, or a row of its."""
+    return any(
+        {(i, name) for name in key} <= {(column.source, column.name) for column in columns}
+        for i, source in relation.private.items()
+        if source.holds
+        for key in meanings(source, kind, tables, unique)
+    )
 
 
 def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Table]) -> bool:
     """Return whether a column of every row names the unit itself."""
     source = relation.private.get(column.source)
-    if source is None or not source.holds or unit_bound(source.table, kind).column != column.name:
-        return False
-    through = unit_bound(source.table, kind).through
-    return through is None or target_of(through, kind, tables) == UNIT
+    return source is not None and source.holds and column.name in naming_unit(source.table, kind, tables)
 
 
 def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a unit through a reference whose target may be several rows."""
     through = unit_bound(table, kind).through
     while through is not None:
-        if through.column not in unique(through.table):
-            key = f"{through.table}.{through.column}"
+        if not is_unique(through.columns, unique(through.table)):
             raise Unsupported(
-                f'the unit of "{table.name}" goes through {key}, which the engine does not keep unique',
+                f'the unit of "{table.name}" goes through {through.text}, which the engine does not keep unique',
                 because="reference-not-enforced",
-                hint=f"The owner of the data can declare PRIMARY KEY or UNIQUE for {key}.",
+                hint=f"The owner of the data can declare PRIMARY KEY or UNIQUE for {through.text}.",
             )
         through = unit_bound(tables[through.table], kind).through
 
@@ -134,16 +144,18 @@ def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], 
     said = {i: meanings(s, kind, tables, unique) for i, s in relation.private.items()}
     known = {0}
     always = [i for i, source in relation.private.items() if source.holds]
-    links = list(_links(relation.condition, said))
+    links = _links(relation.condition, said)
     while more := {b for a, b in links if a in known and b in always} - known:
         known |= more
     for i, source in relation.private.items():
-        if source.join is Join.LEFT and any(a in known and b == i for a, b in _links(source.on, said)):
+        if source.join is Join.LEFT and any(
+            a in known and b == i for a, b in _links(both(source.on, relation.condition), said)
+        ):
             known.add(i)
     tests = _tests(relation)
     for group in tests:
         inside = [i for i in group if i in said]
-        met, links = set(known), list(_links(relation.sources[group[0]].on, said))
+        met, links = set(known), _links(both(relation.sources[group[0]].on, relation.condition), said)
         while more := {b for a, b in links if a in met and b in inside} - met:
             met |= more
         known |= met
@@ -179,22 +191,16 @@ def _not_on_unit(source: Source, unit: UnitBound) -> Unsupported:
     )
 
 
-def _links(condition: Expr, said: Mapping[int, Mapping[str, Reference]]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of sources whose rows a condition makes one unit's."""
-    for one, other in _equal(condition):
-        mine = said.get(one.source, {}).get(one.name)
-        if mine is not None and mine == said.get(other.source, {}).get(other.name) and one.source != other.source:
-            yield one.source, other.source
-
-
-def _equal(condition: Expr) -> Iterator[tuple[Ref, Ref]]:
-    """Yield, in either order, columns that must be equal, compared exactly."""
-    for part in conjuncts(condition):
-        one, other = equation(part) or (part, part)
-        if not (isinstance(one, Ref) and isinstance(other, Ref)):
-            continue
-        if (one.type.is_integer and other.type.is_integer) or (one.type.is_text and one.type is other.type):
-            yield from ((one, other), (other, one))
+def _links(condition: Expr, said: Mapping[int, Meanings]) -> Sequence[tuple[int, int]]:
+    """Return the pairs of sources whose rows a condition makes one unit's."""
+    equal = EqualColumns.of(condition)
+    return [
+        (one, other)
+        for one, other in itertools.permutations(said, 2)
+        for mine, meaning in said[one].items()
+        for theirs, same in said[other].items()
+        if meaning == same and equal.are_equal(one, mine, other, theirs)
+    ]
 
 
 def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table]) -> tuple[Relation, Ref]:
@@ -203,17 +209,14 @@ def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table])
     unit = unit_bound(table, kind)
     if unit.through is None:
         return relation, ref(index, table, unit.column)
-    target = tables[unit.through.table]
-    mine = ref(index, table, unit.column)
+    target, keys, equal = tables[unit.through.table], unit.through.columns, EqualColumns.of(relation.condition)
     for i, source in relation.private.items():
-        if (
-            source.holds
-            and source.table.name == target.name
-            and (mine, ref(i, target, unit.through.column)) in _equal(relation.condition)
-        ):
+        same_table = source.holds and source.made is None and source.table.name == target.name
+        if same_table and equal.are_equal(index, unit.columns, i, keys):
             return _led(relation, i, kind, tables)
     last = len(relation.sources)
-    on = Apply("eq", (mine, ref(last, target, unit.through.column)), SqlType.BOOLEAN)
+    pairs = [(ref(index, table, m), ref(last, target, t)) for m, t in zip(unit.columns, keys, strict=True)]
+    on = both(*(Apply("eq", pair, SqlType.BOOLEAN) for pair in pairs))
     relation = replace(relation, sources=(*relation.sources, Source(target, Join.INNER, on)))
     return _led(relation, last, kind, tables)
 
@@ -224,7 +227,7 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
         bound = unit_bound(relation.protected, kind)
         single = _once(relation, 0, bound, unique)
         return 1 if single else _rows(relation, 0, bound), bound.max_groups, single
-    found_by = {i: _finders(relation, i, unique) for i in relation.joined}
+    known_by = found_by(relation, unique)
     each = {i: unit_bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
     once = {i for i, b in each.items() if _once(relation, i, b, unique)}
     rows = {i: 1 if i in once else _rows(relation, i, b) for i, b in each.items()}
@@ -233,10 +236,10 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
         (math.prod(rows[i] for i in some), size, some)
         for size in range(1, len(each) + 1)
         for some in itertools.combinations(each, size)
-        if each.keys() <= _following(some, found_by)
+        if each.keys() <= following(some, known_by)
     ]
     most, _, some = min(choices)
-    single = any(once.issuperset(one) and _following(one, found_by) == every for _, _, one in choices)
+    single = any(once.issuperset(one) and following(one, known_by) == every for _, _, one in choices)
     return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single
 
 
@@ -244,7 +247,7 @@ def _once(relation: Relation, index: int, bound: UnitBound, unique: Unique) -> b
     """Return whether a unit has one row of a source: by an enforced constraint, or as only each unit's first stays."""
     if _first(relation, index) == 1:
         return True
-    return bound.through is None and bound.column in unique(relation.sources[index].table.name)
+    return bound.through is None and frozenset({bound.column}) in unique(relation.sources[index].table.name)
 
 
 def _rows(relation: Relation, index: int, bound: UnitBound) -> int:
@@ -255,36 +258,3 @@ def _rows(relation: Relation, index: int, bound: UnitBound) -> int:
 def _first(relation: Relation, index: int) -> int | None:
     source = relation.sources[index]
     return most_rows(source, index, relation.condition) if source.holds else None
-
-
-def _following(some: Sequence[int], found_by: Mapping[int, frozenset[int]]) -> frozenset[int]:
-    """Return the sources of which a joined row has one row at most, once it is known which it has of `some`."""
-    known = frozenset(some)
-    while more := {i for i, finders in found_by.items() if finders & known} - known:
-        known |= more
-    return known
-
-
-def _unique_in(table: Table, unique: Unique) -> frozenset[str]:
-    """Return the columns that are unique in a table; constants were looked at, and answers are not known yet."""
-    match table:
-        case AwaitedTable():
-            return frozenset()
-        case ConstantTable():
-            return frozenset() if table.key is None else frozenset({table.key})
-        case _:
-            return unique(table.name)
-
-
-def _finders(relation: Relation, index: int, unique: Unique) -> frozenset[int]:
-    """Return the sources whose row finds one row of this one at most, by a unique key."""
-    source = relation.sources[index]
-    if is_single(source.table):
-        return frozenset(range(len(relation.sources)))
-    keys = {name for name in _unique_in(source.table, unique) if source.table.public or as_stored(source.table, name)}
-    condition = relation.condition if source.holds else both(source.on, relation.where)
-    return frozenset(
-        other.source
-        for one, other in _equal(condition)
-        if one.source == index and one.name in keys and other.source != index
-    )

@@ -150,6 +150,16 @@ class Relation:
         return both(self.where, *(source.on for source in self.sources if source.holds))
 
 
+def naming_units(relation: Relation) -> set[tuple[int, str]]:
+    """Return the columns, as (source, name), each of which by itself says whose a row is, for a unit of any kind."""
+    return {
+        (i, name)
+        for i, source in relation.private.items()
+        for bound in source.table.units.values()
+        for name in bound.naming
+    }
+
+
 def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
     """Return the answers to inner queries that a relation waits for."""
     own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))

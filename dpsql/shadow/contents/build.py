@@ -160,7 +160,7 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
 def _structure(table: Table) -> list[object]:
     targets = [(c.references.table, c.references.column) if c.references else None for c in table.columns.values()]
     columns = [(c.name, c.declared, c.nullable) for c in table.columns.values()]
-    return [table.name, table.public, table.key, columns, targets]
+    return [table.name, table.public, table.key, columns, targets, table.joint_key, sorted(table.references.items())]
 
 
 def _hash(made_of: object) -> str:

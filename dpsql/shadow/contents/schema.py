@@ -4,7 +4,7 @@ The tripwire is a row-security policy that raises. It holds because each protect
 function counts as leakproof, and none is cheaper, so that nothing else is tried on that row first.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from psycopg import Connection
@@ -103,8 +103,10 @@ def _definitions(table: Table) -> Iterator[Composable]:
         kind = SQL(column.declared)
         required = SQL("" if column.nullable or table.public else " NOT NULL")
         yield SQL("{} {}{}").format(Identifier(column.name), kind, required)
-    if table.key is not None:
-        yield SQL("PRIMARY KEY ({})").format(Identifier(table.key))
+    key = (table.key,) if table.key is not None else table.joint_key
+    if key:
+        word = SQL("UNIQUE" if any(table.columns[name].nullable for name in key) else "PRIMARY KEY")
+        yield SQL("{} ({})").format(word, SQL(", ").join(map(Identifier, key)))
 
 
 def _references(table: Table, policy: Policy) -> Iterator[Composed]:
@@ -112,8 +114,15 @@ def _references(table: Table, policy: Policy) -> Iterator[Composed]:
     for column in table.columns.values():
         target = column.references
         if target is not None and target.table in policy.tables and policy.tables[target.table].key == target.column:
-            names = (Identifier(n) for n in (table.name, column.name, target.table, target.column))
-            yield SQL("ALTER TABLE public.{} ADD FOREIGN KEY ({}) REFERENCES public.{} ({})").format(*names)
+            yield _foreign_key(table.name, (column.name,), target.table, (target.column,))
+    for name, pairs in table.references.items():
+        if name in policy.tables and set(policy.tables[name].joint_key) == set(pairs.values()):
+            yield _foreign_key(table.name, tuple(pairs), name, tuple(pairs.values()))
+
+
+def _foreign_key(table: str, columns: Sequence[str], target: str, key: Sequence[str]) -> Composed:
+    names = (SQL(", ").join(map(Identifier, some)) for some in ((table,), columns, (target,), key))
+    return SQL("ALTER TABLE public.{} ADD FOREIGN KEY ({}) REFERENCES public.{} ({})").format(*names)
 
 
 def _comment(connection: Connection, table: Table) -> None:

@@ -7,7 +7,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.meanings import unit_bound
 from dpsql.rewrite.analysis.owners import Owners, owners
-from dpsql.rewrite.ir.expr import Apply, Expr
+from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 INTEGER = SqlType.INTEGER
@@ -23,7 +23,9 @@ VISITS = _table("visits", UnitBound("who", 3, 2), "visit", "who", "place", key="
 BILLS = _table("bills", UnitBound("visit", 4, None, Reference("visits", "visit", public=False)), "bill", "visit")
 PLACES = _table("places", None, "place", "name", key="place")
 TABLES = {table.name: table for table in (PEOPLE, VISITS, BILLS, PLACES)}
-UNIQUE = {"people": frozenset({"id"}), "visits": frozenset({"visit"}), "places": frozenset({"place"})}
+UNIQUE = {
+    name: frozenset({frozenset({key})}) for name, key in (("people", "id"), ("visits", "visit"), ("places", "place"))
+}
 
 
 def _equal(a: int, one: str, b: int, other: str, *tables: Table) -> Expr:
@@ -112,3 +114,50 @@ def test_a_clamped_key_is_none() -> None:
     clamped = Table("visits", {**VISITS.columns, "visit": key}, VISITS.units, key="visit")
     with pytest.raises(Exception, match="must be on the privacy unit"):
         _owners(_joined(clamped, clamped, on=(0, "visit", 1, "visit")))
+
+
+JOINT = {"bill": Column("bill", INTEGER, "integer"), "place": Column("place", INTEGER, "integer")}
+LINES = Table("lines", {**JOINT, "who": PEOPLE.columns["id"]}, {"p": UnitBound("who", 2)}, joint_key=("bill", "place"))
+_TO_LINES = UnitBound("place", 5, None, Reference("lines", "place", public=False, further=("bill",)), ("bill",))
+RETURNS = Table("returns", JOINT, {"p": _TO_LINES})
+
+
+def _of_lines(relation: Relation, *key: str) -> Owners:
+    keys = frozenset({frozenset(key)})
+    return owners(relation, "p", {"lines": LINES}, lambda name: keys if name == "lines" else frozenset())
+
+
+def _on_both(*pairs: tuple[str, str], join: Join = Join.INNER) -> Relation:
+    on = both(*(_equal(0, one, 1, other, LINES, RETURNS) for one, other in pairs))
+    return Relation((Source(LINES), Source(RETURNS, join, on)), Apply("and", (), SqlType.BOOLEAN), {})
+
+
+@pytest.mark.parametrize("join", [Join.INNER, Join.LEFT])
+def test_a_key_of_two_columns_names_a_row_by_both(join: Join) -> None:
+    """And by no less, and by each in its place; any key that is among them will do."""
+    whole = _on_both(("bill", "bill"), ("place", "place"), join=join)
+    found = _of_lines(whole, "bill", "place")
+    assert (found.rows, found.unit, len(found.relation.sources)) == (
+        5 if join is Join.INNER else 10,
+        ref(0, LINES, "who"),
+        2,
+    )
+    for pairs in ((("bill", "bill"),), (("place", "place"),), (("bill", "place"), ("place", "bill"))):
+        with pytest.raises(Exception, match="must be on the privacy unit"):
+            _of_lines(_on_both(*pairs, join=join), "bill", "place")
+    assert _of_lines(whole, "bill").unit == found.unit
+
+
+def test_a_reference_of_two_columns_is_followed() -> None:
+    """The row that both point to is joined, which has to be one by a constraint on some of the columns alone."""
+    alone = Relation((Source(RETURNS),), Apply("and", (), SqlType.BOOLEAN), {})
+    found = _of_lines(alone, "place", "bill")
+    assert (found.rows, found.unit) == (5, Ref(1, "lines", "who", LINES.columns["who"]))
+    assert found.relation.sources[1].on == both(
+        *(Apply("eq", (ref(0, RETURNS, c), ref(1, LINES, c)), SqlType.BOOLEAN) for c in ("place", "bill"))
+    )
+    for keys in (("bill", "place", "who"), ("who",)):
+        with pytest.raises(
+            Exception, match=r"goes through lines.\(place, bill\), which the engine does not keep unique"
+        ):
+            _of_lines(alone, *keys)

@@ -3,8 +3,8 @@
     SELECT zones.zone, count(*) FROM trips JOIN zones ON … GROUP BY zones.zone_id
     →  … GROUP BY zones.zone_id, zones.zone
 
-They are those of a table whose declared key is grouped by. A key is unique, so each group has one value of each; where the
-engine's table has several nevertheless, what is measured is what is written then: groups by all of them.
+They are those of a table whose declared key is grouped by, all of its columns. A key is unique, so each group has one value
+of each; where the engine's table has several nevertheless, what is measured is what is written then: groups by all of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,11 +30,8 @@ def determined(
     offered = {_alias(item): (item, frozenset(item_names(item, ctes, policy))) for item in from_items(select)}
     columns = {name: names for name, (_, names) in offered.items()}
     keys = {_named(key, columns) for key in grouping.keys if isinstance(key, exp.Column)}
-    whole = {
-        alias
-        for alias, (item, _) in offered.items()
-        if isinstance(item, exp.Table) and (alias, _key(item, ctes, policy)) in keys
-    }
+    unique = {alias: _key(item, ctes, policy) for alias, (item, _) in offered.items() if isinstance(item, exp.Table)}
+    whole = {alias for alias, key in unique.items() if key and keys >= {(alias, name) for name in key}}
     if not whole:
         return ()
     beside = [column for place in _places(select) for column in _outside_aggregates(place)]
@@ -71,9 +68,9 @@ def _alias(item: exp.Expr) -> str:
     return named or (fold(item.this) if isinstance(item, exp.Table) else "")
 
 
-def _key(item: exp.Table, ctes: Mapping[str, exp.CTE], policy: Policy) -> str | None:
-    """Return the key of the policy's table that an element of FROM is, None if it has none."""
+def _key(item: exp.Table, ctes: Mapping[str, exp.CTE], policy: Policy) -> frozenset[str]:
+    """Return the columns of the key of the policy's table that an element of FROM is, none if it has none."""
     alias, name = item.args.get("alias"), fold(item.this)
     renamed = isinstance(alias, exp.TableAlias) and alias.args.get("columns")
     table = None if renamed or (name in ctes and not item.args.get("db")) else policy.tables.get(name)
-    return None if table is None else table.key
+    return frozenset[str]().union(*table.keys) if table is not None else frozenset()

@@ -14,8 +14,24 @@ from dpsql.rewrite.syntax.named.output_names import output_name
 
 
 def groups_by_unit(select: exp.Select, keys: Sequence[exp.Expr], ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
-    """Return whether one of the keys is a column that says whose a row is."""
-    return any(_is_unit(key, select, ctes, policy) for key in keys)
+    """Return whether one of the keys is a column that says whose a row is, or several do together."""
+    if any(_is_unit(key, select, ctes, policy) for key in keys):
+        return True
+    columns = [key for key in keys if isinstance(key, exp.Column)]
+    return any(_name_rows(columns, item, ctes, policy) for item in from_items(select))
+
+
+def _name_rows(columns: Sequence[exp.Column], item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
+    """Return whether columns have all of a key of several of a protected table's."""
+    if not isinstance(item, exp.Table) or (fold(item.this) in ctes and not item.args.get("db")):
+        return False
+    table = policy.tables.get(fold(item.this))
+    alias = item.args.get("alias")
+    if table is None or not table.units or (isinstance(alias, exp.TableAlias) and alias.args.get("columns")):
+        return False
+    named = {fold(column.this) for column in columns if fold(column.args.get("table")) in {"", _alias(item)}}
+    joint = [unit.columns for unit in table.units.values() if unit.further]
+    return any(named.issuperset(key) for key in (*joint, table.joint_key) if key)
 
 
 def _is_unit(node: exp.Expr, select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
@@ -59,7 +75,9 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> Iterato
             yield from _renamed(list(found), new)
         elif name in policy.tables:
             table = policy.tables[name]
-            units = {unit.column for unit in table.units.values()} | ({table.key} if table.units else set())
+            units = {name for unit in table.units.values() for name in unit.naming} | (
+                {table.key} if table.units else set()
+            )
             yield from ((column, column in units) for column in table.columns)
     elif isinstance(item, exp.Subquery):
         yield from output_columns(item.this, ctes, policy)

@@ -23,7 +23,7 @@ from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, filtered, ref
+from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, filtered, naming_units, ref
 from dpsql.rewrite.ir.unit_value import UnitValue
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.grouping import grouping_in
@@ -93,7 +93,7 @@ def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, 
 def _rows(relation: Relation, keys: tuple[Expr, ...], select: exp.Select, around: Around) -> "_Rows":
     found = owners(relation, around.kind, around.policy.tables, around.unique)
     columns = [key for key in keys if isinstance(key, Ref)]
-    if not any(owned(relation, key, around.kind, around.policy.tables, around.unique) for key in columns):
+    if not owned(relation, columns, around.kind, around.policy.tables, around.unique):
         raise AccessDenied(
             f'a subquery over single units must group by "{_name(found)}", which your role protects',
             because="subquery-by-unit",
@@ -154,7 +154,7 @@ class _Rows:
         name = f"{below.protected.name} by {', '.join([unit.name, *(column.name for column in further.values())])}"
         while name in self.around.policy.tables:  # facts about public columns are found by their table's name
             name += "'"
-        single = {(i, bound.column) for i, source in below.private.items() for bound in source.table.units.values()}
+        single = naming_units(below)
         units = {
             f"{name} {i}": UnitBound(column.name, 1)
             for i, (key, column) in enumerate(further.items())

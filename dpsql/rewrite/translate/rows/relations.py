@@ -89,7 +89,7 @@ class Tracker:
     def _names_unit(self, ref: Expr) -> bool:
         table = self.policy.tables.get(ref.table) if isinstance(ref, Ref) and not ref.optional else None
         unit = None if table is None else table.units.get(self.role.protects)
-        return isinstance(ref, Ref) and unit is not None and unit.column == ref.name
+        return isinstance(ref, Ref) and unit is not None and ref.name in unit.naming
 
     def _public(self, ctes: Mapping[str, exp.CTE], query: exp.Expr) -> exp.Expr | None:
         """Return a query with its CTEs in their places; None if it reads anything but public tables."""

@@ -22,7 +22,7 @@ from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Facts
-from dpsql.rewrite.ir.relation import Relation, Source, UnionPart, UnionRows, ref
+from dpsql.rewrite.ir.relation import Relation, Source, UnionPart, UnionRows, naming_units, ref
 from dpsql.rewrite.syntax.named.identifiers import position
 from dpsql.rewrite.translate.rows.per_unit import Around, fresh_names
 
@@ -52,8 +52,7 @@ class _Part:
 
     def identifies(self, place: int) -> bool:
         """Return whether a column is made of one that identifies units of any kind."""
-        private = self.found.relation.private
-        single = {(i, bound.column) for i, source in private.items() for bound in source.table.units.values()}
+        single = naming_units(self.found.relation)
         return any((one.source, one.name) in single for one in refs(self.exprs[place]))
 
 

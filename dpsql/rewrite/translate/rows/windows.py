@@ -19,7 +19,7 @@ from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.facts import Env
-from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, ref
+from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, naming_units, ref
 from dpsql.rewrite.ir.unit_value import UnitValue, Window, WindowFunction
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
 from dpsql.rewrite.syntax.named.identifiers import fold, position
@@ -200,7 +200,7 @@ class _Rows:
         name = f"windows of {below.protected.name}"
         while name in self.around.policy.tables:  # facts about public columns are found by their table's name
             name += "'"
-        single = {(i, bound.column) for i, source in below.private.items() for bound in source.table.units.values()}
+        single = naming_units(below)
         naming = [c.name for e, c in self.columns.items() if single & {(one.source, one.name) for one in refs(e)}]
         # What another row of the unit has names it as well.
         naming += [one.column.name for one in self.windows if _taken_of(one) in {self.unit.name, *naming}]

@@ -1,0 +1,62 @@
+"""Columns that have one value in each row for which a condition holds.
+
+a.x = b.y AND b.y = c.z   →  a.x, b.y and c.z are one class
+
+Claim: in a row for which the condition holds, columns of one class have the same value, and it is not NULL. Each equation of
+two columns holds there, since it is a part of a conjunction; whole numbers are compared with whole numbers and texts with
+texts of their type, exactly, and each column is read in the same way wherever it stands, so that what is equal to one of two
+that are equal is equal to the other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dpsql.rewrite.functions.comparisons import equation
+from dpsql.rewrite.ir.expr import Expr, Ref, conjuncts
+
+_Place = tuple[int, str]
+"""A column, by its source and its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EqualColumns:
+    """Which columns are equal, by a condition."""
+
+    classes: Mapping[_Place, Sequence[Ref]]
+    """By column, those of its class in order of first appearance."""
+
+    @classmethod
+    def of(cls, condition: Expr) -> "EqualColumns":
+        """Return what a condition says."""
+        classes: dict[_Place, list[Ref]] = {}
+        for part in conjuncts(condition):
+            one, other = equation(part) or (part, part)
+            if isinstance(one, Ref) and isinstance(other, Ref) and _compared_exactly(one, other):
+                _merge(classes, one, other)
+        return cls(classes)
+
+    def to(self, index: int, name: str) -> Sequence[Ref]:
+        """Return the columns that are equal to that of a source, that itself among them; none if it is equal to none."""
+        return self.classes.get((index, name), ())
+
+    def sources_of(self, index: int, name: str) -> frozenset[int]:
+        """Return the other sources that have a column which is equal to that of a source."""
+        return frozenset(one.source for one in self.to(index, name)) - {index}
+
+    def are_equal(self, index: int, names: Sequence[str], other: int, others: Sequence[str]) -> bool:
+        """Return whether columns of a source are equal to as many of another one, each to that in its place."""
+        return all(
+            any((one.source, one.name) == (other, theirs) for one in self.to(index, mine))
+            for mine, theirs in zip(names, others, strict=True)
+        )
+
+
+def _compared_exactly(one: Ref, other: Ref) -> bool:
+    return (one.type.is_integer and other.type.is_integer) or (one.type.is_text and one.type is other.type)
+
+
+def _merge(classes: dict[_Place, list[Ref]], one: Ref, other: Ref) -> None:
+    mine, others = (classes.setdefault((ref.source, ref.name), [ref]) for ref in (one, other))
+    if mine is not others:
+        mine += others
+        classes.update(dict.fromkeys(((ref.source, ref.name) for ref in others), mine))
