@@ -240,6 +240,11 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
 
 
 def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: str, intervals: str) -> None:
+    """See that a session reads names and literals as planning does.
+
+    Raises:
+        Unsupported: it reads them otherwise.
+    """
     if (strings, nulls) != ("on", "on"):
         raise Unsupported(
             "private statements need standard_conforming_strings and array_nulls",
