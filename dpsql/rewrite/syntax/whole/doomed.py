@@ -71,11 +71,16 @@ def _is_computed(node: exp.Expr) -> bool:
         return False
     match node:
         case exp.Cast():
-            return not isinstance(node.this, exp.Literal)
+            return not isinstance(node.this, exp.Literal) or _is_narrowed(node)
         case exp.Anonymous():
             return bool(node.expressions) and not is_aggregate(node)
         case _:
             return not isinstance(node, (exp.Connector, exp.Dot, exp.Operator))
+
+
+def _is_narrowed(cast: exp.Cast) -> bool:
+    """Return whether a number may be too large for its type; PostgreSQL has read texts when it bound them."""
+    return not cast.this.is_string and (cast.to.is_type("smallint", "int") or bool(cast.to.expressions))
 
 
 def _is_lazy(node: exp.Expr) -> bool:
