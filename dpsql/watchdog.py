@@ -79,12 +79,16 @@ class _Watchdog:
         while True:
             self._some.wait()
             time.sleep(_LOOK)
-            with self.lock:
-                for one in self._watched:
-                    if one.is_overdue:
-                        one.end()
-                if not self._watched:
-                    self._some.clear()
+            self._look()
+
+    def _look(self) -> None:
+        """Look at each once; a frame that never ends would keep the last one for good."""
+        with self.lock:
+            for one in self._watched:
+                if one.is_overdue:
+                    one.end()
+            if not self._watched:
+                self._some.clear()
 
 
 _WATCHDOG = _Watchdog()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -144,3 +145,18 @@ for work in (int, endless):
 def test_who_was_watched_can_be_profiled() -> None:
     """Nothing is left that makes Python stand still under a profiler, a debugger or a measurement of coverage."""
     subprocess.run([sys.executable, "-c", _PROFILED], check=True, timeout=30)  # noqa: S603
+
+
+def test_nobody_is_remembered_who_was_looked_at() -> None:
+    """The thread lives on when the process ends, with all that it has a name for: an engine, and DuckDB says that it leaks."""
+
+    class Engine:
+        def stop(self) -> None: ...
+
+    engine = Engine()
+    alive = weakref.ref(engine)
+    with called_when_overdue(engine.stop, 60.0):
+        time.sleep(0.2)  # it is looked at
+    time.sleep(0.2)
+    del engine
+    assert alive() is None
