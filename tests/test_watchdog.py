@@ -148,7 +148,7 @@ def test_who_was_watched_can_be_profiled() -> None:
 
 
 def test_nobody_is_remembered_who_was_looked_at() -> None:
-    """The thread lives on when the process ends, with all that it has a name for: an engine, and DuckDB says that it leaks."""
+    """Its thread is there when the process ends, with all that it has a name for: of an engine DuckDB says that it leaks."""
 
     class Engine:
         def stop(self) -> None: ...

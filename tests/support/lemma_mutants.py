@@ -21,9 +21,10 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import found_by, groups, joined
-from dpsql.rewrite.analysis.found_by import Finders
+from dpsql.rewrite.analysis import groups, joined
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.analysis.whose import found_by
+from dpsql.rewrite.analysis.whose.found_by import Finders
 from dpsql.rewrite.emit.binning import _Reading
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.domains import Cell, order_of

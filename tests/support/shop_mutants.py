@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.gateway import inner_answers
 from dpsql.privacy.measurement import engine_sql
-from dpsql.rewrite.analysis import owners
+from dpsql.rewrite.analysis.whose import owners
 from dpsql.rewrite.emit import source, windows
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter

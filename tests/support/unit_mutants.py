@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.rewrite.analysis import first_rows, owners
-from dpsql.rewrite.analysis.meanings import Unique
+from dpsql.rewrite.analysis import first_rows
+from dpsql.rewrite.analysis.whose import owners
+from dpsql.rewrite.analysis.whose.meanings import Unique
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.columns import identity
 from dpsql.rewrite.emit.emitter import Emitter

@@ -7,9 +7,9 @@ import pytest
 from sqlglot import exp
 
 from dpsql.policy.model import Table
-from dpsql.rewrite.analysis import found_by, meanings, owners
-from dpsql.rewrite.analysis.found_by import Finders
-from dpsql.rewrite.analysis.meanings import Meanings, Unique
+from dpsql.rewrite.analysis.whose import found_by, meanings, owners
+from dpsql.rewrite.analysis.whose.found_by import Finders
+from dpsql.rewrite.analysis.whose.meanings import Meanings, Unique
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation, WindowRows
 from dpsql.rewrite.syntax.forms import laterals, public_left, reworded, set_operations

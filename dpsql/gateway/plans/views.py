@@ -15,7 +15,7 @@ from dpsql.policy.view import View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.owners import owners
+from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.ir.facts import Facts
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.read.parse import parsed

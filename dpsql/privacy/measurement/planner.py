@@ -20,7 +20,7 @@ from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, selected_grou
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.owners import owners
+from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.functions.domains import lists_too_many
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.facts import Env, Facts

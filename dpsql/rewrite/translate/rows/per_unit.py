@@ -18,9 +18,9 @@ from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.analysis.meanings import Unique
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
+from dpsql.rewrite.analysis.whose.meanings import Unique
+from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owned, owners
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Expr, Ref, refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, UnionRows, UnitRows, filtered, naming_units, ref

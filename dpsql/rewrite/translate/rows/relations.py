@@ -15,7 +15,7 @@ from dpsql.policy.model import Policy, Role
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
 from dpsql.rewrite.analysis.join_order import with_joins_moved
-from dpsql.rewrite.analysis.meanings import Unique
+from dpsql.rewrite.analysis.whose.meanings import Unique
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Facts

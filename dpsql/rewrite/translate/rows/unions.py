@@ -16,7 +16,7 @@ from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value
 from dpsql.policy.steps import common_step
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
+from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owners
 from dpsql.rewrite.functions.domains import order_of
 from dpsql.rewrite.functions.function import wide
 from dpsql.rewrite.functions.table import step_of

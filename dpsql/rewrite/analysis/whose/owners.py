@@ -30,10 +30,10 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType, Table, UnitBound, is_unique
-from dpsql.rewrite.analysis.equal import EqualColumns
 from dpsql.rewrite.analysis.first_rows import most_rows
-from dpsql.rewrite.analysis.found_by import following, found_by
-from dpsql.rewrite.analysis.meanings import (
+from dpsql.rewrite.analysis.whose.equal import EqualColumns
+from dpsql.rewrite.analysis.whose.found_by import all_found, found_by
+from dpsql.rewrite.analysis.whose.meanings import (
     Meanings,
     Unique,
     meanings,
@@ -91,7 +91,7 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
     if len(relation.sources) == 1:  # its rows are the joined rows
         return Owners(relation, unit, rows, groups, single, once=True)
     known_by = found_by(relation, unique)
-    once = (one for one in _alike(relation, unit, kind) if following([one.source], known_by) == relation.joined.keys())
+    once = (one for one in _alike(relation, unit, kind) if all_found([one.source], known_by) == relation.joined.keys())
     named = next(once, None)
     return Owners(relation, named or unit, rows, groups, single, named is not None)
 
@@ -236,10 +236,10 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
         (math.prod(rows[i] for i in some), size, some)
         for size in range(1, len(each) + 1)
         for some in itertools.combinations(each, size)
-        if each.keys() <= following(some, known_by)
+        if each.keys() <= all_found(some, known_by)
     ]
     most, _, some = min(choices)
-    single = any(once.issuperset(one) and following(one, known_by) == every for _, _, one in choices)
+    single = any(once.issuperset(one) and all_found(one, known_by) == every for _, _, one in choices)
     return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single
 
 

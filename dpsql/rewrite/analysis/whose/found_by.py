@@ -8,8 +8,8 @@ found by several sources together, and is found by no part of it.
 from collections.abc import Mapping, Sequence
 
 from dpsql.policy.model import Table, UniqueKey
-from dpsql.rewrite.analysis.equal import EqualColumns
-from dpsql.rewrite.analysis.meanings import Unique, as_stored
+from dpsql.rewrite.analysis.whose.equal import EqualColumns
+from dpsql.rewrite.analysis.whose.meanings import Unique, as_stored
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import both
@@ -24,7 +24,7 @@ def found_by(relation: Relation, unique: Unique) -> Mapping[int, Finders]:
     return {i: finders(relation, i, unique) for i in relation.joined}
 
 
-def following(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset[int]:
+def all_found(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset[int]:
     """Return the sources of which a joined row has one row at most, once it is known which it has of `some`."""
     known = frozenset(some)
     while more := {i for i, keys in found_by.items() if any(all(of & known for of in key) for key in keys)} - known:

@@ -1,0 +1,1 @@
+"""Whose the rows of a relation are: which columns name a unit, and which rows find which."""
