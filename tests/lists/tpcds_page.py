@@ -26,7 +26,6 @@ _WHY = {
     "join-on-unit": "other lines of the same order, whose customers nothing keeps from being several",
     "key-is-unit": "each row of the answer is one customer",
     "key-without-domain": "amounts in cents, each once, are a list of which noise says nothing",
-    "join-inner-or-left": "a FULL JOIN of two sets of customers",
     "rows-in-subquery": "who got what somebody else has paid; an EXISTS beside an OR",
     "answer-among-rows": "names of places that enough customers share decide which stores count",
     "column-without-bounds": "the customers who paid more than half of what the first has paid, by their names",

@@ -121,8 +121,26 @@ SELECT count(*) FROM (rides JOIN (SELECT passenger_id FROM trips) AS t ON rider 
 SELECT q.borough, count(*) FROM (trips JOIN zones ON pickup_zone = zone_id) AS q GROUP BY 1;
 
 -- the private side may not be missing
---> refused 0A000: RIGHT JOIN of private rows is not supported
+--> refused 0A000: write the protected table on the left of the join
 SELECT count(*) FROM trips RIGHT JOIN zones ON zone_id = pickup_zone;
+
+-- but where WHERE needs a private row it is not missing
+--> answered, 1 measurement
+SELECT borough, count(*) FROM trips RIGHT JOIN zones ON zone_id = pickup_zone WHERE trips.fare * 2 > 5 OR trips.tip IS NOT NULL GROUP BY 1;
+
+-- public rows on the right, which find private ones or none
+--> answered, 1 measurement
+SELECT borough, count(fare) FROM trips RIGHT JOIN zones ON zone_id = pickup_zone AND fare > 5 GROUP BY borough;
+
+-- all rows of two tables, each one unit's
+--> answered, 1 measurement
+SELECT r.paid, count(*), count(r.fare), count(t.tips) FROM rides r FULL JOIN (SELECT passenger_id, sum(tip) AS tips FROM trips GROUP BY 1) AS t
+ON r.rider = t.passenger_id AND r.fare > 5 GROUP BY 1;
+
+-- whoever is in either
+--> answered, 1 measurement
+SELECT count(*) FROM (SELECT coalesce(r.rider, t.passenger_id) AS who FROM rides r FULL JOIN trips t ON r.rider = t.passenger_id
+GROUP BY 1 HAVING count(*) > 1) AS either;
 
 -- full
 --> refused 0A000: FULL JOIN of private rows is not supported

@@ -40,6 +40,23 @@ OUTER = (
     "SELECT status, count(*) FROM orders RIGHT JOIN customers ON buyer = customer GROUP BY status",
     "SELECT segment, count(*) FROM orders LEFT JOIN customers ON buyer = customer GROUP BY segment",
     "SELECT count(*), sum(minutes) FROM customers LEFT JOIN calls ON minutes > 1 WHERE caller = customer",
+    "SELECT count(*), count(minutes), sum(balance) FROM customers FULL JOIN calls ON caller = customer",
+    "SELECT segment, count(*), count(minutes) FROM customers FULL JOIN calls ON caller = customer AND balance > 0 GROUP BY 1",
+    "SELECT status, count(*), count(quantity) FROM orders FULL JOIN items ON of_order = order_id AND late GROUP BY status",
+    "SELECT count(*) FROM lines l FULL JOIN returns r ON l.bill = r.bill AND place = of_line WHERE back > 1 OR amount > 2",
+    (
+        "SELECT count(*) FROM (SELECT coalesce(a.buyer, b.caller) AS u FROM orders a FULL JOIN calls b ON a.buyer = b.caller "
+        "GROUP BY 1 HAVING count(*) > 1) AS s"
+    ),
+    (
+        "SELECT count(*), count(o.n), count(c.n) FROM (SELECT buyer, status, count(*) AS n FROM orders GROUP BY 1, 2) AS o "
+        "FULL JOIN (SELECT caller, count(*) AS n FROM calls GROUP BY 1) AS c ON o.buyer = c.caller"
+    ),
+    "SELECT name, count(*) FROM nations n LEFT JOIN customers c ON n.nation = c.nation WHERE balance > 0 GROUP BY 1",
+    (
+        "SELECT count(*) FROM customers c RIGHT JOIN nations n ON n.nation = c.nation "
+        "WHERE c.segment IS NOT NULL OR c.balance < 3"
+    ),
     (
         "SELECT count(mood), count(late), count(*) FROM orders LEFT JOIN items ON of_order = order_id "
         "LEFT JOIN notes ON about = item"
@@ -207,8 +224,11 @@ REFUSED = (
         "SELECT count(*) FROM customers c JOIN nations n ON c.nation = n.nation, calls WHERE n.nation = caller",
         "join-on-unit",
     ),
-    ("SELECT count(*) FROM customers FULL JOIN calls ON caller = customer", "join-inner-or-left"),
-    ("SELECT count(*) FROM customers RIGHT JOIN nations n ON n.nation = customers.nation", "join-inner-or-left"),
+    ("SELECT count(*) FROM customers FULL JOIN calls ON minutes > 1", "join-on-unit"),
+    ("SELECT count(*) FROM customers FULL JOIN calls ON caller = customer OR minutes > 1", "join-on-unit"),
+    ("SELECT count(*) FROM lines l FULL JOIN returns r ON l.bill = r.bill", "join-on-unit"),
+    ("SELECT count(*) FROM customers FULL JOIN nations n ON n.nation = customers.nation", "join-inner-or-left"),
+    ("SELECT count(*) FROM customers RIGHT JOIN nations n ON n.nation = customers.nation", "protected-table-left"),
     ("SELECT count(*) FROM nations n LEFT JOIN customers c ON n.nation = c.nation", "protected-table-left"),
     ("SELECT count(*) FROM orders WHERE EXISTS (SELECT 1 FROM calls)", "join-on-unit"),
     ("SELECT count(*) FROM orders WHERE EXISTS (SELECT 1 FROM calls WHERE minutes > total)", "join-on-unit"),

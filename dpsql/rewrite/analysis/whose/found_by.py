@@ -13,7 +13,7 @@ from dpsql.rewrite.analysis.whose.meanings import Unique, as_stored
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import both
-from dpsql.rewrite.ir.relation import Relation, is_single
+from dpsql.rewrite.ir.relation import Relation, UnitRows, is_single
 
 Finders = frozenset[tuple[frozenset[int], ...]]
 """By key, for each of its columns the sources with what it is equal to."""
@@ -33,7 +33,10 @@ def all_found(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset
 
 
 def finders(relation: Relation, index: int, unique: Unique) -> Finders:
-    """Return by which sources' rows one row of this one at most is found, by a unique key."""
+    """Return by which sources' rows one row of this one at most is found, by a unique key.
+
+    What GROUP BY makes is grouped by keys as they are read: what is clamped in them is clamped again to what it is.
+    """
     source = relation.sources[index]
     if is_single(source.table):
         return frozenset({()})
@@ -42,7 +45,9 @@ def finders(relation: Relation, index: int, unique: Unique) -> Finders:
     return frozenset(
         tuple(equal.sources_of(index, name) for name in sorted(key))
         for key in _unique_in(source.table, unique)
-        if source.table.public or all(as_stored(source.table, name) for name in key)
+        if source.table.public
+        or isinstance(source.made, UnitRows)
+        or all(as_stored(source.table, name) for name in key)
     )
 
 

@@ -116,7 +116,8 @@ def as_stored(table: Table, name: str) -> bool:
 def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Unique:
     """Return the same also of rows that are made of single units.
 
-    Without further keys a unit has one of them; where those keys name a row, which has one owner, there is one of each.
+    Without further keys a unit has one of them, else one of each combination of keys; where those name a row, which has one
+    owner, there is one of each.
     """
 
     def of_source(source: Source) -> frozenset[UniqueKey]:
@@ -129,7 +130,8 @@ def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique
             return frozenset({frozenset({rows.unit.name})})
         every = {name for name, _ in rows.keys}
         named = _of_keys(rows, source.table, kind, tables, unique)
-        return frozenset(frozenset(key) for key in named if every == set(key))
+        grouped_by = frozenset({rows.unit.name, *every})
+        return frozenset({grouped_by, *(frozenset(key) for key in named if every == set(key))})
 
     made: dict[str, frozenset[UniqueKey]] = {}
     for source in relation.sources:

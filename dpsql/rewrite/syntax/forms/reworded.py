@@ -10,6 +10,7 @@ from sqlglot import exp
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.forms.compared import tie_compared
 from dpsql.rewrite.syntax.forms.laterals import without_laterals
+from dpsql.rewrite.syntax.forms.outer_joins import lead_with_private_rows
 from dpsql.rewrite.syntax.forms.plain_joins import spelled_out
 from dpsql.rewrite.syntax.forms.public_left import as_answers
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct
@@ -23,6 +24,7 @@ def reword(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> None
         case exp.Select():
             spelled_out(query, ctes, policy)
             without_laterals(query, ctes, policy)
+            lead_with_private_rows(query, ctes, policy)
             as_answers(query, ctes, policy)
             tie_compared(query, ctes, policy)
         case _:

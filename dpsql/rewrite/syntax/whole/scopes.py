@@ -15,6 +15,7 @@ from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
 from dpsql.rewrite.syntax.forms.determined import determined
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
 from dpsql.rewrite.syntax.forms.distinct_windows import put_groups_in_place
+from dpsql.rewrite.syntax.forms.full_joins import as_two_parts, is_full_join
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer, with_all_public
 from dpsql.rewrite.syntax.forms.nested import aggregates_of, queries_among_rows, queries_below, queries_inside
 from dpsql.rewrite.syntax.forms.reworded import reword
@@ -150,7 +151,7 @@ class _Finder:
         visible = {name: cte for name, (_, cte) in ctes.items()}
         if node is not self.root:
             put_places_below(node, visible, self.policy)
-        items = [(item, self._item(item, ctes)) for item in from_items(node)]
+        items = self._items(node, ctes)
         of_rows = any(kind is Kind.ROWS for _, kind in items)
         answers = set[int]()
         if not self.alone and next(queries_inside(node), None) is not None:
@@ -174,6 +175,18 @@ class _Finder:
                 refuse_clauses(node, ROW_CLAUSES)
             return Kind.ROWS
         return self._grouped(node, aggregates, answers, visible)
+
+    def _items(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> list[tuple[exp.Expr, Kind]]:
+        """Return what stands in FROM with its kind, once each is followed."""
+        before = len(self.scopes), len(self.inner)
+        items = [(item, self._item(item, ctes)) for item in from_items(node)]
+        rows = [kind for _, kind in items[:2]] == [Kind.ROWS, Kind.ROWS] and before == (
+            len(self.scopes),
+            len(self.inner),
+        )
+        if rows and is_full_join(node) and as_two_parts(node, {name: cte for name, (_, cte) in ctes.items()}):
+            items = [(item, self._item(item, ctes)) for item in from_items(node)]
+        return items
 
     def _grouped(
         self, node: exp.Select, aggregates: tuple[exp.Expr, ...], answers: set[int], visible: Mapping[str, exp.CTE]

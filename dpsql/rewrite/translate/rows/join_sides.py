@@ -10,7 +10,7 @@ from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import Join, Relation
 from dpsql.rewrite.syntax.named.identifiers import position
 
-_EITHER = "Begin with all units of either: FROM (SELECT unit FROM a UNION SELECT unit FROM b) AS u LEFT JOIN … ON …"
+_EITHER = "FULL JOIN joins two protected tables on their unit. Else use LEFT JOIN with the protected table on the left."
 
 
 def join_side(join: exp.Join) -> Join:

@@ -1,0 +1,81 @@
+"""Outer joins that keep public rows, in words that are followed.
+
+FROM trips RIGHT JOIN zones ON c                    →  FROM zones LEFT JOIN trips ON c
+FROM zones LEFT JOIN trips ON c WHERE fare > 5      →  FROM zones JOIN trips ON c WHERE fare > 5
+
+Claim: each has the rows that it had. The first is a definition; a row without a partner is NULL in all that is the partner's,
+of which no comparison holds. FULL JOIN of private rows is in `full_joins`.
+"""
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy
+from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.named.existence import conjuncts_of
+from dpsql.rewrite.syntax.named.sources import Ctes
+from dpsql.rewrite.syntax.read.trees import every
+
+_NEVER_OF_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.Between)
+_STRICT = (exp.Column, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.Boolean, exp.DataType)
+"""What is NULL if a column in it is, and the rest of what may stand there."""
+
+
+def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+    """Change the outer joins of a SELECT to such as are followed; what can't be changed stays."""
+    joins, from_ = select.args.get("joins") or [], select.args.get("from_")
+    if from_ is None or from_.this.args.get("joins") or not joins or any(one.args.get("using") for one in joins):
+        return
+    if any(isinstance(one, exp.Star) or isinstance(one.this, exp.Star) for one in select.expressions):
+        return  # whose columns have an order
+    first, side = joins[0], _side(joins[0])
+    ours, theirs = (_is_private(one, ctes, policy) for one in (from_.this, first.this))
+    if len(joins) == 1 and side == "RIGHT" and ours and not theirs:
+        left, right = from_.this, first.this
+        from_.set("this", right.copy())
+        first.set("this", left.copy())
+        first.set("side", "LEFT")
+        ours, theirs, side = theirs, ours, "LEFT"
+    if len(joins) == 1 and side == "LEFT" and theirs and not ours and _are_needed(select, first.this, ctes, policy):
+        first.set("side", None)
+        first.set("kind", None)
+
+
+def _side(join: exp.Join) -> str:
+    return "" if join.args.get("method") else str(join.args.get("side") or "").upper()
+
+
+def _is_private(item: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
+    return reads_rows(exp.Select(from_=exp.From(this=item.copy())), ctes, policy)
+
+
+def _are_needed(select: exp.Select, item: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
+    """Return whether WHERE keeps no row that has none of an element of FROM."""
+    where = select.args.get("where")
+    theirs = Offered.of(exp.Select(from_=exp.From(this=item.copy())), ctes, policy)
+    return where is not None and any(_never_of_null(part, theirs) for part in conjuncts_of(where.this))
+
+
+def _never_of_null(part: exp.Expr, theirs: Offered) -> bool:
+    """Return whether a condition is not true where all columns of a table are NULL: it compares something of its."""
+    sides = list[exp.Expr]()
+    while isinstance(part, (exp.Paren, exp.Or)):
+        sides += [part.expression] if isinstance(part, exp.Or) else []
+        part = part.this
+    if sides:
+        return all(_never_of_null(one, theirs) for one in (part, *sides))
+    if isinstance(part, exp.Is):
+        given = bool(part.args.get("negate")) and isinstance(part.expression, exp.Null)
+        return given and _is_strict(part.this) and _reads(part.this, theirs)
+    compared = part.iter_expressions() if isinstance(part, _NEVER_OF_NULL) else ()
+    return any(_is_strict(one) and _reads(one, theirs) for one in compared)
+
+
+def _is_strict(node: exp.Expr) -> bool:
+    """Return whether an expression is NULL where any column in it is."""
+    if not isinstance(node, _STRICT):
+        return False
+    return isinstance(node, (exp.Column, exp.Literal, exp.DataType)) or all(map(_is_strict, node.iter_expressions()))
+
+
+def _reads(node: exp.Expr, theirs: Offered) -> bool:
+    return any(column.args.get("table") and theirs.has(column) for column in every(node, exp.Column))
