@@ -198,6 +198,29 @@ TOGETHER = (
     ),
 )
 """Along a reference of two columns, to a key of two: a bill may be several units', and so may all lines of one number."""
+PLACED = (
+    (
+        "SELECT r, count(*) FROM (SELECT rank() OVER (PARTITION BY of_order ORDER BY quantity) AS r FROM items) AS q "
+        "WHERE r < 4 GROUP BY r"
+    ),
+    (
+        "SELECT late, count(*), sum(quantity) FROM (SELECT late, quantity, row_number() OVER (PARTITION BY of_order "
+        "ORDER BY quantity, item) AS r FROM items) AS q WHERE r = 1 GROUP BY late"
+    ),
+    (
+        "SELECT count(*), sum(s - back) FROM (SELECT back, first_value(back) OVER (PARTITION BY bill, of_line ORDER BY back) "
+        "AS s FROM returns WHERE back > 0) AS q"
+    ),
+    (
+        "SELECT status, count(*), sum(l.quantity) FROM orders LEFT JOIN LATERAL (SELECT quantity FROM items "
+        "WHERE of_order = order_id ORDER BY quantity DESC, item LIMIT 1) AS l ON TRUE GROUP BY 1"
+    ),
+    (
+        "SELECT count(*), sum(l.quantity) FROM orders, LATERAL (SELECT quantity FROM items WHERE of_order = order_id "
+        "AND late ORDER BY quantity, item LIMIT 2) AS l"
+    ),
+)
+"""By a place among the rows of a row that has one owner."""
 ANSWERED = (
     *WORDED,
     *THROUGH,
@@ -208,6 +231,7 @@ ANSWERED = (
     *CORRELATED,
     *ALONG_REFERENCES,
     *TOGETHER,
+    *PLACED,
 )
 REFUSED = (
     ("SELECT count(*) FROM customers, calls", "join-on-unit"),
@@ -278,6 +302,14 @@ REFUSED = (
     ("SELECT order_id, count(*) FROM orders JOIN items ON of_order = order_id GROUP BY 1", "key-is-unit"),
     ("SELECT buyer, count(*) FROM orders JOIN calls ON buyer = caller GROUP BY 1", "key-is-unit"),
     ("SELECT count(*) FROM lines l JOIN returns r ON r.bill = l.bill", "join-on-unit"),
+    (
+        "SELECT sum(r) FROM (SELECT row_number() OVER (PARTITION BY bill ORDER BY back) AS r FROM returns) AS q",
+        "window-by-unit",
+    ),
+    (
+        "SELECT sum(r) FROM (SELECT rank() OVER (PARTITION BY code ORDER BY total) AS r FROM orders) AS q",
+        "window-by-unit",
+    ),
     ("SELECT count(*) FROM lines JOIN returns ON of_line = place", "join-on-unit"),
     ("SELECT count(*) FROM lines l JOIN returns r ON r.bill = place AND of_line = l.bill", "join-on-unit"),
     ("SELECT count(*) FROM lines l LEFT JOIN returns r ON r.bill = l.bill AND of_line <= place", "join-on-unit"),

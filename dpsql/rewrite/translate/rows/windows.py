@@ -3,7 +3,9 @@
     SELECT avg(gap) FROM (SELECT fare - lag(fare) OVER (PARTITION BY rider ORDER BY picked) AS gap FROM rides) AS t
     →  a source with the columns rider, fare, picked and lag; gap = fare - lag
 
-Only windows whose partition has the unit among its keys: over any others one unit's rows would move another's.
+Only windows whose partition has the unit among its keys, or the key of a row that has one owner: over any others one unit's
+rows would move another's. Claim: a partition by such a key has one unit's rows, so that it is the same partition by the unit
+beside it, which is what engines are asked for; a row without the key is nobody's, or stays out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owners
+from dpsql.rewrite.analysis.whose.owners import Owners, is_unit, owned, owners
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.facts import Env
 from dpsql.rewrite.ir.relation import Relation, Source, WindowRows, naming_units, ref
@@ -93,7 +95,7 @@ class _Rows:
     def window(self, t: Translator, node: exp.Window) -> Expr:
         """Return what stands for a window call: a column of the rows that are made."""
         partition = [t.expression(key) for key in node.args.get("partition_by") or ()]
-        if not any(self._is_unit(key) for key in partition):
+        if not any(self._is_unit(key) for key in partition) and not self._is_owned(partition):
             raise AccessDenied(
                 "a window over private rows must be PARTITION BY the privacy unit",
                 because="window-by-unit",
@@ -171,6 +173,12 @@ class _Rows:
     def _is_unit(self, expr: Expr) -> bool:
         tables = self.around.policy.tables
         return isinstance(expr, Ref) and is_unit(self.relation, expr, self.around.kind, tables)
+
+    def _is_owned(self, keys: Sequence[Expr]) -> bool:
+        """Return whether all rows with the same keys, none of them NULL, are one unit's."""
+        columns = [key for key in keys if isinstance(key, Ref) and not key.column.nullable]
+        around = self.around
+        return owned(self.found.relation, columns, around.kind, around.policy.tables, around.unique)
 
     def _named(self, expr: Expr) -> str:
         """Return the name of a column of the rows that an expression is."""
