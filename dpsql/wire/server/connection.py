@@ -117,6 +117,11 @@ class Connection:
         return self._unheard.is_of(self._backend)
 
     @property
+    def is_surely_deaf(self) -> bool:
+        """Return whether it does after another one, too."""
+        return self.is_deaf and self._unheard.is_sure
+
+    @property
     def is_outdated(self) -> bool:
         """Return whether the user was removed, or has another role or password now."""
         return self._user is not None and self._registry.users.get(self._user) != self._entry

@@ -156,10 +156,10 @@ class Listener:
         while True:
             await asyncio.sleep(_EVERY)
             for connection in tuple(self._open.values()):
-                if connection.is_overdue:
-                    await self._registry.interrupt(connection)
-                elif connection.is_deaf:
+                if connection.is_surely_deaf:
                     connection.end(session_ends.deaf())
+                elif connection.is_overdue or connection.is_deaf:
+                    await self._registry.interrupt(connection)
 
     def _accept(self, transport: ClientTransport) -> None:
         connection = Connection(self._registry, transport)
