@@ -42,7 +42,7 @@ class Connection:
         self._user: str | None = None
         self._entry: UserEntry | None = None
         self._announced: Mapping[str, str] = {}
-        self._unheard = UnheardCancel()
+        self.unheard = UnheardCancel()
         self.has_asked = False
         """Whether the client has asked anything; until then its session in the shadow may be replaced."""
         self._ending: ShuttingDown | None = None
@@ -109,17 +109,12 @@ class Connection:
 
     def note_cancel(self) -> None:
         """Hear that the shadow was asked to cancel what it works on."""
-        self._unheard.note(self._backend)
+        self.unheard.note(self._backend)
 
     @property
     def is_deaf(self) -> bool:
         """Return whether the shadow works on, long after a cancel."""
-        return self._unheard.is_of(self._backend)
-
-    @property
-    def is_surely_deaf(self) -> bool:
-        """Return whether it does after another one, too."""
-        return self.is_deaf and self._unheard.is_sure
+        return self.unheard.is_of(self._backend)
 
     @property
     def is_outdated(self) -> bool:

@@ -156,7 +156,7 @@ class Listener:
         while True:
             await asyncio.sleep(_EVERY)
             for connection in tuple(self._open.values()):
-                if connection.is_surely_deaf:
+                if connection.is_deaf and connection.unheard.is_sure:
                     connection.end(session_ends.deaf())
                 elif connection.is_overdue or connection.is_deaf:
                     await self._registry.interrupt(connection)
