@@ -13,11 +13,12 @@ from pathlib import Path
 
 import typer
 
+from dpsql.wire.protocol.messages import Limits
 from tests.clients.site import configure, serving
 from tests.support.processes import megabytes
 from tests.support.stalling import ATTACKS, OTHER, attacking, waits, with_another
 
-_CONNECTIONS = 90
+_CONNECTIONS = Limits().connections_per_user
 _SECONDS = 8.0
 
 

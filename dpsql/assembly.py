@@ -20,7 +20,7 @@ from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow.contents import build
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.watched import Watched
 from dpsql.system_limits import Shares
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
@@ -87,7 +87,7 @@ def start_shadow(config: Config, post: Post | None) -> Postgres:
 
 
 def listener_of(
-    config: Config, gateway: Gateway, shadow: Postgres, left: LeftBehind, shares: Shares, processes: int
+    config: Config, gateway: Gateway, shadow: Postgres, watched: Watched, shares: Shares, processes: int
 ) -> Listener:
     """Return what clients connect to; what is kept for them has as much room in several `processes` as in one."""
     return Listener(
@@ -97,7 +97,7 @@ def listener_of(
         config.policy.dataset,
         config.listen.host,
         config.listen.port,
-        left=left,
+        watched=watched,
         secret=kept_secret(secret_file(config.shadow, config.file.parent)),
         tls=certificate_of(config.listen.tls),
         limits=Limits(

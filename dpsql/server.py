@@ -36,8 +36,8 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.warden import Warden
+from dpsql.shadow.watch.watched import Watched
 from dpsql.snapshot_keeper import SnapshotKeeper
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
@@ -81,7 +81,7 @@ class Server:
         self._contents: str
         self._engine: Engine
         self._retired = RetiredEngines()
-        self._left = LeftBehind()
+        self._watched = Watched()
         self._ledger: SqliteLedger
         self._shadow: Postgres
         self._oracle: OracleSession
@@ -201,8 +201,8 @@ class Server:
         self._stack.callback(self._shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
-        self._stack.callback(Warden(self._shadow.dsn("postgres"), self._left).close)
-        self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE), self._left)
+        self._stack.callback(Warden(self._shadow.dsn("postgres"), self._watched).close)
+        self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE), self._watched.left)
         self._stack.callback(self._oracle.close)
         self._contents = self._contents_of(config, self._public, self._engine)
         parts = (config, self._public, self._engine, self._contents)
@@ -234,7 +234,7 @@ class Server:
 
     async def _listen(self, gateway: Gateway) -> Listener:
         processes = 1 if self._post is None else len(self._post.doors)
-        listener = listener_of(self._config, gateway, self._shadow, self._left, self._shares, processes)
+        listener = listener_of(self._config, gateway, self._shadow, self._watched, self._shares, processes)
         await listener.start(self._post)
         self._stack.push_async_callback(listener.stop)
         return listener

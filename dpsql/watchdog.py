@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from traceback import clear_frames
 from typing import Protocol, TypeVar
 
 from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
@@ -33,7 +34,7 @@ _YOUNG = 1
 """The oldest generation of objects that is looked through for what an ended statement leaves; older ones take long."""
 _ROOM = 150
 """Steps into each other that what must not be left half done may take; the shadow is asked in thirty."""
-NODES = 30_000
+NODES = 5_000
 """Nodes of trees that are written out for one statement, where one part of it stands in many places."""
 
 
@@ -147,6 +148,13 @@ def _is_cancelled(cancellation: Cancellation | None) -> bool:
     return cancellation is not None and cancellation.requested
 
 
+def _clear(error: BaseException | None) -> None:
+    """Let an error keep nothing that was made until it came: whoever keeps the error would keep all of that."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__context__
+
+
 def _raise_in(thread: int, error: type[BaseException]) -> None:
     """Have a thread raise an exception before its next step, in the place of another that it has not raised yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
@@ -181,7 +189,8 @@ def ended_when_overdue(work: Callable[[], _T], cancellation: Cancellation | None
         effort.leave()  # it may have come while we left
     except _TooManyNodesError:
         pass
-    except DpsqlError:
+    except DpsqlError as error:
+        _clear(error)
         if not _is_cancelled(cancellation):  # else it may be for that
             raise
     finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dpsql.wire.protocol.messages import Limits
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, serving
@@ -77,7 +78,7 @@ def test_silent_strangers_keep_nobody_out(with_pages: Path, capfd: pytest.Captur
             assert _asked(site) == BY_PAYMENT
             assert _shown(site) == 200
             assert before.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
-            for _ in range(99):
+            for _ in range(Limits().connections_per_user - 1):
                 session = sessions.enter_context(psycopg.connect(f"{site.dsn} connect_timeout=20", autocommit=True))
                 assert session.execute("SELECT count(*) FROM zones").fetchone() == (5,)
             with pytest.raises(psycopg.OperationalError, match="too many connections for user"):

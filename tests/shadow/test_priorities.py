@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from dpsql.shadow.watch.priorities import Priorities
+from dpsql.shadow.watch.processes import see
 
 BUSY, IDLE = "while True: pass", "import sys; sys.stdin.read()"
 
@@ -43,10 +44,46 @@ def test_who_computes_stands_back(sessions: dict[int, str]) -> None:
         assert time.monotonic() < until
         time.sleep(0.5)
     assert _priorities(sessions) == [19, 19, 19, usual]
+    _begins_back(looks)
     for process, user in sessions.items():
         group = Path(f"/proc/{process}/autogroup")
         if group.exists():
             assert group.read_text().rstrip().endswith("nice 19") == (user == "ana")
+
+
+@contextmanager
+def _process(program: str) -> Iterator[int]:
+    """Give the number of one process more."""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, start_new_session=True) as process:  # noqa: S603
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def _begins_back(looks: Priorities) -> None:
+    """A new session of hers stands back before anybody looks, and one of his does not."""
+    usual, soon, later = os.getpriority(os.PRIO_PROCESS, 0), time.monotonic(), time.monotonic() + 60
+    for user, now, expected in (("ana", later, usual), ("ana", soon, 19), ("bob", soon, usual)):
+        with _process(IDLE) as process:
+            looks.begin(process, user, now)
+            assert os.getpriority(os.PRIO_PROCESS, process) == expected
+            left = os.sched_getaffinity(process)
+            assert (
+                left == os.sched_getaffinity(0)
+                if expected == usual
+                else len(left) == max(len(os.sched_getaffinity(0)), 2) - 1
+            )
+
+
+def test_what_a_session_did_since_it_began_counts() -> None:
+    """It may have begun after the last look."""
+    looks, since = Priorities(), time.monotonic()
+    looks.look([], since)
+    with _process(BUSY) as process:
+        while (seen := see(process)) is None or seen.worked < 1:
+            time.sleep(0.05)
+        assert looks.look([(process, "ana")], since + 1) == frozenset({"ana"})
 
 
 def test_a_session_that_has_ended_is_no_trouble() -> None:

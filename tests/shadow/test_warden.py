@@ -10,8 +10,8 @@ import pytest
 
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch import warden as warden_module
-from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.warden import SessionLimits, Warden
+from dpsql.shadow.watch.watched import Watched
 
 Connect = Callable[[str], psycopg.Connection]
 _MIB = 1 << 20
@@ -22,7 +22,7 @@ _PATIENCE = 20.0
 @pytest.fixture
 def warden(shadow: Postgres) -> Iterator[Warden]:
     """Give one with small limits."""
-    watching = Warden(shadow.dsn("postgres"), LeftBehind(), SessionLimits(session=20 * _MIB, all=30 * _MIB))
+    watching = Warden(shadow.dsn("postgres"), Watched(), SessionLimits(session=20 * _MIB, all=30 * _MIB))
     yield watching
     watching.close()
 
@@ -86,7 +86,10 @@ def test_changed_password_is_set_back(connect: Connect, shadow: Postgres, caplog
     connect("ana").execute("alter role ana password 'mine'")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         connect("ana")
-    with caplog.at_level(logging.ERROR, "dpsql.shadow"), closing(Warden(shadow.dsn("postgres"), LeftBehind())):
+    with (
+        caplog.at_level(logging.ERROR, "dpsql.shadow"),
+        closing(Warden(shadow.dsn("postgres"), Watched())),
+    ):
         _until(lambda: "password that ana" in caplog.text)
     assert connect("ana").execute("select 1").fetchone() == (1,)
 

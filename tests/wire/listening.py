@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.watched import Watched
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
@@ -40,7 +41,7 @@ def listening(
         "taxi",
         "127.0.0.1",
         0,
-        left=LeftBehind() if left is None else left,
+        watched=Watched() if left is None else Watched(left),
         secret=b"of the tests",
         tls=tls,
         limits=limits,

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import psycopg
 
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.priorities import Priorities
+from dpsql.shadow.watch.watched import Watched
 
 _LOG = logging.getLogger("dpsql.shadow")
 _PAUSE = 0.5  # seconds between two looks
@@ -63,11 +62,10 @@ class SessionLimits:
 class Warden:
     """Looks twice a second, on a thread of its own, until it is closed."""
 
-    def __init__(self, dsn: str, left: LeftBehind, limits: SessionLimits = SessionLimits()) -> None:  # a frozen value
-        """`dsn` is the owner's, to any database of the cluster; `left` are the sessions that nobody waits for."""
-        self._dsn, self._left, self._limits = dsn, left, limits
+    def __init__(self, dsn: str, watched: Watched, limits: SessionLimits = SessionLimits()) -> None:  # a frozen value
+        """`dsn` is the owner's, to any database of the cluster."""
+        self._dsn, self._watched, self._limits = dsn, watched, limits
         self._connection: psycopg.Connection | None = None
-        self._priorities = Priorities()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dpsql-warden", daemon=True)
         self._thread.start()
@@ -98,11 +96,11 @@ class Warden:
         for (role,) in self._connection.execute(_LOCKED).fetchall():
             _LOG.error("the password that %s had changed was set back", role)
         kept = [(pid, size) for pid, size in self._connection.execute(_KEPT.encode()).fetchall() if pid is not None]
-        self._left.look({pid for pid, _ in kept})
+        self._watched.left.look({pid for pid, _ in kept})
         sessions = self._connection.execute(_SESSIONS).fetchall()
         # What planning asks for one user is nobody else's: each of its sessions counts for itself.
         whose = ((int(pid), f"{user} {pid}" if user == ORACLE else str(user)) for pid, user in sessions)
-        self._priorities.look(whose, time.monotonic())
+        self._watched.priorities.look(whose, time.monotonic())
         for pid in _too_much(kept, self._limits):
             self._connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
             _LOG.warning("session %s of the shadow was ended: its temporary tables are too large", pid)

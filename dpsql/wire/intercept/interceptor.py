@@ -74,12 +74,10 @@ class Answer:
 class Interceptor:
     """Asks the gateway on behalf of one session."""
 
-    def __init__(self, answers: Answers, asker: Asker, planning: Workers, measuring: Workers, types: TypeNames) -> None:
-        """`planning` and `measuring` are threads: what may take long has its own."""
+    def __init__(self, answers: Answers, asker: Asker, workers: Workers, types: TypeNames) -> None:
         self._answers = answers
         self._asker = asker
-        self._planning = planning
-        self._measuring = measuring
+        self._workers = workers
         self._types = types
 
     async def answer(self, backend: Backend, asked: Execution, codec: str, cancellation: Cancellation) -> Answer:
@@ -110,8 +108,8 @@ class Interceptor:
         return Answer(reply.text, columns, described, notices)
 
     async def planned(self, work: Callable[[Cancellation], _T], cancellation: Cancellation) -> _T:
-        """Return what `work` makes of a text of the client's, on a thread for planning."""
-        return await self._planning.run(self._asker.user, partial(work, cancellation), cancellation)
+        """Return what `work` makes of a text of the client's, on a thread for reading."""
+        return await self._workers.reading.run(self._asker.user, partial(work, cancellation), cancellation)
 
     async def install(self, backend: Backend, answer: Answer, asked: Execution, codec: str) -> None:
         """Parse the answer in the shadow, compare its columns with the original's, and bind it to its portal.
@@ -185,15 +183,15 @@ class Interceptor:
         """
         user, cancellation = request.asker.user, request.cancellation
         try:
-            begun = await self._planning.run(user, partial(self._answers.answer, request), cancellation)
+            begun = await self._workers.planning.run(user, partial(self._answers.answer, request), cancellation)
             if isinstance(begun, Reply):
                 return begun
             if begun.rehearsal is not None and await trial.is_done_already(begun.rehearsal):
                 return None
             if trial.is_wanted(begun):
                 made = begun.stand_ins()
-                await trial.see(lambda: self._planning.run(user, partial(next, made, None), cancellation))
-            return await self._measuring.run(user, begun, cancellation)
+                await trial.see(lambda: self._workers.planning.run(user, partial(next, made, None), cancellation))
+            return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
             raise
         except Exception as failed:

@@ -1,4 +1,7 @@
-"""The threads on which the gateway works: no user's statements can take them all."""
+"""The threads on which the gateway works: no user's statements can take them all.
+
+Those that read and plan share one interpreter, so that two of a user's would take twice as long each, and others wait.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +14,20 @@ from dpsql.question import Cancellation
 _T = TypeVar("_T")
 
 
+_MEASURED = 4
+"""Statements of one user that are measured at a time."""
+
+
 class Workers:
+    """Those for each kind of work."""
+
+    def __init__(self, planning: Executor, measuring: Executor) -> None:
+        """`planning` are threads that compute, `measuring` those that wait for engines and draw noise."""
+        self.reading, self.planning = Threads(planning, 1), Threads(planning, 1)
+        self.measuring = Threads(measuring, _MEASURED)
+
+
+class Threads:
     """Runs at most `share` statements of one user at a time."""
 
     def __init__(self, threads: Executor, share: int) -> None:

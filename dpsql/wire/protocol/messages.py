@@ -35,7 +35,8 @@ class Limits:
     """Connections that have not logged in; half of them from one place."""
     connections: int = 10_000
     """Connections that have, of all users."""
-    connections_per_user: int = 100
+    connections_per_user: int = 64
+    """Where all of them compute, others wait now and then for what one of them holds: four milliseconds for each."""
     failures_per_user: int = 10
     failures_per_address: int = 100
     """How often a log-in may fail within `failure_window` seconds, before nothing more is tried."""

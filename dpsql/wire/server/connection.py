@@ -196,11 +196,12 @@ class Connection:
 
         with registry.beginning():
             self._backend = backend = await open_backend(registry, make, options)
+            registry.priorities.begin(backend.number, user, time.monotonic())
         if self.is_outdated:
             raise session_ends.user_changed()
         self._allowance = self._allowance or Allowance(registry.kept, user)
         asker = registry.asker(user)
-        interceptor = Interceptor(registry.answers, asker, registry.planning, registry.measuring, registry.types)
+        interceptor = Interceptor(registry.answers, asker, registry.workers, registry.types)
         self._context = SessionContext(
             backend, interceptor, registry.answers, asker, self._transport.write, self._allowance
         )

@@ -17,7 +17,7 @@ from dpsql.errors import TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.watch.left_behind import LeftBehind
+from dpsql.shadow.watch.watched import Watched
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
@@ -36,10 +36,6 @@ StartupKey = tuple[str, tuple[tuple[str, str], ...]]
 """A user, and the start options that decide which parameters the shadow reports."""
 
 _MOST_STARTUP_PARAMETERS = 1_000  # clients choose the options, so they must not fill the memory
-_PLANNED = 2
-"""Statements of one user that are planned at a time: all that are share one interpreter."""
-_MEASURED = 4
-"""Statements of one user that are measured at a time."""
 _NO_PROCESS = 2**22  # Linux numbers processes below this
 _KEY = 4  # bytes of a cancel key in protocol 3.0
 _PAUSE = 0.1  # seconds between two attempts to reach the shadow
@@ -62,8 +58,7 @@ class ShadowDoor:
     """Connects a protocol to the shadow, or raises OSError."""
     secret: str = field(repr=False)
     """What lets it in."""
-    left: LeftBehind
-    """Those that work on, though their clients have gone."""
+    watched: Watched
 
 
 class CancelTarget(Protocol):
@@ -131,15 +126,15 @@ class ConnectionRegistry:
             ValueError: when a verifier is none.
         """
         self.database = database
-        # The first plan statements and answer from what is stored; the second wait for engines and draw noise.
-        self.planning, self.measuring = Workers(planning, _PLANNED), Workers(measuring, _MEASURED)
+        self.workers = Workers(planning, measuring)
         self.tls = tls
         self.limits = limits
         self.kept = Kept(limits)
         self.pending: PendingConnections[ClientTransport] = PendingConnections(limits.unauthenticated, time.monotonic)
         failures = (limits.failures_per_user, limits.failures_per_address, limits.failure_window)
         self.attempts = LoginThrottle(*failures, time.monotonic)
-        self._open_shadow, self.shadow_secret, self.left = shadow.open, shadow.secret, shadow.left
+        self._open_shadow, self.shadow_secret = shadow.open, shadow.secret
+        self.left, self.priorities = shadow.watched.left, shadow.watched.priorities
         self._shadow_is_there = asyncio.Event()
         self._beginning = 0
         self._registered: set[RegisteredConnection] = set()
@@ -212,9 +207,9 @@ class ConnectionRegistry:
         if len(self._registered) >= self.limits.connections:
             raise TooManyClients("sorry, too many clients already")
         if self._present[user] + self.left.of(user) >= self.limits.connections_per_user:
-            hint = (
-                "Sessions that were left while they worked count until they have ended." if self.left.of(user) else None
-            )
+            hint = f"One user may have {self.limits.connections_per_user}: close some."
+            if self.left.of(user):
+                hint += " Sessions that were left while they worked count until they have ended."
             raise TooManyClients(f'too many connections for user "{user}"', hint=hint)
         registered = RegisteredConnection(user, secrets.token_bytes(_KEY), target)
         self._registered.add(registered)

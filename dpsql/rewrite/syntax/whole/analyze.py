@@ -44,13 +44,21 @@ class AskedStatement:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedStatement:
-    """A statement with its queries bound; `refusal` is what to say instead of an answer."""
+    """A statement with its queries bound; `refusal` is what to say instead of an answer.
+
+    It owns the trees of its queries: whoever reads one, keeps it.
+    """
 
     statement: Statement | None
     kind: Kind
     refusal: Refusal | None = None
     found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
     """The scopes of each query, where there is to be an answer."""
+
+    def __del__(self) -> None:
+        """Take the trees apart: thousands of them, forgotten one by one, would stop everybody while they are collected."""
+        for query in () if self.statement is None else self.statement.queries:
+            take_apart(every_node(query.tree, exp.Expr))
 
 
 def tokens_of(text: str) -> Sequence[Token] | None:
