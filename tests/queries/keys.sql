@@ -75,12 +75,10 @@ SELECT coalesce(payment_type, 'none') AS p, count(*) FROM trips GROUP BY 1;
 
 -- integer division and remainder
 --> answered, 1 measurement
---> empty 2 groups
 SELECT age / 10 AS tens, age % 3 AS rest, count(*) FROM rides WHERE age >= 10 GROUP BY 1, 2 ORDER BY 1, 2;
 
--- keys of one column are taken for independent
+-- keys of one column are those that occur together
 --> answered, 1 measurement
---> empty 42 groups
 SELECT passenger_count + 1 AS seats, -passenger_count AS minus, count(*) FROM trips GROUP BY 1, 2;
 
 -- keys that WHERE restricts
@@ -101,7 +99,6 @@ SELECT 'all' AS what, count(*) FROM trips GROUP BY 1;
 
 -- functions of a column with few values
 --> answered, 1 measurement
---> empty 32 groups
 SELECT substr(paid, 1, 2) AS s, length(paid) AS l, paid || '!' AS x, count(*) FROM rides GROUP BY 1, 2, 3;
 
 -- groups without rows
@@ -153,7 +150,6 @@ SELECT shared || ', ' || paid AS k, count(*), sum(length(concat(paid, stars))) F
 
 -- lengths and places of texts
 --> answered, 1 measurement
---> empty 2 groups
 SELECT bit_length(paid) AS b, character_length(paid || stars) AS c, regexp_instr(paid, '[sr]') AS r, count(*) FROM rides
 WHERE regexp_like(paid, '^C', 'i') GROUP BY 1, 2, 3;
 
@@ -195,7 +191,6 @@ SELECT width_bucket(age, ARRAY[10, 20, 50]) AS a, width_bucket(tip, '{0,5.5}'::f
 
 -- all but one
 --> answered, 1 measurement
---> empty 6 groups: the keys are taken one by one
 SELECT nullif(seats, 3) AS s, nullif(paid, 'cash') AS p, CASE WHEN seats < 3 THEN seats ELSE 9 END AS c, count(*) FROM rides
 WHERE seats IN (2, 3) GROUP BY 1, 2, 3;
 

@@ -51,6 +51,20 @@ KEYS = [
     "passenger_count % 4 - passenger_count / 4",
     "CASE WHEN fare < 10 THEN floor(fare) ELSE -1 END",
 ]
+TOGETHER = [
+    ("payment_type", "upper(payment_type)"),
+    ("upper(payment_type)", "length(payment_type)", "payment_type <> 'cash'"),
+    ("passenger_count", "passenger_count > 2"),
+    ("passenger_count / 2", "passenger_count % 3", "passenger_count"),
+    ("passenger_count", "CASE WHEN passenger_count = 1 THEN payment_type END"),
+    ("coalesce(payment_type, 'none')", "payment_type IS NULL"),
+    ("date_trunc('day', pickup_ts)", "extract(dow FROM pickup_ts)"),
+    ("pickup_ts::date", "extract(week FROM pickup_ts)", "date_trunc('month', pickup_ts)"),
+    ("extract(doy FROM pickup_ts)", "to_char(pickup_ts, 'YYYY-MM')", "extract(quarter FROM pickup_ts)"),
+    ("date_trunc('week', pickup_ts)", "extract(isodow FROM pickup_ts)", "extract(day FROM pickup_ts)"),
+    ("extract(isodow FROM pickup_ts::date)", "date_trunc('day', pickup_ts::date)"),
+]
+"""Keys that are made of the same columns."""
 CONDITIONS = [
     "fare >= 0",
     "fare < 40",
@@ -96,6 +110,22 @@ def test_keys_are_those_that_occur(clients: Callable[[str], Client], key: str, e
     """No group is empty, since each could have a row and does; and all groups together have all rows."""
     for condition in CONDITIONS:
         check(clients(engine), key, condition)
+
+
+@pytest.mark.parametrize(
+    ("keys", "engine"), in_one_way({" ".join(keys): (keys,) for keys in TOGETHER}, ENGINES, ENGINES)
+)
+def test_keys_of_common_columns_are_those_that_occur_together(
+    clients: Callable[[str], Client], keys: tuple[str, ...], engine: str
+) -> None:
+    """No group is empty, and all have all rows."""
+    client, listed = clients(engine), ", ".join(keys)
+    for condition in ("fare >= 0", "pickup_ts < '2019-03-20 12:00'", "passenger_count < 3", "payment_type <> 'cash'"):
+        rows = client.ask(f"SELECT count(*) FROM trips WHERE {condition} GROUP BY {listed}").rows
+        ((every,),) = client.ask(f"SELECT count(*) FROM trips WHERE {condition}").rows
+        empty = sum(row[0] == 0 for row in rows)
+        assert empty == 0, (condition, len(rows))
+        assert sum(int(str(row[0])) for row in rows) == every, condition
 
 
 @pytest.mark.parametrize("engine", ENGINES)

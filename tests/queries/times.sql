@@ -23,7 +23,6 @@ SELECT extract(hour FROM pickup_ts) AS h, avg(tip) FROM trips GROUP BY 1 ORDER B
 
 -- by day of the week
 --> answered, 1 measurement
---> empty 42 groups
 SELECT extract(dow FROM pickup_ts) AS dow, extract(isodow FROM pickup_ts) AS iso, count(*) FROM trips GROUP BY 1, 2;
 
 -- the other fields
@@ -141,7 +140,6 @@ SELECT floor(extract(second FROM picked)), count(*) FROM rides GROUP BY 1;
 
 -- days and weeks within a month
 --> answered, 1 measurement
---> empty 91 groups
 SELECT extract(day FROM picked), extract(doy FROM picked), extract(week FROM picked), count(*) FROM rides GROUP BY 1, 2, 3;
 
 -- the function date

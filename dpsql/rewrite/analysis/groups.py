@@ -1,7 +1,7 @@
 """All groups of a statement, before any row is read: the product of its keys' domains, less what cannot occur.
 
 Keys that come from one public table (or from the column that a join equates with its key) go together: only the
-combinations that occur in the public rows are groups.
+combinations that occur in the public rows are groups. So do keys that are made of the same columns (`occurring`).
 """
 
 import itertools
@@ -15,6 +15,7 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
+from dpsql.rewrite.analysis.occurring import combined, linked
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
@@ -111,15 +112,18 @@ class _Part:
 
 
 def _together(exprs: Sequence[Expr], relation: Relation) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of keys that depend on one public source; every other key alone."""
-    linked: dict[int, list[int]] = {}
+    """Yield the indices of keys that depend on one public source, or on common columns; every other key alone."""
+    public: dict[int, list[int]] = {}
+    others = []
     for index, expr in enumerate(exprs):
         source = _source_of(expr, relation)
         if source:
-            linked.setdefault(source, []).append(index)
+            public.setdefault(source, []).append(index)
         else:
-            yield (index,)
-    yield from (tuple(members) for members in linked.values())
+            others.append(index)
+    for members in linked([exprs[index] for index in others]):
+        yield tuple(others[member] for member in members)
+    yield from map(tuple, public.values())
 
 
 def _source_of(expr: Expr, relation: Relation) -> int:
@@ -162,17 +166,28 @@ def _part(
     members: tuple[int, ...], exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows, limit: int
 ) -> _Part:
     source = _source_of(exprs[members[0]], relation)
-    if not source:
-        (index,) = members
-        key = key_of(exprs[index], env, limit)
-        return _Part(members, (key,), [(pair,) for pair in (key.shown or {}).items()])
     chosen = [exprs[i] for i in members]
+    if not source:
+        return _of_columns(members, chosen, env, limit)
     cells = sorted(set(_public_cells(chosen, source, relation, env, rows)), key=lambda row: [*map(order_of, row)])
     keys = tuple(Key(e, e, {}) for e in chosen)
     merged: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
     for row in cells:  # values that double precision takes for one are one group, shown as the first of them
         merged.setdefault(tuple(k.returned(c) for k, c in zip(keys, row, strict=True)), row)
     return _Part(members, keys, [tuple(zip(grouped, shown, strict=True)) for grouped, shown in merged.items()])
+
+
+def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], env: Env, limit: int) -> _Part:
+    """Return keys that are made of common columns: those of their values that can occur together, if that is known."""
+    keys = tuple(key_of(expr, env, limit) for expr in exprs)
+    shown = [key.shown or {} for key in keys]
+    found = combined(exprs, shown, env) if len(keys) > 1 else None
+    if found is not None:
+        return _Part(members, keys, sorted(found, key=lambda cells: [order_of(cell) for _, cell in cells]))
+    size = math.prod(map(len, shown))
+    if size > limit:
+        raise too_many(size, limit)
+    return _Part(members, keys, list(itertools.product(*(one.items() for one in shown))))
 
 
 def _public_cells(

@@ -185,6 +185,8 @@ class Function:
     """Returns with how many digits after the point PostgreSQL writes its values if they are `numeric`; None if it varies."""
     in_64_bits: bool = False
     """Whether its arguments have to be cast to 64 bits where it is computed in whole numbers."""
+    granule: Callable[[Apply], str | None] = lambda _: None
+    """Returns the unit of time within which it makes the same of all moments; None where there is none."""
     looks_up: bool = False
     """Whether it is a list of results, however long. What is not in it is NULL: a column with a domain is read as stored."""
     float_range: FloatRange = FloatRange()  # a frozen value

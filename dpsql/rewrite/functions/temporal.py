@@ -1,31 +1,19 @@
-"""Dates and timestamps (without time zone): truncation, fields, and moving by an interval."""
+"""Dates and timestamps (without time zone): truncation, and moving by an interval."""
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.domains import Cell, Domains, too_many, too_many_units
-from dpsql.rewrite.functions.function import FloatRange, Function, Inverse, cast_to, first_argument, unchanged
+from dpsql.rewrite.functions.fields import EXTRACT, day_or
+from dpsql.rewrite.functions.function import Function, Inverse, cast_to, first_argument, unchanged
 from dpsql.rewrite.functions.ranges import corners
-from dpsql.rewrite.functions.written import field_digits
-from dpsql.rewrite.ir.calendar import DAY, ERAS, UNITS, shift, step, to_datetime, truncate
-from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, TimeField, Unit, option
-from dpsql.rewrite.ir.literal import simplest
-
-_RANGES = {
-    "month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "dow": (0, 6),
-    "isodow": (1, 7), "doy": (1, 366), "week": (1, 53), "microseconds": (0, 59_999_999),
-}  # fmt: skip
-_SHARES: Mapping[str, tuple[int, str]] = {"second": (10**6, "microseconds"), "milliseconds": (1000, "microseconds")}
-"""Fields that are a part of another: by what it is divided."""
-FIELDS = frozenset({*_RANGES, *_SHARES, *ERAS, "year", "isoyear", "epoch", "julian"})
-_FRACTIONAL = frozenset({"epoch", "second", "milliseconds", "julian"})
-_JULIAN_ZERO = 2_440_588
-"""The Julian day of 1970-01-01, as PostgreSQL counts them: from midnight."""
+from dpsql.rewrite.ir.calendar import DAY, UNITS, shift, step, truncate
+from dpsql.rewrite.ir.expr import Apply, Expr, IntervalValue, Unit, option
 
 
 def _ends(f: Callable[[int], int]) -> Callable[[Sequence[Interval | None], Apply], Interval | None]:
@@ -41,56 +29,6 @@ def _ends(f: Callable[[int], int]) -> Callable[[Sequence[Interval | None], Apply
 
 def _truncated(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     return _ends(lambda micros: truncate(option(apply, Unit).name, micros))(intervals, apply)
-
-
-def _field(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
-    field, x = option(apply, TimeField).name, intervals[0]
-    if field in _SHARES:
-        size, whole = _SHARES[field]
-        return Interval(Fraction(_RANGES[whole][0], size), Fraction(_RANGES[whole][1], size))
-    if field in _RANGES:
-        return _narrow_field(field, x)
-    return None if x is None else _growing_field(field, x)
-
-
-def _growing_field(field: str, x: Interval) -> Interval:
-    """Return the interval of a field that never falls as time goes on."""
-    if field == "epoch":
-        return Interval(x.low / 10**6, x.high / 10**6)
-    if field == "julian":
-        return Interval(x.low / DAY + _JULIAN_ZERO, x.high / DAY + _JULIAN_ZERO)
-    low, high = to_datetime(int(x.low)), to_datetime(int(x.high))
-    if field == "isoyear":
-        return Interval.of(low.isocalendar().year, high.isocalendar().year)
-    if field == "year":
-        return Interval.of(low.year, high.year)
-    size = ERAS[field]
-    first = 0 if field == "decade" else size - 1
-    return Interval.of((low.year + first) // size, (high.year + first) // size)
-
-
-def _narrow_field(field: str, x: Interval | None) -> Interval:
-    """Return a field's range; smaller where the whole interval lies within one year, month, week's year or day."""
-    full = Interval.of(*_RANGES[field])
-    if x is None:
-        return full
-    low, high = to_datetime(int(x.low)), to_datetime(int(x.high))
-    same_year, same_month = low.year == high.year, (low.year, low.month) == (high.year, high.month)
-    match field:
-        case "month" if same_year:
-            return Interval.of(low.month, high.month)
-        case "quarter" if same_year:
-            return Interval.of((low.month + 2) // 3, (high.month + 2) // 3)
-        case "doy" if same_year:
-            return Interval.of(low.timetuple().tm_yday, high.timetuple().tm_yday)
-        case "day" if same_month:
-            return Interval.of(low.day, high.day)
-        case "week" if low.isocalendar().year == high.isocalendar().year:
-            return Interval.of(low.isocalendar().week, high.isocalendar().week)
-        case "hour" if low.date() == high.date():
-            return Interval.of(low.hour, high.hour)
-        case _:
-            return full
 
 
 def _shifted(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
@@ -117,17 +55,6 @@ def _emit_trunc(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     return dialect.truncated(option(apply, Unit).name, args[0])
 
 
-def _emit_field(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
-    # In double precision, as the type says: products of whole numbers could overflow.
-    double, field = dialect.double_type, option(apply, TimeField).name
-    if field in _SHARES:
-        size, whole = _SHARES[field]
-        return f"(CAST({dialect.field(whole, args[0])} AS {double}) / {size})"
-    if field == "julian":
-        return f"(CAST({dialect.field('epoch', args[0])} AS {double}) / 86400 + {_JULIAN_ZERO})"
-    return f"CAST({dialect.field(field, args[0])} AS {double})"
-
-
 def _emit_shift(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     return dialect.shifted(args[0], option(apply, IntervalValue))
 
@@ -138,11 +65,6 @@ def _emit_shift_by(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 def _moved_by(args: Sequence[str], _: Apply) -> str:
     return f"{args[0]} + interval …"
-
-
-def _of_epoch(apply: Apply) -> Expr | None:
-    """Return the time whose seconds since 1970 they are, which decide it."""
-    return apply.args[0] if option(apply, TimeField).name == "epoch" else None
 
 
 def is_midnight(expr: Expr) -> bool:
@@ -199,22 +121,13 @@ TIMES: tuple[Function, ...] = (
         "date_trunc('unit', t)",
         _emit_trunc,
         _truncated,
+        evaluate=lambda args, apply: args[0] and truncate(option(apply, Unit).name, int(args[0])),
         domain=_units,
+        granule=lambda apply: day_or(option(apply, Unit).name),
         describe=lambda args, apply: f"date_trunc('{option(apply, Unit).name}', {args[0]})",
         note=f"units {', '.join(UNITS)}",
     ),
-    Function(
-        "extract",
-        "extract(field FROM t), date_part('field', t)",
-        _emit_field,
-        _field,
-        whole=lambda apply, _: option(apply, TimeField).name not in _FRACTIONAL,
-        inverse=Inverse(_of_epoch, lambda _, value: simplest(Fraction(value) / 10**6)),
-        digits=field_digits,
-        float_range=FloatRange(several=True),
-        describe=lambda args, apply: f"extract({option(apply, TimeField).name} FROM {args[0]})",
-        note=f"fields {', '.join(sorted(FIELDS))}",
-    ),
+    EXTRACT,
     Function(
         "shift",
         "t + interval '…', t - interval '…'",
@@ -246,6 +159,7 @@ TIMES: tuple[Function, ...] = (
         "d::timestamp",
         cast_to(SqlType.TIMESTAMP),
         lambda i, _: Interval(i[0].low * DAY, i[0].high * DAY) if i[0] else None,
+        evaluate=lambda args, _: args[0] and int(args[0]) * DAY,
         describe=first_argument,
     ),
     Function(
@@ -253,6 +167,8 @@ TIMES: tuple[Function, ...] = (
         "t::date",
         cast_to(SqlType.DATE),
         lambda i, _: Interval(Fraction(i[0].low // DAY), Fraction(i[0].high // DAY)) if i[0] else None,
+        evaluate=lambda args, _: args[0] and int(args[0]) // DAY,
+        granule=lambda _: "day",
         inverse=Inverse(
             lambda apply: apply.args[0] if is_midnight(apply.args[0]) else None, lambda _, value: int(value) // DAY
         ),

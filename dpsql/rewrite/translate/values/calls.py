@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
+from dpsql.rewrite.functions.fields import FIELDS
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import NUMBERS
-from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, TimeField, Unit
 from dpsql.rewrite.syntax.named.aggregate_names import function_name

@@ -8,7 +8,7 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.functions.day_times import moment_of
-from dpsql.rewrite.functions.temporal import FIELDS
+from dpsql.rewrite.functions.fields import FIELDS
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, TimeField
 from dpsql.rewrite.translate.values.context import Translator, refused
 from dpsql.rewrite.translate.values.zones import on_session_clock

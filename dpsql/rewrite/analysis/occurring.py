@@ -1,0 +1,149 @@
+"""Which values of several keys can occur together, where they are made of the same columns.
+
+GROUP BY payment_type, upper(payment_type)                              →  (card, CARD), (cash, CASH)
+GROUP BY date_trunc('day', t), extract(dow FROM t)                      →  each day with the one weekday that it has
+GROUP BY seats, CASE WHEN seats = 1 THEN payment_type END               →  (1, card), (1, cash), (2, NULL), (3, NULL)
+
+Claim: engines find no other. All values of the columns are tried, and of times a moment of each of the shortest units that
+the keys tell apart; and nothing is computed that engines round. It follows from the policy alone.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
+
+from dpsql.errors import DpsqlError
+from dpsql.policy.model import SqlType, Value
+from dpsql.rewrite.analysis.bounds import facts
+from dpsql.rewrite.functions.domains import Cell
+from dpsql.rewrite.functions.function import EvaluateRule
+from dpsql.rewrite.functions.table import function_of, integral
+from dpsql.rewrite.ir.calendar import UNITS, step, truncate
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, refs, walk
+from dpsql.rewrite.ir.facts import Env
+
+_MOST_CASES = 20_000
+"""Combinations of the columns' values that are tried."""
+_EXACT = 2**53
+"""The largest number up to which double precision has all that are whole, as expressions may be computed; and moments."""
+_ALL = UNITS[0]
+"""What times are told apart by that stand for themselves."""
+
+
+def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of keys that are made of common columns, directly or by others; all that have none alone."""
+    left = list(range(len(exprs)))
+    while left:
+        found = [left.pop(0)]
+        columns = set(refs(exprs[found[0]]))
+        while more := [index for index in left if columns & set(refs(exprs[index]))]:
+            found += more
+            columns |= set(refs(*(exprs[index] for index in more)))
+            left = [index for index in left if index not in more]
+        yield tuple(sorted(found))
+
+
+def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
+    """Return all that keys can be together; None where that is not known, or takes too long to find out."""
+    columns = refs(*exprs)
+    if any(ref.public for ref in columns) or not all(map(_is_exact, exprs)):
+        return None
+    cases: list[Sequence[Cell]] = []
+    for ref in columns:
+        values = _values(ref, exprs, env)
+        if values is None or math.prod([len(values), *(len(case) for case in cases)]) > _MOST_CASES:
+            return None
+        cases.append(values)
+    rows = (dict(zip(columns, case, strict=True)) for case in itertools.product(*cases))
+    found = frozenset(tuple(_value(expr, row) for expr in exprs) for row in rows)
+    return None if any(isinstance(c, int) and abs(c) > _EXACT for cells in found for c in cells) else found
+
+
+def _is_exact(expr: Expr) -> bool:
+    """Return whether engines compute what we do: no number in it has digits after the point."""
+    return all(
+        not (part.type.is_number and not integral(part)) and (not isinstance(part, Apply) or _rule(part) is not None)
+        for part in walk(expr)
+    )
+
+
+def _rule(expr: Apply) -> EvaluateRule | None:
+    function = function_of(expr)
+    return function.evaluate or function.computed
+
+
+def _value(expr: Expr, row: Mapping[Ref, Cell]) -> Cell:
+    match expr:
+        case Ref():
+            return row[expr]
+        case Const():
+            return expr.value
+        case Apply():
+            rule = _rule(expr)
+            assert rule is not None
+            return rule([_value(arg, row) for arg in expr.args], expr)
+        case _:
+            assert_never(expr)
+
+
+def _values(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
+    """Return values of a column that make of the keys all that they can be; None where those are not few, or not known."""
+    try:
+        known = facts(ref, env)
+    except DpsqlError:
+        return None
+    found: Sequence[Value] | None = known.values
+    if found is None and known.interval is not None:
+        low, high = math.ceil(known.interval.low), math.floor(known.interval.high)
+        if ref.type.is_integer or ref.type is SqlType.DATE:
+            found = range(low, high + 1)
+        elif ref.type is SqlType.TIMESTAMP:
+            unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index)
+            found = _moments(low, high, unit)
+    if found is None or len(found) > _MOST_CASES:
+        return None
+    return (*found, None) if known.nullable else found
+
+
+def _units(expr: Expr, ref: Ref) -> Iterator[str]:
+    """Yield the units of time within which an expression is the same, by the places where it reads a column."""
+    match expr:
+        case Apply(args=(inside, *_)) if inside == ref and (unit := function_of(expr).granule(expr)) is not None:
+            yield unit
+        case Apply():
+            for arg in expr.args:
+                yield from _units(arg, ref)
+        case Ref() if expr == ref:
+            yield _ALL
+        case Ref() | Const():
+            pass
+
+
+def _moments(low: int, high: int, unit: str) -> Sequence[int] | None:
+    """Return the beginnings of all units, unless they are too many."""
+    found, at = list[int](), truncate(unit, low)
+    while at <= high:
+        if len(found) >= _MOST_CASES or unit == _ALL:
+            return None
+        found.append(at)
+        try:
+            at = step(unit, at)
+        except (OverflowError, ValueError):
+            break  # the calendar ends there
+    return found
+
+
+def combined(
+    exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], env: Env
+) -> Sequence[tuple[tuple[Cell, Cell], ...]] | None:
+    """Return all that keys can be together, as (grouped, shown) pairs, given each key's own; None where it is not known."""
+    found = occurring(exprs, env)
+    if found is None:
+        return None
+    own = [{cell: grouped for grouped, cell in one.items()} for one in shown]
+    return [
+        tuple((by[cell], cell) for by, cell in zip(own, cells, strict=True))
+        for cells in found
+        if all(cell in by for by, cell in zip(own, cells, strict=True))
+    ]
