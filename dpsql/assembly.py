@@ -20,7 +20,7 @@ from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow.contents import build
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.watched import Watched
+from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.system_limits import Shares
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
@@ -87,7 +87,7 @@ def start_shadow(config: Config, post: Post | None) -> Postgres:
 
 
 def listener_of(
-    config: Config, gateway: Gateway, shadow: Postgres, watched: Watched, shares: Shares, processes: int
+    config: Config, gateway: Gateway, shadow: Postgres, watched: ShadowSessions, shares: Shares, processes: int
 ) -> Listener:
     """Return what clients connect to; what is kept for them has as much room in several `processes` as in one."""
     return Listener(

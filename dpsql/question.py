@@ -9,7 +9,7 @@ PREFIX = "dpsql."
 OWN_SETTINGS: Mapping[str, str] = {
     "dpsql.epsilon": r"(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,2})?",
     "dpsql.error": r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})\s*%?",
-    "dpsql.empty_groups": "[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
+    "dpsql.empty_groups": "[Aa][Uu][Tt][Oo]|[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
 }
 """dpsql's own settings, and how their values are written: by regular expressions that PostgreSQL reads as Python does.
 

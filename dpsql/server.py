@@ -36,8 +36,8 @@ from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.shadow.watch.warden import Warden
-from dpsql.shadow.watch.watched import Watched
 from dpsql.snapshot_keeper import SnapshotKeeper
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
@@ -81,7 +81,7 @@ class Server:
         self._contents: str
         self._engine: Engine
         self._retired = RetiredEngines()
-        self._watched = Watched()
+        self._watched = ShadowSessions()
         self._ledger: SqliteLedger
         self._shadow: Postgres
         self._oracle: OracleSession

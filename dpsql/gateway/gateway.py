@@ -29,7 +29,7 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Unpaid
-from dpsql.gateway.session_settings import check_setting, hides_empty_groups
+from dpsql.gateway.session_settings import asked_of_empty_groups, check_setting
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.policy.model import Period, Policy, Role, UniqueKey
 from dpsql.privacy.measurement.planner import PlanningContext
@@ -231,8 +231,8 @@ class Gateway:
 
     def _planner(self, role: Role, request: Request) -> Planner:
         deps, settings = self._deps, request.settings
-        hides_empty = hides_empty_groups(settings, role)
-        context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, hides_empty)
+        empty = asked_of_empty_groups(settings, role)
+        context = PlanningContext(role, deps.declared, deps.rows, self._unique, deps.policy.tables, empty)
         return Planner(deps.policy, context, deps.evaluator(settings, request.asker.user))
 
     def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:

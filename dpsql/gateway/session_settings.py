@@ -40,7 +40,7 @@ def check_setting(name: str, value: str, role: Role) -> None:
         case "error":
             session_aim(Settings(error=value), role)
         case "empty_groups":
-            hides_empty_groups(Settings(empty_groups=value), role)
+            asked_of_empty_groups(Settings(empty_groups=value), role)
         case _:
             raise UnknownSetting(
                 f'unrecognized configuration parameter "{name}"',
@@ -86,17 +86,17 @@ def _share(text: str) -> Fraction | None:
     return Fraction(number.strip()) / (1 if number == text.strip() else 100)
 
 
-def hides_empty_groups(settings: Settings, role: Role) -> bool:
-    """Return whether public groups that may be empty are left out: as the session has set it, else as the role does."""
+def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:
+    """Return what becomes of public groups that may be empty: as the session has set it, else as the role does."""
     asked = settings.empty_groups
     if not asked:
-        return role.empty_groups is EmptyGroups.HIDE
+        return role.empty_groups
     try:
-        return EmptyGroups(asked.strip().lower()) is EmptyGroups.HIDE
+        return EmptyGroups(asked.strip().lower())
     except ValueError:
         raise InvalidSetting(
-            f'dpsql.empty_groups is "{asked}", it must be show or hide',
+            f'dpsql.empty_groups is "{asked}", it must be auto, show or hide',
             because="empty-groups-setting",
-            hint="Available values: show, hide. SET dpsql.empty_groups = 'hide' leaves out groups whose count is within the "
-            "noise of nothing.",
+            hint="Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' leaves out groups whose count is "
+            "within the noise of nothing, and 'auto' does where groups are ranked or counted.",
         ) from None

@@ -190,6 +190,8 @@ _ERRORS = {
 class EmptyGroups(StrEnum):
     """What becomes of public groups that may have no rows."""
 
+    AUTO = "auto"
+    """They are left out where groups are ranked, cut off or counted, and shown elsewhere."""
     SHOW = "show"
     HIDE = "hide"
 
@@ -231,7 +233,7 @@ class Role:
     least: Fraction | None = None
     """The least ε that a measurement pays, where the policy says one."""
     limits: RoleLimits = RoleLimits()
-    empty_groups: EmptyGroups = EmptyGroups.SHOW
+    empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether its answers have public groups that may be empty, unless the session sets `dpsql.empty_groups`."""
 
     @property

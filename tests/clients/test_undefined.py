@@ -58,6 +58,7 @@ AROUND = [
 def asked(here: Site) -> Iterator[psycopg.Connection]:
     """Give a session for many statements."""
     with psycopg.connect(here.dsn, autocommit=True) as session:
+        session.execute("SET dpsql.empty_groups = 'show'")
         yield session
 
 

@@ -15,7 +15,7 @@ from tests.support.fix_world import NewClient, replied
 from tests.support.memory import Memory
 from tests.support.records import Maker
 
-SHOW, HIDE = Settings(), Settings(empty_groups="hide")
+AUTO, SHOW, HIDE = Settings(), Settings(empty_groups="show"), Settings(empty_groups="hide")
 AGES = "SELECT age, count(*) FROM rides GROUP BY age"
 
 
@@ -69,7 +69,7 @@ def test_those_of_its_own_that_may_be_empty_are_told_of(rides: Memory, new_clien
     client = new_client(rides)
     question = client.gateway.examine(f"SELECT age, count(*) {AMONG.format(10)} GROUP BY age", client.asker)
     assert question is not None
-    (notice,) = replied(client.gateway, client.request(question)).notices
+    (notice,) = replied(client.gateway, replace(client.request(question), settings=SHOW)).notices
     assert notice.startswith("6 of 10 groups may be empty")
 
 
@@ -107,6 +107,48 @@ def test_what_stands_around_an_answer_sees_only_what_is_shown(
 ) -> None:
     """Averages over groups, limits and counts of keys are about groups that have rows; a total is always there."""
     assert list(new_client(rides).ask(sql, HIDE).rows) == rows
+
+
+RANKED = [
+    ("SELECT age, avg(tip) FROM rides GROUP BY age ORDER BY avg(tip) DESC LIMIT 50", 3, 1),
+    ("SELECT age, count(*) AS n FROM rides GROUP BY age ORDER BY n", 4, 1),
+    ("SELECT age, avg(tip), rank() OVER (ORDER BY avg(tip)) FROM rides GROUP BY 1", 3, 1),
+    ("WITH a AS (SELECT age, count(*) AS n FROM rides GROUP BY 1) SELECT count(n), max(n) FROM a", 1, 1),
+    ("SELECT DISTINCT age, count(*) FROM rides GROUP BY age", 4, 1),
+    ("SELECT age / 10 AS tens, count(*) FROM (SELECT DISTINCT age, shared FROM rides) AS a GROUP BY 1", 4, 1),
+]
+"""Statements that rank groups, cut them off or count them: how many rows each has, and what it measures."""
+LISTED = [
+    ("SELECT age, avg(tip) FROM rides GROUP BY age ORDER BY age", 1),
+    ("SELECT age, sum(fare) FROM rides GROUP BY age", 1),
+    ("SELECT DISTINCT age FROM rides", 0),
+    ("SELECT count(*) FROM (SELECT age, count(*) FROM rides GROUP BY age) AS a", 0),
+]
+"""Statements of a line a group, and the number of these lines, by which clients know how many rows will come."""
+
+
+@pytest.mark.parametrize(("sql", "rows", "cost"), RANKED)
+def test_groups_that_may_be_empty_neither_win_nor_count(
+    sql: str, rows: int, cost: int, rides: Memory, new_client: NewClient
+) -> None:
+    """By themselves, and a NOTICE says so; nothing more is measured for it where anything was asked."""
+    client = new_client(rides)
+    answer = client.ask(sql, AUTO)
+    assert abs(len(answer.rows) - rows) <= 1  # of who has one ride the tip may be unknown
+    assert client.charges == cost
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    told = replied(client.gateway, client.request(question)).notices
+    assert any("are left out" in notice and "'show' lists them" in notice for notice in told)
+
+
+@pytest.mark.parametrize(("sql", "cost"), LISTED)
+def test_groups_are_shown_where_each_is_a_line(sql: str, cost: int, rides: Memory, new_client: NewClient) -> None:
+    """A chart by age has all ages; the number of its lines is theirs, and costs nothing."""
+    client = new_client(rides)
+    rows = client.ask(sql, AUTO).rows
+    assert (int(str(rows[0][0])) if "count(*) FROM (" in sql else len(rows)) > 100
+    assert client.charges == cost
 
 
 def test_a_role_may_leave_them_out_and_a_session_have_them_back(

@@ -156,7 +156,7 @@ SELECT count(*) FROM trips t WHERE fare > (SELECT avg(fare) FROM trips s WHERE s
 SELECT count(*), count(*) FILTER (WHERE late) FROM rides WHERE late OR seats IN (SELECT seats FROM rides GROUP BY seats);
 
 -- a value of groups alone
---> answered, 1 measurement
+--> answered, 2 measurements
 SELECT count(*) FROM rides WHERE seats = (SELECT min(s) FROM (SELECT seats AS s FROM rides GROUP BY seats) AS t);
 
 -- a join with groups alone

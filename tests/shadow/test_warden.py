@@ -10,8 +10,8 @@ import pytest
 
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch import warden as warden_module
+from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.shadow.watch.warden import SessionLimits, Warden
-from dpsql.shadow.watch.watched import Watched
 
 Connect = Callable[[str], psycopg.Connection]
 _MIB = 1 << 20
@@ -22,7 +22,7 @@ _PATIENCE = 20.0
 @pytest.fixture
 def warden(shadow: Postgres) -> Iterator[Warden]:
     """Give one with small limits."""
-    watching = Warden(shadow.dsn("postgres"), Watched(), SessionLimits(session=20 * _MIB, all=30 * _MIB))
+    watching = Warden(shadow.dsn("postgres"), ShadowSessions(), SessionLimits(session=20 * _MIB, all=30 * _MIB))
     yield watching
     watching.close()
 
@@ -88,7 +88,7 @@ def test_changed_password_is_set_back(connect: Connect, shadow: Postgres, caplog
         connect("ana")
     with (
         caplog.at_level(logging.ERROR, "dpsql.shadow"),
-        closing(Warden(shadow.dsn("postgres"), Watched())),
+        closing(Warden(shadow.dsn("postgres"), ShadowSessions())),
     ):
         _until(lambda: "password that ana" in caplog.text)
     assert connect("ana").execute("select 1").fetchone() == (1,)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.left_behind import LeftBehind
-from dpsql.shadow.watch.watched import Watched
+from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
@@ -41,7 +41,7 @@ def listening(
         "taxi",
         "127.0.0.1",
         0,
-        watched=Watched() if left is None else Watched(left),
+        watched=ShadowSessions() if left is None else ShadowSessions(left),
         secret=b"of the tests",
         tls=tls,
         limits=limits,

@@ -59,13 +59,18 @@ def _unseen(part: PricedMeasurement) -> str:
 
 
 def _empty(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
-    """Yield how many groups may be empty, where that is most of those that are shown."""
-    if plan.hides_empty or plan.sets is not None or not plan.groups.keys or plan.count is None or not draws:
+    """Yield how many groups may be empty, where they are left out, or are most of those that are shown."""
+    if plan.sets is not None or not plan.groups.keys or plan.count is None or not draws:
         return
     if draws[0].keys is not None:
         return  # they were selected by how many rows or units they have
     empty, groups = empty_groups(plan, draws, possible)
-    if empty * 2 > groups:
+    if plan.hides_empty and empty:
+        yield (
+            f"{empty:,} of {groups:,} groups are left out, their counts are within the noise of nothing: "
+            "SET dpsql.empty_groups = 'show' lists them"
+        )
+    elif empty * 2 > groups:
         yield (
             f"{empty:,} of {groups:,} groups may be empty, their counts are within the noise: "
             "SET dpsql.empty_groups = 'hide' leaves them out"

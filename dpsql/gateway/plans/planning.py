@@ -5,7 +5,7 @@ Nothing here reads a record: it all depends on the statement, the policy and pub
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -21,7 +21,7 @@ from dpsql.gateway.plans.values_of_one_row import (
     require_values_beside,
     require_written_value,
 )
-from dpsql.policy.model import Policy
+from dpsql.policy.model import EmptyGroups, Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.bind.binder import Binder, PlanningShadow
@@ -30,12 +30,14 @@ from dpsql.rewrite.ir.expr import Expr
 from dpsql.rewrite.ir.relation import Relation, awaiting
 from dpsql.rewrite.ir.spelled import Spelled
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer
+from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.output_names import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import copied, every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement
 from dpsql.rewrite.syntax.whole.found import Scope
+from dpsql.rewrite.syntax.whole.ranked import is_counted, is_ranked
 from dpsql.rewrite.syntax.whole.scope_probe import probe
 from dpsql.rewrite.syntax.whole.scopes import find
 from dpsql.rewrite.syntax.whole.single_row import several_rows
@@ -252,10 +254,18 @@ def _tracked(scope: Scope, columns: Sequence[ColumnDescription], tracker: Tracke
     return TrackedScope(scope, columns, relation, keys, aggregates, matcher(scope.keys, keys, scope.aggregates, t))
 
 
+def _with_ranks(context: PlanningContext, select: exp.Select) -> PlanningContext:
+    """Return what is public with what becomes of groups that may be empty, where the statement decides it."""
+    if context.empty is not EmptyGroups.AUTO or not is_ranked(select):
+        return context
+    lists = not aggregates_of(select)  # of which nothing would be measured
+    return replace(context, empty=EmptyGroups.HIDE) if lists and is_counted(select) else replace(context, ranked=True)
+
+
 def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     scope, fields = tracked.scope, tracked.columns
     sets = None if scope.grouping.plain else scope.grouping.sets
-    plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, context)
+    plan = measure(tracked.relation, tracked.keys, sets, tracked.aggregates, _with_ranks(context, scope.select))
     columns = [f"g{i}" for i in range(len(scope.keys))] + [f"a{i}" for i in range(len(scope.aggregates))]
     if columns and len(fields) != len(columns):
         raise InternalError

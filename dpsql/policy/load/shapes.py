@@ -154,8 +154,9 @@ class RoleShape(StrictShape):
     """The protected tables and views that the role may use; all unless given."""
     clamp: Flag = False
     """Whether answers are clamped to their possible range."""
-    empty_groups: EmptyGroups = EmptyGroups.SHOW
-    """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups."""
+    empty_groups: EmptyGroups = EmptyGroups.AUTO
+    """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups; auto leaves them out
+    where groups are ranked, cut off or counted."""
     mechanism: MechanismName = MechanismName.CUBE
     """Which noise the role's statistics get."""
     max_groups: CountText = 100_000

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from dpsql.errors import MissingBounds, Unsupported
-from dpsql.policy.model import MechanismName, Role, Table, UniqueKey
+from dpsql.policy.model import EmptyGroups, MechanismName, Role, Table, UniqueKey
 from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -42,8 +43,10 @@ class PlanningContext:
     rows: PublicRows
     unique: Callable[[str], frozenset[UniqueKey]]
     tables: Mapping[str, Table]
-    hides_empty: bool = False
-    """Whether groups that may be empty are to be left out."""
+    empty: EmptyGroups = EmptyGroups.AUTO
+    """What becomes of groups that may be empty."""
+    ranked: bool = False
+    """Whether it matters which groups there are, so that they are left out where it is measured anyhow which."""
 
 
 def measure(
@@ -73,22 +76,60 @@ def measure(
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
-    hides = (
-        context.hides_empty and bool(keys) and not delta
-    )  # groups that are selected have shown that they are not empty
-    wanted = (*aggregates, _ROWS) if hides and _ROWS not in aggregates else aggregates
-    plan = Builder(relation, every, bound, delta, role, known).plan(wanted, keys)
-    plan = _counted(plan, wanted, len(aggregates), hides=hides)
+    plan = _planned(partial(Builder, relation, every, bound), delta, keys, aggregates, known, context)
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         search = KeySearch(relation, every, replace(bound, rows=bound.groups, form=Form.TRUNCATE), delta)
         other = Builder(relation, every, bound, Fraction(0), role, known, finder=search).plan(aggregates, keys)
-        plan = replace(plan, by_units=_counted(other, aggregates, len(aggregates), hides=False))
+        plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
 
 
-def _counted(plan: MeasurementPlan, wanted: Sequence[Aggregate], asked_for: int, *, hides: bool) -> MeasurementPlan:
+def _planned(
+    builder: Callable[[Fraction, Role, Known], Builder],
+    delta: Fraction,
+    keys: Sequence[Expr],
+    aggregates: Sequence[Aggregate],
+    known: Known,
+    context: PlanningContext,
+) -> MeasurementPlan:
+    """Return the plan that knows where a group's number of rows is read off, and whether empty ones are left out."""
+    declared = bool(keys) and not delta  # groups that are selected have shown that they are not empty
+    hides = declared and context.empty is EmptyGroups.HIDE
+
+    def planned(asked_for: Sequence[Aggregate]) -> MeasurementPlan:
+        return builder(delta, context.role, known).plan(asked_for, keys)
+
+    if hides or _ROWS in aggregates:
+        wanted = aggregates if _ROWS in aggregates else (*aggregates, _ROWS)
+        return _counted(planned(wanted), wanted, _ROWS, len(aggregates), hides=hides or (declared and context.ranked))
+    plan = planned(aggregates)
+    return _counted_along(plan, aggregates, planned, hides=context.ranked) if declared else plan
+
+
+def _counted_along(
+    plan: MeasurementPlan,
+    aggregates: Sequence[Aggregate],
+    planned: Callable[[Sequence[Aggregate]], MeasurementPlan],
+    *,
+    hides: bool,
+) -> MeasurementPlan:
+    """Return the plan that knows how many rows a group has, if that is measured anyhow: AVG(x) counts those with an x."""
+    of = [a.of if isinstance(a, asked.Margin) else a for a in aggregates]
+    counts = {asked.Moment("count", a.args[:1], a.where) if isinstance(a, asked.Moment) else None for a in of}
+    for count in (_ROWS, *(counts if len(counts) == 1 else ())):
+        if count is not None and any(isinstance(a, asked.Moment) for a in of):
+            wanted = (*aggregates, count)
+            found = planned(wanted)
+            if found.parts == plan.parts:
+                return _counted(found, wanted, count, len(aggregates), hides=hides)
+    return plan
+
+
+def _counted(
+    plan: MeasurementPlan, wanted: Sequence[Aggregate], rows: Aggregate, asked_for: int, *, hides: bool
+) -> MeasurementPlan:
     """Return the plan that knows where each group's number of rows is read off, without the output that is not asked for."""
-    count = plan.outputs[wanted.index(_ROWS)] if _ROWS in wanted else None
+    count = plan.outputs[wanted.index(rows)] if rows in wanted else None
     if not isinstance(count, StatisticOutput):
         return plan
     return replace(plan, outputs=plan.outputs[:asked_for], count=count, hides_empty=hides)

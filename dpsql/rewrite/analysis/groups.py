@@ -15,7 +15,7 @@ from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.evaluate import evaluable, evaluate, keeps
 from dpsql.rewrite.analysis.joined import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
-from dpsql.rewrite.analysis.occurring import combined, linked
+from dpsql.rewrite.analysis.occurring import going_together, linked
 from dpsql.rewrite.functions.comparisons import equation
 from dpsql.rewrite.functions.domains import Cell, order_of, too_many
 from dpsql.rewrite.ir.awaited_table import AwaitedTable
@@ -181,7 +181,7 @@ def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], env: Env, limit
     """Return keys that are made of common columns: those of their values that can occur together, if that is known."""
     keys = tuple(key_of(expr, env, limit) for expr in exprs)
     shown = [key.shown or {} for key in keys]
-    found = combined(exprs, shown, env) if len(keys) > 1 else None
+    found = going_together(exprs, shown, env) if len(keys) > 1 else None
     if found is not None:
         return _Part(members, keys, sorted(found, key=lambda cells: [order_of(cell) for _, cell in cells]))
     size = math.prod(map(len, shown))

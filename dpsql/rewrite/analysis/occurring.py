@@ -134,7 +134,7 @@ def _moments(low: int, high: int, unit: str) -> Sequence[int] | None:
     return found
 
 
-def combined(
+def going_together(
     exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], env: Env
 ) -> Sequence[tuple[tuple[Cell, Cell], ...]] | None:
     """Return all that keys can be together, as (grouped, shown) pairs, given each key's own; None where it is not known."""

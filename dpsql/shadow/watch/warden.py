@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import psycopg
 
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.watch.watched import Watched
+from dpsql.shadow.watch.sessions import ShadowSessions
 
 _LOG = logging.getLogger("dpsql.shadow")
 _PAUSE = 0.5  # seconds between two looks
@@ -62,7 +62,9 @@ class SessionLimits:
 class Warden:
     """Looks twice a second, on a thread of its own, until it is closed."""
 
-    def __init__(self, dsn: str, watched: Watched, limits: SessionLimits = SessionLimits()) -> None:  # a frozen value
+    def __init__(
+        self, dsn: str, watched: ShadowSessions, limits: SessionLimits = SessionLimits()
+    ) -> None:  # a frozen value
         """`dsn` is the owner's, to any database of the cluster."""
         self._dsn, self._watched, self._limits = dsn, watched, limits
         self._connection: psycopg.Connection | None = None

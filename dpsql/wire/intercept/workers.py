@@ -23,11 +23,11 @@ class Workers:
 
     def __init__(self, planning: Executor, measuring: Executor) -> None:
         """`planning` are threads that compute, `measuring` those that wait for engines and draw noise."""
-        self.reading, self.planning = Threads(planning, 1), Threads(planning, 1)
-        self.measuring = Threads(measuring, _MEASURED)
+        self.reading, self.planning = Turns(planning, 1), Turns(planning, 1)
+        self.measuring = Turns(measuring, _MEASURED)
 
 
-class Threads:
+class Turns:
     """Runs at most `share` statements of one user at a time."""
 
     def __init__(self, threads: Executor, share: int) -> None:

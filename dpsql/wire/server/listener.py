@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dpsql.errors import ShuttingDown, TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import ShadowAddress
-from dpsql.shadow.watch.watched import Watched
+from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -37,7 +37,7 @@ class Listener:
         host: str,
         port: int,
         *,
-        watched: Watched,
+        watched: ShadowSessions,
         secret: bytes,
         tls: Certificate | None = None,
         limits: Limits = Limits(),  # noqa: B008 # a frozen value

@@ -17,7 +17,7 @@ from dpsql.errors import TooManyClients
 from dpsql.gateway.request import Answers
 from dpsql.question import Asker, Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.watch.watched import Watched
+from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.wire.backend.type_names import TypeNames
 from dpsql.wire.intercept.allowance import Kept
 from dpsql.wire.intercept.workers import Workers
@@ -58,7 +58,7 @@ class ShadowDoor:
     """Connects a protocol to the shadow, or raises OSError."""
     secret: str = field(repr=False)
     """What lets it in."""
-    watched: Watched
+    watched: ShadowSessions
 
 
 class CancelTarget(Protocol):

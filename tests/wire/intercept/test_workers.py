@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
-from dpsql.wire.intercept.workers import Threads
+from dpsql.wire.intercept.workers import Turns
 
 _PATIENCE = 20.0
 
@@ -30,7 +30,7 @@ def test_one_user_leaves_threads_to_others(threads: ThreadPoolExecutor) -> None:
         assert go.wait(_PATIENCE)
 
     async def run() -> None:
-        workers = Threads(threads, 2)
+        workers = Turns(threads, 2)
         many = [asyncio.create_task(workers.run("ana", work, Cancellation())) for _ in range(8)]
         for _ in range(2):
             assert await asyncio.to_thread(begun.acquire, timeout=_PATIENCE)
@@ -47,7 +47,7 @@ def test_a_statement_that_waits_can_be_cancelled(threads: ThreadPoolExecutor) ->
     go, ran = threading.Event(), threading.Event()
 
     async def run() -> None:
-        workers, cancellation = Threads(threads, 1), Cancellation()
+        workers, cancellation = Turns(threads, 1), Cancellation()
         first = asyncio.create_task(workers.run("ana", lambda: go.wait(_PATIENCE), Cancellation()))
         await asyncio.sleep(0)
         second = asyncio.create_task(workers.run("ana", ran.set, cancellation))
@@ -68,7 +68,7 @@ def test_a_statement_that_was_cancelled_takes_no_turn(threads: ThreadPoolExecuto
     ran = threading.Event()
 
     async def run() -> None:
-        workers, cancellation = Threads(threads, 1), Cancellation()
+        workers, cancellation = Turns(threads, 1), Cancellation()
         cancellation.cancel()
         with pytest.raises(QueryCanceled):
             await workers.run("ana", ran.set, cancellation)

@@ -7,7 +7,7 @@ from dpsql.shadow.watch.priorities import Priorities
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class ShadowSessions:
     """The sessions of one server's shadow."""
 
     left: LeftBehind = field(default_factory=LeftBehind)
