@@ -154,3 +154,23 @@ SELECT count(*) FROM trips WHERE fare < 0x1F + 1_0 AND passenger_count > 0b1 AND
 -- what is computed of a column narrows it
 --> answered, 1 measurement
 SELECT sum(fare) FROM trips WHERE least(fare, 30) >= 10 AND fare * 2 < 50;
+
+-- NULL that a column does not have
+--> answered, free
+SELECT count(*) FROM trips WHERE fare IS NULL;
+
+-- NULL that neither of two columns has
+--> answered, free
+SELECT count(*), avg(fare) FROM trips WHERE passenger_count IS NULL OR fare IS NULL;
+
+-- what only rows with such a NULL would count
+--> answered, free
+SELECT payment_type, count(*) FILTER (WHERE passenger_count IS NULL), max(fare) FILTER (WHERE fare IS NULL) FROM trips GROUP BY 1;
+
+-- the same beside what all rows count
+--> answered, 1 measurement
+SELECT payment_type, count(*) FILTER (WHERE passenger_count IS NULL), avg(fare) FROM trips GROUP BY ROLLUP (1);
+
+-- a key that is never true
+--> answered, 1 measurement
+SELECT passenger_count IS NULL AS k, count(*) FROM trips GROUP BY 1;

@@ -12,7 +12,7 @@ from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope
-from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
@@ -23,7 +23,7 @@ from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.functions.domains import lists_too_many
-from dpsql.rewrite.ir.expr import Expr, refs
+from dpsql.rewrite.ir.expr import TRUE, Expr, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -76,12 +76,38 @@ def measure(
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
-    plan = _planned(partial(Builder, relation, every, bound), delta, keys, aggregates, known, context)
+    build = partial(Builder, relation, every, bound)
+    possible = [a for a in aggregates if _is_possible(a, relation, context.declared)]
+    plan = _planned(build, delta, keys, possible, known, context)
+    if len(possible) < len(aggregates):
+        never = [a for a in aggregates if a not in possible]
+        outputs = (*plan.outputs, *_of_no_rows(never, keys, build, known, role))
+        read = dict(zip((*possible, *never), outputs, strict=True))
+        plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         search = KeySearch(relation, every, replace(bound, rows=bound.groups, form=Form.TRUNCATE), delta)
-        other = Builder(relation, every, bound, Fraction(0), role, known, finder=search).plan(aggregates, keys)
+        other = build(Fraction(0), role, known, finder=search).plan(aggregates, keys)
         plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
+
+
+def _is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
+    """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
+    of = aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+    where = TRUE if isinstance(of, asked.GroupingCall) else of.where
+    return where == TRUE or narrowed(refs(where), both(relation.condition, where), declared) is not None
+
+
+def _of_no_rows(
+    aggregates: Sequence[Aggregate],
+    keys: Sequence[Expr],
+    build: Callable[[Fraction, Role, Known], Builder],
+    known: Known,
+    role: Role,
+) -> tuple[Output, ...]:
+    """Return how aggregates of no rows are read: of nothing."""
+    outputs = build(Fraction(0), role, known).plan(aggregates, keys).outputs
+    return tuple(one if isinstance(one, GroupingOutput) else replace(one, part=None) for one in outputs)
 
 
 def _planned(
@@ -226,10 +252,8 @@ def _impossible(
     context: PlanningContext,
 ) -> MeasurementPlan:
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
-    builder = Builder(relation, NO_KEYS, bound, Fraction(0), context.role, _known({}, context.declared))
-    outputs = tuple(
-        o if isinstance(o, GroupingOutput) else replace(o, part=None) for o in builder.plan(aggregates, keys).outputs
-    )
+    build, known = partial(Builder, relation, NO_KEYS, bound), _known({}, context.declared)
+    outputs = _of_no_rows(aggregates, keys, build, known, context.role)
     if sets is None:
         return MeasurementPlan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
     totals = tuple(one for one in sets if not one)

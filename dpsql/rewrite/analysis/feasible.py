@@ -42,6 +42,8 @@ def _room(condition: Expr, env: Env, *, ends: bool) -> Fraction:
     known = function.condition
     if known is None:
         return ANY
+    if known.of_null and not _may_be_null(condition.args[0], env):
+        return NONE
     alternatives = [room(one, env, ends=ends) for one in known.alternatives(condition)]
     compared = [_of_pair(known, a, b, env, ends=ends) for a, b in known.pairs(condition)]
     return max((*alternatives, *compared), default=ANY)
@@ -90,6 +92,13 @@ def _range(expr: Expr, env: Env) -> Interval | None:
         return facts(expr, env).float_range
     except DpsqlError:
         return None
+
+
+def _may_be_null(expr: Expr, env: Env) -> bool:
+    try:
+        return facts(expr, env).nullable
+    except DpsqlError:
+        return True
 
 
 def is_null_without(condition: Expr, ref: Ref) -> bool:

@@ -96,6 +96,8 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
             return _among_values(conjunct, ref, env)
     if about is None or condition is None or not isinstance(conjunct, Apply):
         return True
+    if condition.of_null and isinstance(about, Ref):
+        return env.get(about, Facts()).nullable
     if blurred(conjunct) and (is_whole(about) or isinstance(about, Apply)):
         return True
     if isinstance(about, Ref) and condition.excludes_one and env[about].interval is not None and is_whole(about):

@@ -10,6 +10,7 @@ from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import Condition, EvaluateRule, Function, infix, template
 from dpsql.rewrite.ir.expr import Apply, Const, Expr
+from dpsql.rewrite.ir.facts import Facts
 
 _FAR = Fraction(10) ** 400
 _EVERYWHERE = Interval(-_FAR, _FAR)
@@ -190,7 +191,8 @@ COMPARISONS: tuple[Function, ...] = (
         never_null=True,
         needs_bounds=False,
         evaluate=lambda args, _: args[0] is None,
-        condition=Condition(compared=_only_variable),
+        facts=lambda known, _: Facts.of_values((False, True) if known.nullable else (False,), nullable=False),
+        condition=Condition(compared=_only_variable, of_null=True),
     ),
     Function(
         "same",

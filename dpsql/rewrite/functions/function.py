@@ -87,6 +87,8 @@ class Condition:
     """Returns what holds of values where the condition does not, given how to deny its parts; None where nothing is known."""
     strict: bool = False
     """Whether that interval's ends are left out, where numbers have digits after the point."""
+    of_null: bool = False
+    """Whether it holds of NULL alone."""
     excludes_one: bool = False
     """Whether it holds of every value but one."""
     pairs: Callable[[Apply], Sequence[tuple[Expr, Expr]]] = lambda _: ()
