@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeGuard
 
-from dpsql.errors import Unsupported
+from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.features.design import Prediction, design, of_one_value
@@ -39,6 +39,9 @@ from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import Aggregate
+
+_MANY = 10_000
+"""Values of an expression that are counted."""
 
 
 class Builder:
@@ -164,7 +167,7 @@ class Builder:
             case asked.OfDistinct() | asked.Margin(of=asked.OfDistinct()):
                 return self._of_distinct(aggregate)
             case asked.Distinct():
-                return DistinctCountOutput(self._add(self._distinct(aggregate)))
+                return DistinctCountOutput(self._add(self._distinct(aggregate)), self._number(aggregate.arg))
             case asked.GroupingCall():
                 return GroupingOutput(tuple(keys.index(key) for key in aggregate.keys))
             case asked.Moment() | asked.Margin() | asked.Vote():
@@ -196,13 +199,28 @@ class Builder:
         )
 
     def _distinct(self, aggregate: asked.Distinct) -> Sums:
-        """Return the measurement of COUNT(DISTINCT x); of units, each counts once a group."""
+        """Return the measurement of COUNT(DISTINCT x); of units, each counts once a group.
+
+        Of declared values in declared groups a unit has no more pairs than there are, fewer perhaps than C: then that is C.
+        """
         counting = replace(self._counting(both(aggregate.where, _not_null(aggregate.arg))), delta=Fraction(0))
         if aggregate.arg == self._bound.unit:
             return replace(counting, bound=self._unit_bound(), distinct=CountOf.UNITS)
-        form = Form.UNIQUE if self._bound.form is Form.UNIQUE else Form.TRUNCATE
-        bound = replace(self._bound, form=form)
+        if self._bound.form is Form.UNIQUE:
+            return replace(counting, distinct=CountOf.VALUES, value=aggregate.arg)
+        values, most = self._number(aggregate.arg), self._bound.rows
+        if values is not None and (self._groups.grouped or not self._groups.keys):
+            most = max(min(most, values * max(len(self._groups.grouped), 1)), 1)
+        bound = replace(self._bound, rows=most, form=Form.TRUNCATE)
         return replace(counting, bound=bound, distinct=CountOf.VALUES, value=aggregate.arg)
+
+    def _number(self, arg: Expr) -> int | None:
+        """Return how many values an expression can have, NULL not counted; None where they are not declared, or many."""
+        env: Env = {ref: self._known(ref) for ref in refs(arg)}
+        try:
+            return sum(value is not None for value in domain(arg, env, _MANY))
+        except (MissingBounds, Unsupported):
+            return None
 
     def _of_distinct(self, aggregate: asked.OfDistinct | asked.Margin) -> StatisticOutput:
         """Return a statistic of distinct values; all that are asked of the same values are one measurement."""

@@ -42,6 +42,8 @@ class DistinctCountOutput:
     """An output that is the first coordinate of a measurement: a distinct count."""
 
     part: int | None
+    most: int | None = None
+    """How many values there are, where the policy says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             return _voted(plan, output, found, type_)
         case DistinctCountOutput(part=part):
             counted = 0.0 if part is None or not plan.parts else found[part][ONE]
-            return format_number(max(counted, 0.0) if clamp else counted, type_)
+            return format_number(_possible_number(counted, output.most, clamp=clamp), type_)
         case DistinctMarginOutput() | PointMarginOutput():
             return _margin(plan, output, line, type_)
         case QuantileOutput(part=part, places=places, array=array):
@@ -166,6 +166,13 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             buckets, ordered = _buckets(plan, part), output.ordered
             chosen = [_point(buckets, line.chosen[part][place], type_, ordered) for place in places]
             return "{" + ",".join(map(_element, chosen)) + "}" if array else chosen[0]
+
+
+def _possible_number(counted: float, most: int | None, *, clamp: bool) -> float:
+    """Return a count of values that there may be: of two payment types there are neither -40 nor 102."""
+    if most is not None:
+        return min(max(counted, 0.0), most)
+    return max(counted, 0.0) if clamp else counted
 
 
 def _margin(
