@@ -17,6 +17,7 @@ from dpsql.engines.base import Engine
 from dpsql.engines.kinds import unique_as_declared
 from dpsql.errors import AccountClosed, BudgetExhausted
 from dpsql.gateway.aiming import Drawn, following
+from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, AccountsStatement, accounts_statement, with_accounts
 from dpsql.gateway.explaining.explain import explain
 from dpsql.gateway.explaining.notices import notices
@@ -31,7 +32,7 @@ from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Unpaid
 from dpsql.gateway.session_settings import asked_of_empty_groups, check_setting
 from dpsql.gateway.stand_ins import stand_ins
-from dpsql.policy.model import Period, Policy, Role, UniqueKey
+from dpsql.policy.model import Period, Policy, Preview, Role, UniqueKey
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draws
@@ -134,6 +135,8 @@ class Gateway:
         analyzed = self.analyzed(request)
         if analyzed is None:
             return Reply(request.question.text)
+        if (preview := self._made_up(analyzed, request)) is not None:
+            return preview
         columns = _refused_or_empty(analyzed)
         if columns is not None:
             return Reply(columns, tuple(untold(analyzed)))
@@ -155,6 +158,14 @@ class Gateway:
         made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
         tried = rehearsal(request.question.text, analyzed, self._deps.policy)
         return Unpaid(partial(self._measured, priced, releases, request, epoch), made_up, tried, is_tried(analyzed))
+
+    def _made_up(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
+        """Return the reply to a preview with rows that are made up, where the role sees such."""
+        preview, role = analyzed.preview, self._deps.policy.roles[request.asker.role]
+        if preview is None or role.preview is not Preview.MADE_UP or not role.may_use(preview.table.name):
+            return None
+        rows = MadeUp(self._deps.policy, self._deps.rows).item(preview.table, preview.most)
+        return Reply(preview.text(rows), (told_of(preview.table),))
 
     def analyzed(self, request: Request) -> AnalyzedStatement | None:
         """Return what a statement asks of protected tables, bound by PostgreSQL; None where it asks nothing of them."""

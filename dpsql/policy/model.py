@@ -196,6 +196,13 @@ class EmptyGroups(StrEnum):
     HIDE = "hide"
 
 
+class Preview(StrEnum):
+    """What becomes of a statement that asks for some rows of a protected table, whichever."""
+
+    REFUSE = "refuse"
+    MADE_UP = "made-up"
+
+
 class MechanismName(StrEnum):
     """Which noise a role's statistics get."""
 
@@ -235,6 +242,12 @@ class Role:
     limits: RoleLimits = RoleLimits()
     empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether its answers have public groups that may be empty, unless the session sets `dpsql.empty_groups`."""
+    preview: Preview = Preview.REFUSE
+    """Whether it sees made-up rows where a tool previews a protected table."""
+
+    def may_use(self, table: str) -> bool:
+        """Return whether it may use a protected table or view."""
+        return self.tables is None or table in self.tables
 
     @property
     def least_epsilon(self) -> Fraction:
@@ -260,6 +273,11 @@ class Policy:
         """Return whether a name is that of a table or a view with private rows."""
         found = self.tables.get(name) or self.views.get(name)
         return found is not None and not found.public
+
+    @property
+    def has_previews(self) -> bool:
+        """Return whether a role sees made-up rows."""
+        return any(role.preview is Preview.MADE_UP for role in self.roles.values())
 
     @property
     def protected(self) -> frozenset[str]:

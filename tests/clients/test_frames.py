@@ -63,7 +63,7 @@ def test_polars_over_connectorx(here: Site, statement: str) -> None:
 
 def test_connectorx_is_refused_rows(here: Site) -> None:
     """The error says what dpsql said."""
-    with pytest.raises(RuntimeError, match="rows of a protected table can't be read"):
+    with pytest.raises(RuntimeError, match="rows of trips are protected"):
         _polars(here, ROWS, "connectorx")
 
 

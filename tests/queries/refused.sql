@@ -1,61 +1,61 @@
 -- rows
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips;
 
 -- some columns of rows
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT trip_id, fare FROM trips WHERE fare > 100 ORDER BY fare LIMIT 100;
 
 -- a column probe without rows
 --> empty
 SELECT * FROM trips LIMIT 0;
 
--- a column probe of one row
---> empty
+-- one row, whichever
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips LIMIT 1;
 
 -- some columns of one row
---> empty
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT pickup_zone, fare AS f FROM (SELECT * FROM trips) AS t FETCH FIRST ROW ONLY;
 
 -- the row with the largest value
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips ORDER BY trip_distance DESC LIMIT 1;
 
 -- somebody who paid much
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT passenger_id FROM trips WHERE fare > 100 LIMIT 1;
 
 -- whether there is a row
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT 1 FROM trips WHERE fare > 149 LIMIT 1;
 
 -- whether there is a row at all
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT 1 FROM trips LIMIT 1;
 
 -- one row of a join
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips JOIN zones ON zone_id = pickup_zone AND zone = 'JFK Airport' LIMIT 1;
 
 -- one row of a subquery that chooses
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM (SELECT * FROM trips WHERE fare > 100) AS t LIMIT 1;
 
 -- one row of a CTE that chooses
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 WITH dear AS (SELECT * FROM trips WHERE fare > 100) SELECT * FROM dear LIMIT 1;
 
 -- the second row
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips LIMIT 1 OFFSET 1;
 
 -- a row's number
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT row_number() OVER (ORDER BY fare), fare FROM trips LIMIT 1;
 
 -- ties with one row
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips ORDER BY fare FETCH FIRST 1 ROW WITH TIES;
 
 -- a column probe with a false condition

@@ -126,7 +126,7 @@ SELECT avg(n) FROM (SELECT driver_id, count(*) AS n FROM trips GROUP BY driver_i
 SELECT driver_id, count(*) FROM (SELECT passenger_id, driver_id FROM trips GROUP BY 1, 2) AS t GROUP BY 1;
 
 -- units themselves
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY passenger_id) AS t;
 
 -- the units of units

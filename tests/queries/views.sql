@@ -60,7 +60,7 @@ SELECT sum(rides), max(z.borough) FROM card_zones JOIN zones AS z ON z.zone_id =
 SELECT count(*) FROM rides JOIN card_zones AS z ON z.zone = from_zone WHERE z.rides > 3;
 
 -- rows of a view
---> refused 42501: rows of a protected table can't be read
+--> refused 42501: rows of card_rides are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM card_rides;
 
 -- a column probe of a view

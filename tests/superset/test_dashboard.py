@@ -123,7 +123,7 @@ def test_sql_lab_answers_and_refuses(superset: Superset, database: int) -> None:
     """Aggregates come back, rows do not, and the reason is shown."""
     rows = superset.ask(database, "SELECT payment_type, COUNT(*) AS n FROM trips GROUP BY 1 ORDER BY 1")
     assert [row["payment_type"] for row in rows] == ["cash", "credit card", None]
-    with pytest.raises(AssertionError, match="rows of a protected table can't be read"):
+    with pytest.raises(AssertionError, match=r"rows of \w+ are protected"):
         superset.ask(database, "SELECT * FROM trips")
 
 

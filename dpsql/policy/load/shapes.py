@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 
 from dpsql.policy.config import EngineKind, SandboxNeed
 from dpsql.policy.load import scalars
-from dpsql.policy.model import EmptyGroups, MechanismName, NoiseLevel, Period, SqlType
+from dpsql.policy.model import EmptyGroups, MechanismName, NoiseLevel, Period, Preview, SqlType
 
 
 def _text(read: Callable[[str], object]) -> PlainValidator:
@@ -157,6 +157,8 @@ class RoleShape(StrictShape):
     empty_groups: EmptyGroups = EmptyGroups.AUTO
     """Whether answers list public groups that may be empty, unless the session sets dpsql.empty_groups; auto leaves them out
     where groups are ranked, cut off or counted."""
+    preview: Preview = Preview.REFUSE
+    """Whether a preview of a protected table, SELECT * … LIMIT 100, is refused or has made-up rows."""
     mechanism: MechanismName = MechanismName.CUBE
     """Which noise the role's statistics get."""
     max_groups: CountText = 100_000

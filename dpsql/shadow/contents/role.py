@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.errors import ConfigError
-from dpsql.policy.model import Policy, Role
+from dpsql.policy.model import Policy
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
@@ -163,10 +163,6 @@ def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> 
     """Grant each user the protected tables and views of their role."""
     for table in policy.protected:
         for user, role in users.items():
-            if _may_use(policy.roles[role], table):
+            if policy.roles[role].may_use(table):
                 name = Identifier("public", table)
                 connection.execute(SQL("GRANT SELECT ON {} TO {}").format(name, Identifier(user)))
-
-
-def _may_use(role: Role, table: str) -> bool:
-    return role.tables is None or table in role.tables

@@ -18,6 +18,7 @@ ReadPublicRows = Callable[[Table], Iterable[PublicRow]]
 """How the rows of a public table are read, in the order of its declared columns."""
 
 
+_MADE_UP = "rows that a preview shows are made up, answers to aggregates are not"
 _DUMMY: dict[SqlType, str] = {
     SqlType.BOOLEAN: "false",
     SqlType.SMALLINT: "0",
@@ -70,7 +71,7 @@ def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None
 def described_tables(connection: Connection, policy: Policy) -> None:
     """Write the comments, and `dpsql.declared` behind the view `dpsql.columns`, from the policy."""
     for table in policy.tables.values():
-        _comment(connection, table)
+        _comment(connection, table, _about(table, policy))
     connection.execute("DELETE FROM dpsql.declared")
     with connection.cursor().copy("COPY dpsql.declared FROM STDIN") as copy:
         for table in policy.tables.values():
@@ -81,7 +82,7 @@ def described_tables(connection: Connection, policy: Policy) -> None:
 def hidden_words(policy: Policy) -> list[object]:
     """Return what `described_tables` writes."""
     return [
-        (table.description, [_declared(table, 0, column) for column in table.columns.values()])
+        (_about(table, policy), [_declared(table, 0, column) for column in table.columns.values()])
         for _, table in sorted(policy.tables.items())
     ]
 
@@ -125,10 +126,17 @@ def _foreign_key(table: str, columns: Sequence[str], target: str, key: Sequence[
     return SQL("ALTER TABLE public.{} ADD FOREIGN KEY ({}) REFERENCES public.{} ({})").format(*names)
 
 
-def _comment(connection: Connection, table: Table) -> None:
+def _about(table: Table, policy: Policy) -> str | None:
+    """Return a table's comment: its description, and that previews are made up where a role has some."""
+    if table.public or not policy.has_previews:
+        return table.description or None
+    return f"{table.description}; {_MADE_UP}" if table.description else _MADE_UP
+
+
+def _comment(connection: Connection, table: Table, about: str | None) -> None:
     """Write a table's comments; one without a description has none."""
     name = Identifier("public", table.name)
-    connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(table.description or None)))
+    connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(about)))
     for column in table.columns.values():
         where = Identifier("public", table.name, column.name)
         connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(column.description or None)))

@@ -21,8 +21,9 @@ from dpsql.rewrite.syntax.read.mentions import reads
 from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, parse, query_place
 from dpsql.rewrite.syntax.read.trees import every as every_node
 from dpsql.rewrite.syntax.read.trees import take_apart
-from dpsql.rewrite.syntax.whole.column_probes import is_empty, is_preview, limit_of
+from dpsql.rewrite.syntax.whole.column_probes import is_column_probe, is_empty, limit_of
 from dpsql.rewrite.syntax.whole.found import FoundScopes, Kind
+from dpsql.rewrite.syntax.whole.previews import TablePreview, preview_of
 from dpsql.rewrite.syntax.whole.scopes import find
 from dpsql.rewrite.syntax.whole.views import expand_views
 from dpsql.rewrite.syntax.whole.writing import rows_refused, written
@@ -54,6 +55,8 @@ class AnalyzedStatement:
     refusal: Refusal | None = None
     found: tuple[FoundScopes, ...] = field(default=(), compare=False, repr=False)
     """The scopes of each query, where there is to be an answer."""
+    preview: TablePreview | None = field(default=None, compare=False, repr=False)
+    """What it is a preview of, where it is one."""
 
     def __del__(self) -> None:
         """Take the trees apart: thousands of them, forgotten one by one, would stop everybody while they are collected."""
@@ -121,7 +124,7 @@ def _is_query(text: str) -> bool:
 
 
 def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | None:
-    every = []
+    every, preview = [], preview_of(statement, policy)
     for query in statement.queries:
         try:
             nodes = expand_views(query.tree, policy)
@@ -135,7 +138,7 @@ def _understood(statement: Statement, policy: Policy) -> AnalyzedStatement | Non
     if kinds == {Kind.PUBLIC}:
         return None
     if kinds == {Kind.ROWS}:
-        return _rows(statement)
+        return _rows(statement, policy, preview)
     if statement.wrap not in (Wrap.EXPLAIN, Wrap.WRITE, Wrap.PARTS) and _needs_no_rows(statement):
         return AnalyzedStatement(statement, Kind.ROWS)
     return AnalyzedStatement(statement, Kind.ANSWER, found=tuple(every))
@@ -150,18 +153,20 @@ def _not_understood(text: str) -> AnalyzedStatement:
     return AnalyzedStatement(None, Kind.ROWS, Refusal.of(not_understood(text)))
 
 
-def _rows(statement: Statement) -> AnalyzedStatement:
+def _rows(statement: Statement, policy: Policy, preview: TablePreview | None) -> AnalyzedStatement:
     """Return the answer to a query for rows: none, or an empty one to a tool that only wants to know the columns."""
     (query,) = statement.queries
-    answered = (is_empty(query.tree) or is_preview(query)) and statement.wrap is not Wrap.EXPLAIN
-    refusal = None if answered else Refusal.of(rows_refused(one=limit_of(query.tree) == 1))
-    return AnalyzedStatement(statement, Kind.ROWS, refusal)
+    empty = is_empty(query.tree)
+    if statement.wrap is not Wrap.EXPLAIN and (empty or is_column_probe(query)):
+        return AnalyzedStatement(statement, Kind.ROWS, preview=None if empty else preview)
+    refused = rows_refused(policy.protected, query.text, one=limit_of(query.tree) == 1)
+    return AnalyzedStatement(statement, Kind.ROWS, Refusal.of(refused), preview=preview)
 
 
 def untold(analyzed: AnalyzedStatement) -> Iterator[str]:
     """Yield what a client has to be told of an answer without rows that it might take for one that found none."""
     if analyzed.statement is not None and not all(is_empty(query.tree) for query in analyzed.statement.queries):
-        yield "rows of a protected table can't be read: these are the columns alone, and no row"
+        yield "rows are protected: these are the columns alone, and no row; ask for count(*), sum(x), avg(x) … GROUP BY"
 
 
 def column_probe(statement: Statement) -> str:

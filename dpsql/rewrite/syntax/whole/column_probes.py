@@ -1,11 +1,8 @@
-"""Queries that return no row whatever the tables hold, or any one row: tools send them to learn the columns.
+"""Queries that return no row whatever the tables hold, and one that is Superset's: tools send them to learn the columns.
 
-LIMIT 0, WHERE 1 = 0                                        →  no row
-SELECT * FROM trips LIMIT 1                                 →  a preview: whoever wants any row of all means no question
-SELECT * FROM trips ORDER BY fare DESC LIMIT 1, WHERE …     →  a question, which is refused
+LIMIT 0, WHERE 1 = 0           →  no row
+SELECT * FROM trips LIMIT 1    →  rows, unless it is written as Superset writes it: no row would look like an empty table
 """
-
-from collections.abc import Collection
 
 import sqlglot
 from sqlglot import exp
@@ -30,26 +27,13 @@ def is_empty(tree: exp.Expr) -> bool:
     return isinstance(inner, exp.Subquery) and is_empty(inner)
 
 
-def is_preview(query: Query) -> bool:
-    """Return whether a query is for one row of a table, whichever, or is one that Superset sends.
+def is_column_probe(query: Query) -> bool:
+    """Return whether a query for one row, whichever, is one that Superset sends.
 
     For the columns of a data set Superset writes its query anew, a word a line, with LIMIT 1 behind it: nobody asks so.
     """
     tree = query.tree
-    if limit_of(tree) != 1:
-        return False
-    return _is_bare(tree, {"limit"}) or (tree.args.get("order") is None and _is_of_superset(query.text))
-
-
-def _is_bare(tree: exp.Expr, more: Collection[str] = ()) -> bool:
-    """Return whether a query only passes columns of one table on."""
-    if not isinstance(tree, exp.Select) or {k for k, v in tree.args.items() if v} - {"expressions", "from_", *more}:
-        return False
-    plain = all(isinstance(one.unalias(), (exp.Star, exp.Column)) for one in tree.expressions)
-    item = tree.args["from_"].this if tree.args.get("from_") else None
-    if isinstance(item, exp.Subquery):
-        return plain and not isinstance(item.this, exp.Table) and _is_bare(item.this)
-    return plain and isinstance(item, exp.Table) and not any(item.args.get(key) for key in ("joins", "sample"))
+    return limit_of(tree) == 1 and tree.args.get("order") is None and _is_of_superset(query.text)
 
 
 def _is_of_superset(text: str) -> bool:

@@ -22,6 +22,7 @@ from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.read.gaps import not_understood
+from dpsql.rewrite.syntax.read.mentions import mentions
 from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Statement, Wrap, parsed, place
 from dpsql.rewrite.syntax.whole.column_probes import is_empty
 from dpsql.rewrite.syntax.whole.found import Kind
@@ -32,6 +33,7 @@ _READING = ("select", "values", "table", "(")
 _BEFORE_TABLES = frozenset({"from", "join", "only", "table", "using", ".", ","})
 _LONGEST = 64_000
 _MOST = 100
+_MOST_NAMED = 3
 """Characters of all queries together, each with the CTEs that it needs, and their number: everybody waits meanwhile."""
 
 KindOf = Callable[[exp.Query], Kind]
@@ -81,7 +83,7 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
     parts = _parts(text[:end], start)
     if parts is None:
         return None
-    refusal = rows_refused() if parts.writes else not_understood(text)
+    refusal = rows_refused(private, text) if parts.writes else not_understood(text)
     chooser = _Chooser(parts, frozenset(private), kind_of, read, refusal)
     queries, rows = chooser.chosen()
     if not queries:
@@ -98,13 +100,18 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
     return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries), beside)
 
 
-def rows_refused(*, one: bool = False) -> AccessDenied:
-    """Return the error for a query that asks for rows of a protected table, or for `one` of them."""
+def rows_refused(private: Collection[str], text: str, *, one: bool = False) -> AccessDenied:
+    """Return the error for a query that asks for rows of protected tables, or for `one` of them; `text` names some.
+
+    What to do stands in the message: many tools show nothing else.
+    """
+    names = [name for name in sorted(private) if mentions(text, [name])][:_MOST_NAMED]
     instead = " max(x) and min(x) are the last and the first; LIMIT 0 shows the columns." if one else ""
     return AccessDenied(
-        "rows of a protected table can't be read",
+        f"rows of {', '.join(names) or 'tables'} are protected; ask for count(*), sum(x), avg(x) … GROUP BY",
         because="rows-of-protected-table",
-        hint=f"Ask for aggregates: count(*), sum(x), avg(x) … with GROUP BY.{instead}",
+        hint=f"SELECT count(*) FROM {names[0] if names else '…'} is answered; dpsql.columns has the columns, their bounds and"
+        f" values.{instead}",
     )
 
 

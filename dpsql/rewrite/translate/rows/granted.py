@@ -36,10 +36,10 @@ def require_views(role: Role, nodes: Iterable[exp.Expr]) -> None:
 
 
 def _require(role: Role, what: str, name: str, node: exp.Expr) -> None:
-    if role.tables is not None and name not in role.tables:
+    if not role.may_use(name):
         raise AccessDenied(
             f'permission denied for {what} "{name}"',
             because="table-not-granted",
-            hint=f'The role "{role.name}" may use: {", ".join(sorted(role.tables)) or "no table"}.',
+            hint=f'The role "{role.name}" may use: {", ".join(sorted(role.tables or ())) or "no table"}.',
             position=position(node),
         )

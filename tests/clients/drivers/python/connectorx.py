@@ -21,7 +21,7 @@ class ConnectorX(Steps):
 
     def sqlstate(self, failed: Any) -> object:
         # Its errors have texts alone.
-        return "42501" if re.search("rows of a protected table", str(failed)) else None
+        return "42501" if re.search(r"rows of \w+ are protected", str(failed)) else None
 
     def tls(self) -> object:
         rows(url(sslmode="require", sslrootcert=ROOT), WHERE)

@@ -37,7 +37,7 @@ types <- function() {
 refusal <- function() {
   refused <- said(env("ROWS"))
   ask(env("GROUPED"))
-  if (grepl("rows of a protected table", refused)) "\"42501\",\"note\":\"its errors have no SQLSTATE\"" else stop(refused)
+  if (grepl("rows of [a-z]+ are protected", refused)) "\"42501\",\"note\":\"its errors have no SQLSTATE\"" else stop(refused)
 }
 cursor <- function() {
   result <- dbSendQuery(session, env("GROUPED"))

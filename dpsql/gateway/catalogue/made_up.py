@@ -1,0 +1,164 @@
+"""Made-up rows of protected tables, for previews: drawn from the policy and from public tables, and from nothing else.
+
+Row n of a table is the same whenever it is asked for: each value is a hash of the names of table and column, and of n, read
+as one of the values that the policy declares, as a number within the bounds, or as a value of a public table that the
+column points to. Keys are numbered, and what points to a protected table has a key of a made-up row of that.
+
+Promise: nothing here knows an engine, a ledger or a release.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.gateway.catalogue.public_values import as_shown
+from dpsql.policy.interval import Interval
+from dpsql.policy.model import Column, Policy, SqlType, Table, Value
+from dpsql.rewrite.analysis.joined import PublicRows
+from dpsql.rewrite.ir.calendar import DAY
+from dpsql.rewrite.ir.literal import format_value
+from dpsql.rewrite.ir.spelled import quoted_name
+from dpsql.shadow.splice import table as from_item
+
+MOST_ROWS = 1_000
+_SECOND = 10**6
+_YEAR_2000 = 10_957  # days since 1970-01-01
+_FEW = 10
+_STEPS = 1_000
+"""How many different numbers stand for all between two bounds."""
+_NULLS = 8
+"""One value in so many is NULL, where the policy says that there may be NULL."""
+_USUAL: dict[SqlType, Interval] = {
+    SqlType.DATE: Interval.of(_YEAR_2000, _YEAR_2000 + 364),
+    SqlType.TIMESTAMP: Interval.of(_YEAR_2000 * DAY, (_YEAR_2000 + 365) * DAY - _SECOND),
+    SqlType.TIMESTAMPTZ: Interval.of(_YEAR_2000 * DAY, (_YEAR_2000 + 365) * DAY - _SECOND),
+    SqlType.TIME: Interval.of(0, DAY - _SECOND),
+    SqlType.INTERVAL: Interval.of(0, DAY),
+}
+"""Where the times lie of a column without bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """Makes up rows of the tables of one policy."""
+
+    policy: Policy
+    rows: PublicRows
+
+    def item(self, table: Table, number: int | None) -> str:
+        """Return so many rows of a table, at most and unless given `MOST_ROWS`, as something that may stand in FROM."""
+        columns = table.columns.values()
+        lines = [self.row(table, at) for at in range(MOST_ROWS if number is None else min(number, MOST_ROWS))]
+        texts = [
+            [
+                None if value is None else format_value(value, column.type)
+                for value, column in zip(line, columns, strict=True)
+            ]
+            for line in lines
+        ]
+        return from_item([quoted_name(one.name) for one in columns], [_type(one) for one in columns], texts)
+
+    def row(self, table: Table, at: int) -> tuple[Value | None, ...]:
+        """Return one row, by its number from 0 on."""
+        return tuple(self.value(table, column, at) for column in table.columns.values())
+
+    def value(self, table: Table, column: Column, at: int, steps: int = 0) -> Value | None:
+        """Return the value of a column in one row; `steps` references have led there."""
+        if column.nullable and _drawn(table, column.name, at, "null") % _NULLS == 0:
+            return None
+        if steps < len(self.policy.tables) and (target := _target(table, column)) is not None:
+            return self._pointed(table, column, at, target, steps)
+        return _fitting(_value(table, column, at), column)
+
+    def _pointed(self, table: Table, column: Column, at: int, target: tuple[str, str], steps: int) -> Value | None:
+        """Return a key of the table that a column points to: of a public row, or of a made-up one."""
+        name, key = target
+        # Columns that point to a table together point to one row of it.
+        drawn = _drawn(table, column.name if column.references is not None else name, at, "reference")
+        found = self.rows.get(name, {}).get(key)
+        if found is not None:
+            return found[drawn % len(found)] if found else None
+        to = self.policy.tables[name]
+        place = at if _is_key(table, column) else drawn % MOST_ROWS
+        return self.value(to, to.columns[key], place, steps + 1)
+
+
+def told_of(table: Table) -> str:
+    """Return what is said of made-up rows."""
+    return (
+        f"these rows of {table.name} are made up from its declaration, at most {MOST_ROWS:,}, and no record was read; ask for"
+        " count(*), sum(x), avg(x) … GROUP BY"
+    )
+
+
+def _target(table: Table, column: Column) -> tuple[str, str] | None:
+    """Return the table and the column that a column points to, by itself or with others."""
+    if column.references is not None:
+        return column.references.table, column.references.column
+    pairs = ((name, named[column.name]) for name, named in table.references.items() if column.name in named)
+    return next(pairs, None)
+
+
+def _is_key(table: Table, column: Column) -> bool:
+    return any(column.name in key for key in table.keys)
+
+
+def _value(table: Table, column: Column, at: int) -> Value:
+    """Return a value of a column that points nowhere."""
+    drawn = _drawn(table, column.name, at, "value")
+    number = at if _is_key(table, column) else drawn
+    match column.type:
+        case SqlType.BOOLEAN:
+            return column.values[drawn % len(column.values)] if column.values else drawn % 2 == 1
+        case _ if column.values:
+            return column.values[number % len(column.values)]
+        case SqlType.UUID:
+            digits = f"{drawn:032x}"
+            return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
+        case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM:
+            return f"{number % MOST_ROWS + 1} made up"
+        case _:
+            return _number(column, number, keyed=_is_key(table, column))
+
+
+def _number(column: Column, number: int, *, keyed: bool) -> Value:
+    """Return a number, or a time as one: of a key by its row's number, else anywhere within the bounds."""
+    bounds = column.bounds or _USUAL.get(column.type)
+    if bounds is None:
+        return number % MOST_ROWS + 1 if column.type.is_integer else Fraction(number % _FEW) * (column.step or 1)
+    step = _SECOND if column.type.is_temporal and column.type is not SqlType.DATE else column.step
+    if step is None:
+        step = Fraction(1) if column.type.is_integer or column.type.is_temporal else bounds.width / _STEPS
+    if step == 0:
+        return _plain(bounds.low)
+    first, last = -(-bounds.low // step), bounds.high // step
+    if last < first:
+        return _plain(bounds.low)
+    room = int(last - first + 1)
+    return _plain((first + (number if keyed else number % room) % room) * step)
+
+
+def _plain(value: Fraction | int) -> Value:
+    return int(value) if Fraction(value).denominator == 1 else value
+
+
+def _fitting(value: Value, column: Column) -> Value | None:
+    """Return a value that has room in its column's type: a text is cut off; for a number without room NULL, or 0."""
+    if column.type in (SqlType.TEXT, SqlType.CHARACTER):
+        return value
+    try:
+        as_shown(value, column)
+    except ValueError:
+        return None if column.nullable else 0
+    return value
+
+
+def _type(column: Column) -> str:
+    """Return the type of a column as a statement may write it anywhere."""
+    return f"public.{column.declared}" if column.type is SqlType.ENUM else column.declared
+
+
+def _drawn(table: Table, name: str, at: int, what: str) -> int:
+    """Return a number of 128 bits that depends on names and a row's number alone."""
+    text = "\0".join((table.name, name, str(at), what))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")

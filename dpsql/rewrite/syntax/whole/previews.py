@@ -1,0 +1,115 @@
+"""Previews: some rows of one table, whichever. They can be made up, because nothing is asked of them.
+
+SELECT * FROM trips LIMIT 100; the same with columns and casts, in a subquery, ORDER BY the key, as a cursor  →  a preview
+SELECT * FROM trips; … WHERE, a join, a view, an aggregate, EXPLAIN, COPY, CREATE TABLE AS                    →  none
+"""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.policy.model import Policy, Table
+from dpsql.rewrite.syntax.named.identifiers import fold
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.parse import Statement, Wrap
+from dpsql.rewrite.syntax.read.view_nodes import ViewRead
+from dpsql.rewrite.syntax.whole.column_probes import limit_of
+from dpsql.rewrite.syntax.whole.scopes import declared
+
+_READ_AS = "_dpsql_made_up"
+_OUTER = {"expressions", "from_", "limit", "offset", "order"}
+_INNER = {"expressions", "from_"}
+
+
+@dataclass(frozen=True, slots=True)
+class TablePreview:
+    """A statement that asks for rows of one table, whichever they are."""
+
+    table: Table
+    before: str
+    """The statement up to where it reads the table, and behind that."""
+    behind: str
+    most: int | None
+    """How many rows it looks at, where that is a constant."""
+
+    def text(self, rows: str) -> str:
+        """Return the statement over other rows, which are something that may stand in FROM."""
+        return f"{self.before}{rows}{self.behind}"
+
+
+def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
+    """Return the preview that a statement is; None if it is none."""
+    if statement.wrap not in (Wrap.NOTHING, Wrap.DECLARE) or _READ_AS in statement.queries[0].text:
+        return None
+    tree, item = statement.queries[0].tree, _read(statement.queries[0].tree, _OUTER)
+    table = None if item is None else declared(item, policy)
+    if table is None or table.public or not tree.args.get("limit") or not _is_counted(tree) or not _by_key(tree, table):
+        return None
+    if any(fold(one.this) not in table.columns for one in tree.find_all(exp.Column)):
+        return None
+    tree = tree.copy()
+    item = _read(tree, _OUTER)
+    assert item is not None
+    alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
+    item.replace(exp.Table(this=exp.to_identifier(_READ_AS, quoted=True), alias=alias.copy()))
+    before, behind = statement.text([render(tree)]).split(f'"{_READ_AS}"')
+    return TablePreview(table, before, behind, _most(tree))
+
+
+def _read(tree: exp.Expr, clauses: set[str]) -> exp.Table | None:
+    """Return the table whose rows a query passes on, each as it is; None of another query."""
+    if not isinstance(tree, exp.Select) or {key for key, value in tree.args.items() if value} - clauses:
+        return None
+    if not tree.expressions or not all(_is_plain(one.unalias()) for one in tree.expressions):
+        return None
+    item = tree.args["from_"].this if tree.args.get("from_") else None
+    match item:
+        case ViewRead():
+            return None
+        case exp.Subquery() if _is_named_only(item):
+            return _read(item.this, _INNER)
+        case exp.Table(this=exp.Identifier()) if _is_named_only(item):
+            return item
+        case _:
+            return None
+
+
+def _is_named_only(item: exp.Expr) -> bool:
+    """Return whether nothing is done with what stands in FROM, but that it has a name."""
+    alias, given = item.args.get("alias"), {key for key, value in item.args.items() if value}
+    return given <= {"this", "db", "catalog", "alias"} and not (alias is not None and alias.args.get("columns"))
+
+
+def _is_plain(output: exp.Expr) -> bool:
+    """Return whether an output is a column, or a cast of one."""
+    found = _uncast(output)
+    return isinstance(found, exp.Column) and not isinstance(found.this, exp.Star)
+
+
+def _is_counted(tree: exp.Expr) -> bool:
+    """Return whether LIMIT and OFFSET are numbers or parameters."""
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    if isinstance(limit, exp.Fetch):
+        return limit_of(tree) is not None and offset is None
+    return all(isinstance(_uncast(one.expression), (exp.Literal, exp.Parameter)) for one in (limit, offset) if one)
+
+
+def _uncast(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, (exp.Cast, exp.Paren)):
+        node = node.this
+    return node
+
+
+def _by_key(tree: exp.Expr, table: Table) -> bool:
+    """Return whether a query sorts by nothing, or by columns of the key: who asks for the largest fare wants to know it."""
+    order = tree.args.get("order")
+    ordered = [] if order is None else [one.this for one in order.expressions]
+    names = {fold(one.this) for one in ordered if isinstance(one, exp.Column)}
+    return not ordered or (
+        all(isinstance(one, exp.Column) for one in ordered) and any(names <= key for key in table.keys)
+    )
+
+
+def _most(tree: exp.Expr) -> int | None:
+    limit = limit_of(tree)
+    return limit if limit is not None and not tree.args.get("offset") and not tree.args.get("order") else None
