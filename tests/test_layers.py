@@ -23,7 +23,7 @@ ORDER = (
     frozenset({"local"}),
     frozenset({"server", "supervisor"}),
     frozenset({"assembly"}),
-    frozenset({"web"}),
+    frozenset({"agents", "web"}),
     frozenset({"plots"}),
     frozenset({"wire"}),
     frozenset({"gateway"}),

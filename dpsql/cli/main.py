@@ -13,6 +13,7 @@ from dpsql.cli.commands import (
     epsilon,
     explain,
     init,
+    mcp,
     plot,
     query,
     refresh,
@@ -58,6 +59,7 @@ for _command in (
     unlock.unlock,
     adopt.adopt,
     plot.plot,
+    mcp.mcp,
 ):
     app.command(_command.__module__.rpartition(".")[2])(_command)
 app.add_typer(epsilon.make_epsilon_app(planned), name="epsilon")

@@ -129,4 +129,8 @@ def test_what_is_to_be_installed_is_installed_from_a_checkout() -> None:
     sources = [file for file in (ROOT / "dpsql").rglob("*") if file.suffix in {".py", ".html", ".js", ".yaml"}]
     said = [one for file in (*PAGES, *sources) for one in re.findall(r"pip install (?:-\S+ )*'([^']+)'", text(file))]
     assert "dpsql" not in {one.partition("[")[0] for one in said}
-    assert {one for one in said if one.startswith(".")} == {".[plots]", ".[spark]"} <= {f".[{name}]" for name in extras}
+    assert (
+        {one for one in said if one.startswith(".")}
+        == {".[mcp]", ".[plots]", ".[spark]"}
+        <= {f".[{name}]" for name in extras}
+    )

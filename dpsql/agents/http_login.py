@@ -1,0 +1,57 @@
+"""Over HTTP each request brings its own log-in: a name and a password of dpsql's, by HTTP's Basic scheme."""
+
+import base64
+import binascii
+import json
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dpsql.agents.session import AgentRefused, Login
+
+_ADVICE = "Send the header `Authorization: Basic …` with a user of dpsql and their password."
+_NO_REQUEST = -32_600
+"""JSON-RPC's code for what is no valid request."""
+
+
+def credentials(header: str | None) -> tuple[str, str] | None:
+    """Return the name and the password in a header; None if it has none."""
+    scheme, _, text = (header or "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(text.strip(), validate=True).decode("utf-8").partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (user, password) if colon and user and password and "\0" not in user + password else None
+
+
+def login_of(request: object, login: Login) -> Login:
+    """Return the log-in of one request.
+
+    Raises:
+        AgentRefused: it has none.
+    """
+    found = credentials(request.headers.get("authorization")) if isinstance(request, Request) else None
+    if found is None:
+        raise AgentRefused(f"not logged in to dpsql. {_ADVICE}")
+    return replace(login, user=found[0], password=found[1], advice=_ADVICE)
+
+
+class NeedsLogin:
+    """Answers requests without a log-in with 401, and says what is wanted."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on that has a log-in."""
+        if scope["type"] != "http" or credentials(Request(scope).headers.get("authorization")) is not None:
+            await self._app(scope, receive, send)
+            return
+        error = {"code": _NO_REQUEST, "message": f"not logged in to dpsql. {_ADVICE}"}
+        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b'Basic realm="dpsql"')]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,71 @@
+"""Serves agents over standard input and output, or over HTTP on this machine."""
+
+import ipaddress
+
+import psycopg
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from psycopg.conninfo import conninfo_to_dict
+from starlette.types import ASGIApp
+
+from dpsql.agents.http_login import NeedsLogin
+from dpsql.agents.server import make_server
+from dpsql.agents.session import Login
+from dpsql.errors import ConfigError
+
+_PATH = "/mcp"
+
+
+def serve_stdio(address: str) -> None:
+    """Serve the agent that has started this process, until it ends."""
+    _words(address)
+    make_server(Login(address), http=False).run("stdio")
+
+
+def serve_http(address: str, host: str, port: int) -> None:
+    """Serve agents that log in each by themselves, until interrupted.
+
+    Raises:
+        ConfigError: others could read passwords, or ask without one.
+    """
+    for word in ("user", "password", "passfile"):
+        if word in _words(address):
+            raise ConfigError(
+                f"the address has a {word}, with which everybody who reaches {host}:{port} would ask",
+                hint="Leave it out: each request brings its own log-in.",
+            )
+    if not _is_here(host):
+        raise ConfigError(
+            f'"{host}" is not an address of this machine alone: passwords would travel in the clear',
+            hint="Listen on 127.0.0.1, with a proxy that has TLS before it.",
+        )
+    uvicorn.run(http_app(address, host, port), host=host, port=port, log_level="critical", server_header=False)
+
+
+def http_app(address: str, host: str, port: int) -> ASGIApp:
+    """Return what serves agents over HTTP at one address; browsers are served no page, whatever they think it is called."""
+    names = [f"{one}:{port}" for one in (host, "localhost")]
+    app = make_server(Login(address), http=True).streamable_http_app(
+        streamable_http_path=_PATH,
+        json_response=True,
+        stateless_http=True,
+        host=host,
+        transport_security=TransportSecuritySettings(allowed_hosts=names),
+    )
+    return NeedsLogin(app)
+
+
+def _words(address: str) -> dict[str, object]:
+    try:
+        return dict(conninfo_to_dict(address))
+    except psycopg.ProgrammingError as wrong:
+        raise ConfigError(
+            f"the address can't be read: {wrong}", hint="Write it as postgresql://ana@127.0.0.1:5439/taxi."
+        ) from None
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,207 @@
+"""What an agent may call: describe the tables, plan a statement, ask it, look at the budget.
+
+Names, comments, declared values and answers are somebody's data; they stand in fields of their own, and say nothing to us.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from psycopg import AsyncRawCursor
+
+from dpsql.agents.session import AgentRefused, AgentSession, Login
+
+_Found = Mapping[str, Any]
+LONGEST_STATEMENT = 32_000
+"""Characters of a statement."""
+_MOST_ROWS = 5_000
+_MOST_VALUES = 200
+_QUERIES = ("select", "with", "values", "table", "(")
+_TABLES = """
+SELECT c.relname, CASE WHEN c.relrowsecurity THEN 'protected' WHEN c.relkind = 'v' THEN 'view' ELSE 'public' END,
+       pg_catalog.obj_description(c.oid, 'pg_class')
+  FROM pg_catalog.pg_class c
+ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
+   AND pg_catalog.has_table_privilege(c.oid, 'select') AND ($1::text IS NULL OR c.relname = $1)
+ ORDER BY c.relname
+"""
+_COLUMNS = """
+SELECT table_name, column_name, type, lower_bound, upper_bound, "values", nullable, description FROM dpsql.columns
+ WHERE $1::text IS NULL OR table_name = $1
+"""
+_REFERENCES = """
+SELECT r.conrelid::regclass::text, pg_catalog.pg_get_constraintdef(r.oid) FROM pg_catalog.pg_constraint r
+ WHERE r.contype = 'f' AND r.connamespace = 'public'::regnamespace ORDER BY 1, 2
+"""
+_CHARGED = """
+SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
+"""
+_NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
+_SAME = 100
+"""Characters by which a statement is known among charges."""
+
+
+async def tell_tables(login: Login, table: str | None) -> _Found:
+    """Return the tables that the role may use, or one of them; only aggregates of protected ones are answered."""
+    async with login.session() as session:
+        tables = await session.rows(_TABLES, (table,))
+        if table is not None and not tables:
+            raise AgentRefused(f"there is no table {json.dumps(table)} that you may use; describe() lists them")
+        columns = await session.rows(_COLUMNS, (table,))
+        references = await session.rows(_REFERENCES)
+    return {
+        "tables": [
+            {
+                "name": name,
+                "kind": kind,
+                "description": about,
+                "columns": [_column(one[1:]) for one in columns if one[0] == name],
+                "references": [text for of, text in references if of.strip('"') == name],
+            }
+            for name, kind, about in tables
+        ]
+    }
+
+
+def _column(found: Sequence[Any]) -> _Found:
+    name, kind, low, high, values, nullable, about = found
+    told = {"name": name, "type": kind, "nullable": nullable, "description": about}
+    if low is not None:
+        told["bounds"] = [low, high]
+    if values is not None:
+        told["values"] = values[:_MOST_VALUES]
+        told["values_left_out"] = max(0, len(values) - _MOST_VALUES)
+    return {key: value for key, value in told.items() if value is not None}
+
+
+async def tell_plan(login: Login, statement: str, epsilon: str | None, error: str | None) -> _Found:
+    """Return what a statement would cost and how far off it would be; free."""
+    query = _checked(statement)
+    async with login.session() as session:
+        await _set(session, epsilon, error)
+        found = await _planned(session, query)
+        lines = await session.rows(f"EXPLAIN {query}")
+    return {**found, "lines": [line for (line,) in lines]}
+
+
+async def tell_answer(login: Login, statement: str, epsilon: str | None, error: str | None, rows: int) -> _Found:
+    """Return the answer to a statement, how far off it is, what was left out, what was paid and what is left."""
+    text = _checked(statement)
+    async with login.session() as session:
+        await _set(session, epsilon, error)
+        found = await _planned(session, text) if text.lower().startswith(_QUERIES) else {"margins": [], "clamped": []}
+        ((before,),) = await session.rows(_NEWEST)
+        session.notices.clear()
+        cursor = await session.ask(text)
+        answer = await _answer(cursor, min(max(rows, 1), _MOST_ROWS))
+        told = list(session.notices)
+        charged = await session.rows(_CHARGED, (before,))
+        left = await _budget(session)
+    paid = sum((cost for cost, of in charged if text.startswith(of.strip()[:_SAME])), Decimal(0))
+    return {
+        **answer,
+        "margins": found["margins"],
+        "clamped": found["clamped"],
+        "notices": told,
+        "epsilon_paid": _written(paid),
+        "epsilon_left": left["epsilon_left"],
+    }
+
+
+async def tell_budget(login: Login) -> _Found:
+    """Return what the role may still spend."""
+    async with login.session() as session:
+        return await _budget(session)
+
+
+async def _budget(session: AgentSession) -> _Found:
+    cursor = await session.ask("SELECT * FROM dpsql.budget")
+    names = [one.name for one in cursor.description or ()]
+    return dict(zip(names, map(_shown, (await cursor.fetchall())[0]), strict=True))
+
+
+async def _set(session: AgentSession, epsilon: str | None, error: str | None) -> None:
+    await session.set("dpsql.epsilon", epsilon)
+    await session.set("dpsql.error", error)
+
+
+async def _planned(session: AgentSession, query: str) -> _Found:
+    """Return the price and the expected errors of a query; PostgreSQL's own plan says that it has none."""
+    ((found,),) = await session.rows(f"EXPLAIN (FORMAT JSON) {query}")
+    ((top,),) = (found,) if isinstance(found, list) else (json.loads(found),)
+    plan = top["Plan"]
+    clamped = [one for part in plan.get("Measurements", ()) for one in part.get("Clamped", ())]
+    return {
+        "epsilon": plan.get("Epsilon", "0"),
+        **({"delta": plan["Delta"]} if "Delta" in plan else {}),
+        **({"aims_at": plan["Target"], "epsilon_at_most": plan["At Most"]} if "Target" in plan else {}),
+        "free": "the same again in this epoch, also with other HAVING, ORDER BY and LIMIT"
+        if "Epsilon" in plan
+        else "all of it: it reads no protected table",
+        "margins": [
+            {"output": one["Output"], "half_width_95": one["Margin"], "relative": one["Relative"]}
+            for one in plan.get("Outputs", ())
+        ],
+        "clamped": [f"{one['Expression']} counts within {one['Low']:g} and {one['High']:g}" for one in clamped],
+    }
+
+
+async def _answer(cursor: AsyncRawCursor[tuple[Any, ...]], most: int) -> _Found:
+    columns = cursor.description
+    if columns is None:
+        return {"columns": [], "rows": [], "rows_left_out": 0, "status": cursor.statusmessage}
+    found = [[_shown(value) for value in row] for row in await cursor.fetchmany(most)]
+    return {
+        "columns": [one.name for one in columns],
+        "rows": found,
+        "rows_left_out": max(0, cursor.rowcount - len(found)),
+    }
+
+
+def _checked(statement: str) -> str:
+    """Return a statement without the blanks and the semicolon around it.
+
+    Raises:
+        AgentRefused: it is empty, too long or can't be sent.
+    """
+    text = statement.strip().rstrip(";").rstrip()
+    if not text:
+        raise AgentRefused("the statement is empty; write one SELECT")
+    if len(text) > LONGEST_STATEMENT:
+        raise AgentRefused(
+            f"the statement has {len(text):,} characters, and may have {LONGEST_STATEMENT:,}; write a list of values as"
+            " BETWEEN, or as a join with a public table"
+        )
+    if "\0" in text:
+        raise AgentRefused("the statement has a character with the code 0; leave it out")
+    return text
+
+
+def _shown(value: object) -> object:
+    """Return a value as JSON has it."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Decimal():
+            return _written(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case list() | tuple():
+            return [_shown(one) for one in value]
+        case dict():
+            return value
+        case _:
+            return str(value)
+
+
+def _written(value: Decimal) -> int | float | str:
+    if not value.is_finite():
+        return str(value)
+    return int(value) if value == value.to_integral_value() else float(value)

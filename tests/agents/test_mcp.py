@@ -1,0 +1,291 @@
+"""`dpsql mcp` as agents use it: the SDK's own client, over standard input and output and over HTTP."""
+
+import asyncio
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import httpx2
+import psycopg
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent, TextResourceContents
+
+from dpsql.agents.tools import LONGEST_STATEMENT
+from tests.clients.data import LONG_TRIPS, TRIPS
+from tests.clients.site import Site, free_port
+
+COUNT = "SELECT count(*) FROM trips"
+Call = Callable[..., Coroutine[Any, Any, Any]]
+_DPSQL = [sys.executable, "-c", "from dpsql.cli.main import app; app()", "mcp"]
+
+
+class Refused(AssertionError):
+    """A tool said no."""
+
+
+@asynccontextmanager
+async def agent(transport: Any) -> AsyncIterator[tuple[Client, Call]]:
+    """Give a client, and what calls a tool and returns what it says."""
+    async with Client(transport) as client:
+
+        async def call(tool: str, **arguments: object) -> Any:
+            result = await client.call_tool(tool, arguments)
+            if result.is_error:
+                raise Refused("\n".join(part.text for part in result.content if isinstance(part, TextContent)))
+            (text,) = (part.text for part in result.content if isinstance(part, TextContent))
+            assert json.loads(text) == result.structured_content
+            return result.structured_content
+
+        yield client, call
+
+
+def over_stdio(site: Site, user: str = "ana", password: str | None = None) -> Any:
+    """Return the way to a server that is started for one agent."""
+    address = f"host={site.host} port={site.port} user={user} dbname={site.database} sslmode=disable"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PGPASSWORD": password or site.password}
+    assert sys.__stderr__ is not None  # not what pytest has put in its place
+    started = StdioServerParameters(command=_DPSQL[0], args=[*_DPSQL[1:], address], env=environment)
+    return stdio_client(started, errlog=sys.__stderr__)
+
+
+@pytest.fixture(scope="module")
+def http(served: Site) -> Iterator[str]:
+    """Give the address of a server for all agents."""
+    port = free_port()
+    address = f"host={served.host} port={served.port} dbname={served.database} sslmode=disable"
+    command = [*_DPSQL, address, "--http", f"127.0.0.1:{port}"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, env=environment) as process:  # noqa: S603 # ourselves
+        url = f"http://127.0.0.1:{port}/mcp"
+        try:
+            while _status(url) == 0:
+                assert process.poll() is None
+                time.sleep(0.05)
+            yield url
+        finally:
+            process.terminate()
+
+
+def _status(url: str, headers: Mapping[str, str] = {}) -> int:
+    try:
+        with urlopen(Request(url, b"{}", dict(headers)), timeout=5) as answer:  # noqa: S310 # our own address
+            return int(answer.status)
+    except HTTPError as failed:
+        return failed.code
+    except OSError:
+        return 0
+
+
+@asynccontextmanager
+async def over_http(url: str, user: str, password: str) -> AsyncIterator[tuple[Client, Call]]:
+    """Give an agent that brings a log-in with each request."""
+    async with (
+        httpx2.AsyncClient(auth=(user, password), timeout=60) as client,
+        agent(streamable_http_client(url, http_client=client)) as found,
+    ):
+        yield found
+
+
+def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> None:
+    """It sees tables, prices and the page about SQL, asks, and pays once."""
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (client, call):
+            assert sorted(tool.name for tool in (await client.list_tools()).tools) == [
+                "ask",
+                "budget",
+                "describe",
+                "plan",
+            ]
+            assert "differential privacy" in (client.instructions or "")
+            found = {table["name"]: table for table in (await call("describe"))["tables"]}
+            assert (found["trips"]["kind"], found["zones"]["kind"]) == ("protected", "public")
+            columns = {column["name"]: column for column in found["trips"]["columns"]}
+            assert columns["fare"] == {
+                "name": "fare",
+                "type": "double precision",
+                "nullable": False,
+                "bounds": ["0", "150"],
+                "description": lure,
+            }
+            assert columns["payment_type"]["values"] == ["cash", "credit card"]
+            assert columns["payment_type"]["values_left_out"] == 0
+            assert found["trips"]["references"] == ["FOREIGN KEY (pickup_zone) REFERENCES zones(zone_id)"]
+            planned = await call("plan", statement=f"{COUNT} WHERE fare > 20;")
+            assert planned["epsilon"] == "1000"
+            assert planned["margins"][0]["output"] == "count(*)"
+            assert any("Private answer" in line for line in planned["lines"])
+            asked = await call("ask", statement=f"{COUNT} WHERE fare > 20;")
+            assert asked["rows"] == [[LONG_TRIPS]]
+            assert (asked["epsilon_paid"], asked["columns"], asked["rows_left_out"]) == (1000, ["count"], 0)
+            again = await call("ask", statement=f"{COUNT} WHERE fare > 20;")
+            assert (again["rows"], again["epsilon_paid"]) == (asked["rows"], 0)
+            assert again["epsilon_left"] == asked["epsilon_left"] == (await call("budget"))["epsilon_left"]
+            (page,) = (await client.read_resource("dpsql://sql")).contents
+            assert isinstance(page, TextResourceContents)
+            assert page.text.startswith("# The SQL that is answered")
+            assert {str(one.uri) for one in (await client.list_resources()).resources} == {
+                "dpsql://sql",
+                "dpsql://errors",
+            }
+
+    asyncio.run(run())
+
+
+TASKS = [
+    (COUNT, [[TRIPS]]),
+    (
+        "SELECT payment_type, count(*) FROM trips GROUP BY 1 ORDER BY 1",
+        [["cash", 1000], ["credit card", 1000], [None, 1000]],
+    ),
+    ("SELECT count(DISTINCT passenger_id) FROM trips", [[500]]),
+    (
+        "SELECT borough, count(*) FROM trips JOIN zones ON zone_id = pickup_zone GROUP BY 1 ORDER BY 1",
+        [["Bronx", 1800], ["Queens", 1200]],
+    ),
+    ("SELECT round(avg(passenger_count)::numeric, 1) FROM trips", [[2.5]]),
+    (
+        "SELECT passenger_count, count(*) FROM trips GROUP BY 1 HAVING count(*) > 0 ORDER BY 1",
+        [[n, 750] for n in range(1, 5)],
+    ),
+    ("SELECT date_trunc('month', pickup_ts), count(*) FROM trips GROUP BY 1", [["2019-03-01T00:00:00", TRIPS]]),
+    ("SELECT width_bucket(fare, 0, 150, 3) AS third, count(*) FROM trips GROUP BY 1 HAVING count(*) > 100", None),
+    ("SELECT count(*) * 100.0 / (SELECT count(*) FROM trips) FROM trips WHERE fare > 20", [[64]]),
+    ("SELECT avg(n) FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY passenger_id) AS p", None),
+]
+
+
+def test_ten_tasks_are_solved_from_plans_and_refusals_alone(served: Site) -> None:
+    """What an analyst would ask; where the first try is refused, the refusal says what works."""
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            for statement, rows in TASKS:
+                assert (await call("plan", statement=statement))["epsilon"]
+                answer = await call("ask", statement=statement)
+                assert answer["rows"] == rows or (rows is None and answer["rows"]), statement
+            with pytest.raises(Refused, match=r"ask for count\(\*\)"):
+                await call("ask", statement="SELECT * FROM trips LIMIT 5")
+            with pytest.raises(Refused, match="Instead: "):
+                await call("plan", statement="SELECT fare, count(*) FROM trips GROUP BY fare")
+
+    asyncio.run(run())
+
+
+async def _refusal(call: Call, tool: str, **arguments: object) -> str:
+    """Return how a tool refuses; nothing if it does not."""
+    try:
+        return f"answered: {await call(tool, **arguments)}"
+    except Refused as refused:
+        return str(refused)
+
+
+REFUSED = [
+    ("x" * 1_000_000, {}, f"1,000,000 characters, and may have {LONGEST_STATEMENT:,}"),
+    (";".join([COUNT] * 10), {}, "one statement a call"),
+    (COUNT, {"epsilon": "2"}, "must be a number from 0.1 to 1"),
+    (COUNT, {"epsilon": "0.01"}, "must be a number from 0.1 to 1"),
+    (COUNT, {"error": "most"}, "invalid value for parameter"),
+    ("", {}, "write one SELECT"),
+    ("SELECT '\0'", {}, "code 0"),
+    ("SELECT nothing FROM trips", {}, 'column "nothing" does not exist'),
+    ("SELECT * FROM trips", {}, "rows of trips are protected"),
+    ("SELECT pg_read_file('/etc/passwd')", {}, "permission denied"),
+    ("DELETE FROM trips", {}, "Refused"),
+    ("COPY (SELECT * FROM trips) TO '/tmp/x'", {}, "Refused"),
+    ("SET ROLE dpsql_owner", {}, "Refused"),
+]
+
+
+@pytest.mark.parametrize("tool", ["plan", "ask"])
+def test_bad_statements_end_in_errors_to_act_on(served: Site, http: str, tool: str) -> None:
+    """Whatever an agent sends, or is talked into; nothing is paid, and the next call is answered."""
+
+    async def run() -> None:
+        async with over_http(http, "bot", served.password) as (_, call):
+            before = (await call("budget"))["epsilon_spent"]
+            for statement, more, said in REFUSED:
+                refused = await _refusal(call, tool, statement=statement, **more)
+                assert said in refused, (statement[:80], refused)
+                assert refused != f"Error executing tool {tool}"  # what the SDK says of a crash
+            assert (await call("budget"))["epsilon_spent"] == before
+
+    asyncio.run(run())
+
+
+def test_an_agent_spends_its_own_budget(served: Site, http: str) -> None:
+    """When that is used up it is told so, and what is left for others is as it was."""
+
+    async def run() -> None:
+        async with over_http(http, "bot", served.password) as (_, call):
+            for place, left in enumerate((2, 1, 0)):
+                assert (await call("ask", statement=f"{COUNT} WHERE tip > {place}"))["epsilon_left"] == left
+            with pytest.raises(Refused, match=r"Refused \(53400\)"):
+                await call("ask", statement=f"{COUNT} WHERE tip > 3")
+            assert (await call("ask", statement=f"{COUNT} WHERE tip > 2"))["epsilon_paid"] == 0
+        async with over_http(http, "ana", served.password) as (_, call):
+            assert (await call("ask", statement="SELECT zone FROM zones", rows=2))["rows_left_out"] == 3
+
+    asyncio.run(run())
+
+
+def test_nobody_asks_without_a_log_in(served: Site, http: str) -> None:
+    """Over HTTP there is none but a request's own; a wrong password is told of as one."""
+    assert _status(http) == 401
+    for header in ("", "Basic", "Basic !", "Bearer x", "Basic " + base64.b64encode(b"ana:").decode()):
+        assert _status(http, {"Authorization": header}) == 401
+    with pytest.raises(HTTPError) as failed:
+        urlopen(Request(http, b"{}"))  # noqa: S310 # our own address
+    assert "Authorization: Basic" in failed.value.read().decode()
+
+    async def run(transport: Any) -> str:
+        async with transport as (_, call):
+            with pytest.raises(Refused) as refused:
+                await call("budget")
+            return str(refused.value)
+
+    assert "Authorization: Basic" in asyncio.run(run(over_http(http, "ana", "wrong")))
+    assert "PGPASSWORD" in asyncio.run(run(agent(over_stdio(served, password="wrong"))))  # noqa: S106
+
+
+def test_sessions_are_nobody_elses(served: Site, http: str) -> None:
+    """What a call sets or makes is gone in the next, and none is left open."""
+
+    async def run() -> None:
+        async with over_http(http, "ana", served.password) as (_, call):
+            await call("ask", statement="CREATE TEMP TABLE kept AS SELECT 1 AS n")
+            with pytest.raises(Refused, match="does not exist"):
+                await call("ask", statement="SELECT * FROM kept")
+
+    asyncio.run(run())
+    with psycopg.connect(served.dsn, autocommit=True) as session:
+        open_ones = session.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dpsql mcp'")
+        assert open_ones.fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["postgresql://ana@127.0.0.1/taxi", "--http", "127.0.0.1:1"], "has a user"),
+        (["postgresql://127.0.0.1/taxi", "--http", "0.0.0.0:1"], "in the clear"),
+        (["postgresql://127.0.0.1/taxi", "--http", "1"], "127.0.0.1:8440"),
+        (["nonsense"], "can't be read"),
+    ],
+)
+def test_what_would_be_unsafe_does_not_start(arguments: list[str], said: str) -> None:
+    """Before anything is served, with what to write instead."""
+    ended = subprocess.run([*_DPSQL, *arguments], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert ended.stdout == ""
