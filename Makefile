@@ -68,6 +68,8 @@ CLIENTS = $(VENV)/clients
 DEBIAN = default-jdk-headless libpostgresql-jdbc-java odbc-postgresql libodbc2 php-cli php-pgsql ruby ruby-pg libdbd-pg-perl \
   golang-go golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev g++ libpqxx-dev tcl libpgtcl tcl8.6-tdbc-postgres \
   r-cran-rpostgresql pgbouncer pgpool2
+# pgAdmin's needs are its own, too.
+PGADMIN = $(VENV)/pgadmin
 test-clients: $(VENV)/ok $(DRIVERS)/ok
 	@{ command -v npm >/dev/null && dpkg -s $(DEBIAN) >/dev/null 2>&1; } || \
 	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
@@ -75,7 +77,9 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	  { echo 'needed: apt-get install $(DEBIAN) nodejs npm' >&2; exit 1; }
 	mkdir -p $(CLIENTS) && cp tests/clients/drivers/node/package.json $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund
 	$(UV) -e '.[dev,plots,clients]'
-	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) $(PYTEST) -m clients tests/clients/installed
+	test -x $(PGADMIN)/bin/python || $(PYTHON) -m venv $(PGADMIN)
+	$(VENV)/bin/uv pip install --quiet --only-binary :all: --python $(PGADMIN)/bin/python 'pgadmin4>=9'
+	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) PGADMIN=$(PGADMIN) $(PYTEST) -m clients tests/clients/installed
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
 SUPERSET = $(VENV)/superset

@@ -86,3 +86,44 @@ CREATE FUNCTION dpsql.broken_activity() RETURNS SETOF name LANGUAGE sql SECURITY
   'SELECT datname FROM pg_stat_get_activity(NULL) AS s LEFT JOIN pg_database AS d ON true'
 """
 """What the function must not be: the names in it are looked up when it runs, temporary objects first."""
+
+
+OWN = ("pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi")
+_VIEWS = """
+select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace and relkind = 'v'
+   and (relname ~ '^pg_stat_(progress|replication$|subscription|wal)' or relname in ('pg_locks', 'pg_prepared_xacts'))"""
+
+
+def test_views_of_the_server_show_nothing(connect: Connect) -> None:
+    """Tools ask them for dashboards, and get no error; not even what is going on for the asker."""
+    ana, gus = connect("ana"), connect("gus")
+    views = [name for (name,) in gus.execute(_VIEWS).fetchall()]
+    assert {"pg_locks", "pg_prepared_xacts", "pg_stat_replication", "pg_stat_wal", "pg_stat_progress_copy"} <= set(
+        views
+    )
+    ana.execute("create temp table kept as select 1 as n")
+    with ana.transaction():
+        ana.execute("lock table kept in access exclusive mode")
+        for view in views:
+            assert gus.execute(f"select * from pg_catalog.{view}".encode()).fetchall() == [], view
+        waits = f"select pg_blocking_pids({ana.info.backend_pid}), pg_blocking_pids(pg_backend_pid())"
+        assert gus.execute(waits.encode()).fetchone() == ([], [])
+    ana.execute("drop table kept")
+
+
+@pytest.mark.parametrize("view", OWN)
+def test_views_of_sessions_show_ones_own(view: str, connect: Connect) -> None:
+    """As pgAdmin reads them when it connects."""
+    ana, gus = connect("ana"), connect("gus")
+    seen = {pid for (pid,) in gus.execute(f"select pid from pg_catalog.{view}".encode()).fetchall()}
+    assert gus.info.backend_pid in seen
+    assert ana.info.backend_pid not in seen
+
+
+def test_stand_ins_have_the_columns_of_the_views(connect: Connect, shadow: Postgres) -> None:
+    """Names and types are PostgreSQL's own, as the database template1 has them."""
+    columns = """
+      select c.relname, attname, format_type(atttypid, atttypmod) from pg_class c join pg_attribute a on attrelid = c.oid
+       where relnamespace = 'pg_catalog'::regnamespace and relkind = 'v' and attnum > 0 order by c.relname, attnum"""
+    with psycopg.connect(shadow.dsn("postgres")) as owner:
+        assert connect("ana").execute(columns).fetchall() == owner.execute(columns.encode()).fetchall()

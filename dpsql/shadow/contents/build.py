@@ -29,7 +29,7 @@ from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 19
+_EDITION = 20
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 

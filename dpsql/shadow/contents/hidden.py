@@ -1,6 +1,7 @@
-"""What the catalogue would tell one client about another: sessions, and how much they keep in temporary tables."""
+"""What the catalogue would tell one client about another: sessions, locks, and how much they keep in temporary tables."""
 
 from psycopg import Connection
+from psycopg.sql import SQL
 
 _ACTIVITY = """
 SET LOCAL allow_system_table_mods = on;
@@ -20,6 +21,49 @@ RESET allow_system_table_mods;
 SECURITY DEFINER, because PostgreSQL's own function shows the sessions of others to whoever may call it. The body is bound
 when it is made: no name in it is looked up later.
 """
+
+_STAND_INS = """
+SET LOCAL allow_system_table_mods = on;
+DO $$
+DECLARE
+  empty name;
+  columns text;
+BEGIN
+  FOREACH empty IN ARRAY {empty}::name[] LOOP
+    SELECT string_agg(format('NULL::%s AS %I', format_type(atttypid, atttypmod), attname), ', ' ORDER BY attnum) INTO columns
+      FROM pg_catalog.pg_attribute WHERE attrelid = format('pg_catalog.%I', empty)::regclass AND attnum > 0;
+    EXECUTE format('CREATE OR REPLACE VIEW pg_catalog.%I AS SELECT %s WHERE false', empty, columns);
+  END LOOP;
+END $$;
+CREATE OR REPLACE VIEW pg_catalog.pg_stat_ssl AS
+  SELECT pid, NULL::boolean AS ssl, NULL::text AS version, NULL::text AS cipher, NULL::integer AS bits,
+    NULL::text AS client_dn, NULL::numeric AS client_serial, NULL::text AS issuer_dn FROM pg_catalog.pg_stat_activity;
+CREATE OR REPLACE VIEW pg_catalog.pg_stat_gssapi AS
+  SELECT pid, false AS gss_authenticated, NULL::text AS principal, false AS encrypted, false AS credentials_delegated
+    FROM pg_catalog.pg_stat_activity;
+RESET allow_system_table_mods;
+"""
+"""Views that tools show in dashboards, and pgAdmin reads when it connects: one's own sessions, or nothing.
+
+Of TLS the shadow knows nothing, since clients have it with dpsql; nobody has GSSAPI.
+"""
+
+_EMPTY = (
+    "pg_locks",
+    "pg_prepared_xacts",
+    "pg_stat_progress_analyze",
+    "pg_stat_progress_basebackup",
+    "pg_stat_progress_cluster",
+    "pg_stat_progress_copy",
+    "pg_stat_progress_create_index",
+    "pg_stat_progress_vacuum",
+    "pg_stat_replication",
+    "pg_stat_subscription",
+    "pg_stat_subscription_stats",
+    "pg_stat_wal",
+    "pg_stat_wal_receiver",
+)
+"""What would tell of other sessions or of the server; the functions behind stay denied."""
 
 _SIZE = """
 CREATE FUNCTION dpsql.size_of(relations oid[]) RETURNS bigint LANGUAGE sql STABLE
@@ -48,12 +92,15 @@ _SIZES = {
 def create_hidden(connection: Connection) -> None:
     """Replace what shows other clients' sessions and sizes; the owner's connection, in the new database."""
     connection.execute(_ACTIVITY)
+    connection.execute(SQL(_STAND_INS).format(empty=list(_EMPTY)))
     connection.execute(_SIZE)
     for signature, size in _SIZES.items():
-        _replace(connection, signature, size)
+        _replace(connection, signature, "bigint", size)
+    # Nobody is told who waits for whom; locks are nobody's, as pg_locks shows them.
+    _replace(connection, "pg_blocking_pids(integer)", "integer[]", "'{}'::integer[]")
 
 
-def _replace(connection: Connection, signature: str, body: str) -> None:
+def _replace(connection: Connection, signature: str, kind: str, body: str) -> None:
     """Put a function of ours in the place of PostgreSQL's.
 
     Not by CREATE OR REPLACE: PostgreSQL calls the functions that it was built with by their numbers, whatever the
@@ -63,6 +110,6 @@ def _replace(connection: Connection, signature: str, body: str) -> None:
     for statement in (
         f"REVOKE ALL ON FUNCTION pg_catalog.{signature} FROM PUBLIC",
         f"ALTER FUNCTION pg_catalog.{signature} RENAME TO dpsql_{name}",
-        f"CREATE FUNCTION pg_catalog.{signature} RETURNS bigint LANGUAGE sql STABLE STRICT RETURN {body}",
+        f"CREATE FUNCTION pg_catalog.{signature} RETURNS {kind} LANGUAGE sql STABLE STRICT RETURN {body}",
     ):
         connection.execute(statement.encode())
