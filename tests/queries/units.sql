@@ -224,3 +224,13 @@ SELECT count(*) FROM (SELECT rider, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GR
 -- several percentiles of a unit
 --> refused 0A000: of single units is not supported
 SELECT avg(q[1]) FROM (SELECT rider, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY fare) AS q FROM rides GROUP BY rider) AS t;
+
+-- a profile of a table, the unit among its columns
+--> answered, 1 measurement
+--> unlike PostgreSQL, which computes with units
+SELECT count(*), min(passenger_id), max(passenger_id), avg(passenger_id), avg(fare), count(passenger_id) FROM trips;
+
+-- a profile by groups
+--> answered, 1 measurement
+--> unlike PostgreSQL, which computes with units
+SELECT payment_type, sum(passenger_id), count(*) FROM trips GROUP BY payment_type;

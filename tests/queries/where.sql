@@ -174,3 +174,19 @@ SELECT payment_type, count(*) FILTER (WHERE passenger_count IS NULL), avg(fare) 
 -- a key that is never true
 --> answered, 1 measurement
 SELECT passenger_count IS NULL AS k, count(*) FROM trips GROUP BY 1;
+
+-- NULL in a column that has none, as tools test for it
+--> answered, free
+SELECT count(*) AS failures FROM (SELECT fare FROM trips WHERE fare IS NULL) AS dbt_internal_test;
+
+-- the same of a reference, beside a condition
+--> answered, free
+SELECT count(*) FROM trips WHERE pickup_zone IS NULL AND fare > 3;
+
+-- the same of the unit
+--> answered, free
+SELECT count(*) FROM trips WHERE passenger_id IS NULL;
+
+-- NULL in a column of few values that has none
+--> answered, free
+SELECT count(*), avg(fare) FROM rides WHERE stars IS NULL;

@@ -26,6 +26,7 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
 
 def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: CanHaveRows | None) -> Iterator[str]:
     draws = [drawn[part.identity] for part in scope.parts]
+    yield from map(_uncomputed, scope.plan.unanswered)
     yield from map(_unseen, filter(_selects, scope.parts))
     yield from _empty(scope.plan, draws, possible)
     if priced.aim is None:
@@ -40,6 +41,13 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
                 f"the typical error is above {100 * float(priced.aim.error):g} %: "
                 f"a statement may pay at most ε = {show_down(priced.aim.cap)}, or the budget has no more"
             )
+
+
+def _uncomputed(column: str) -> str:
+    return (
+        f"what is computed of {column} is NULL: it says whose a row is, and is no number to compute with; "
+        f"count(DISTINCT {column}) says how many there are"
+    )
 
 
 def _selects(part: PricedMeasurement) -> bool:

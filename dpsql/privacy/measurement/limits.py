@@ -94,14 +94,19 @@ def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequen
     Raises:
         MissingBounds: it is.
     """
-    units = naming_units(relation)
     for expr in (*exprs, *(arg for one in inside for arg in _computed_with(one))):
-        if isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None:
+        if isinstance(expr, Ref) and names_unit(relation, expr):
             raise MissingBounds(
                 f'"{expr.name}" says whose a row is, and is no number to compute with',
                 because="computed-of-unit",
                 hint=f"count(DISTINCT {expr.name}) says how many there are.",
             )
+
+
+def names_unit(relation: Relation, expr: Expr) -> bool:
+    """Return whether an expression is a column that says whose a row is, and has no bounds as numbers have."""
+    units = naming_units(relation)
+    return isinstance(expr, Ref) and (expr.source, expr.name) in units and expr.column.bounds is None
 
 
 def _computed_with(expr: Expr) -> Iterator[Expr]:

@@ -103,6 +103,8 @@ class MeasurementPlan:
     """Where the number of a group's rows is read off, if it is measured: it tells which groups may be empty."""
     hides_empty: bool = False
     """Whether groups that may be empty are left out."""
+    unanswered: tuple[str, ...] = ()
+    """The columns that say whose a row is and of which something was to be computed: that is NULL."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""

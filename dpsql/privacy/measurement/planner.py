@@ -11,8 +11,8 @@ from dpsql.privacy.measurement.builder import Builder
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
-from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope
-from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, StatisticOutput
+from dpsql.privacy.measurement.limits import check_extremes, check_not_of_units, check_scope, names_unit
+from dpsql.privacy.measurement.plan import GroupingOutput, MeasurementPlan, Output, QuantileOutput, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared import Declared
@@ -23,7 +23,7 @@ from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.whose.owners import owners
 from dpsql.rewrite.functions.domains import lists_too_many
-from dpsql.rewrite.ir.expr import TRUE, Expr, both, refs
+from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs
 from dpsql.rewrite.ir.facts import Env, Facts
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -58,11 +58,27 @@ def measure(
 ) -> MeasurementPlan:
     """Return what has to be measured to answer the aggregates for every group.
 
+    What profilers compute of a column that says whose a row is, beside other aggregates, is NULL.
+
     Raises:
         MissingBounds: a sum or a key of something that the policy does not bound.
         Unsupported: an aggregate, or so much of it, can't be answered.
         AccessDenied: the keys would show single units.
     """
+    of_units = [_unit_computed(one, relation) for one in aggregates]
+    if all(of_units) or not any(of_units):
+        return _measured(relation, keys, sets, aggregates, context)
+    others = [one for one, name in zip(aggregates, of_units, strict=True) if name is None]
+    return _with_nulls(_measured(relation, keys, sets, others, context), of_units)
+
+
+def _measured(
+    relation: Relation,
+    keys: Sequence[Expr],
+    sets: tuple[Set, ...] | None,
+    aggregates: Sequence[Aggregate],
+    context: PlanningContext,
+) -> MeasurementPlan:
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
     check_scope(relation, keys, exprs, bound, context.rows)
@@ -89,6 +105,21 @@ def measure(
         other = build(Fraction(0), role, known, finder=search).plan(aggregates, keys)
         plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
     return plan if sets is None else _with_sets(plan, sets)
+
+
+def _unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
+    """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
+    found = (one for one in inputs(aggregate)[1:] if isinstance(one, Ref) and names_unit(relation, one))
+    return next((one.name for one in found), None) if _computes(aggregate) else None
+
+
+def _with_nulls(plan: MeasurementPlan, of_units: Sequence[str | None]) -> MeasurementPlan:
+    """Return the plan with NULL in the places of what was to be computed of units."""
+    measured = iter(plan.outputs)
+    outputs = tuple(next(measured) if name is None else QuantileOutput(None, (), array=False) for name in of_units)
+    by_units = None if plan.by_units is None else _with_nulls(plan.by_units, of_units)
+    unanswered = tuple(dict.fromkeys(filter(None, of_units)))
+    return replace(plan, outputs=outputs, unanswered=unanswered, by_units=by_units)
 
 
 def _is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:

@@ -97,7 +97,7 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
     if about is None or condition is None or not isinstance(conjunct, Apply):
         return True
     if condition.of_null and isinstance(about, Ref):
-        return env.get(about, Facts()).nullable
+        return env[about].nullable  # a row that has NULL where none is declared counts nowhere that the column is used
     if blurred(conjunct) and (is_whole(about) or isinstance(about, Apply)):
         return True
     if isinstance(about, Ref) and condition.excludes_one and env[about].interval is not None and is_whole(about):

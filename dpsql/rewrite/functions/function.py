@@ -85,10 +85,10 @@ class Condition:
     """Returns the texts of which what is compared is one where the condition holds; None where it says no such thing."""
     denied: Callable[[Apply, Callable[[Expr], Expr]], Expr | None] = lambda _, __: None
     """Returns what holds of values where the condition does not, given how to deny its parts; None where nothing is known."""
+    of_null: bool = False
+    """Whether it holds of NULL and of nothing else."""
     strict: bool = False
     """Whether that interval's ends are left out, where numbers have digits after the point."""
-    of_null: bool = False
-    """Whether it holds of NULL alone."""
     excludes_one: bool = False
     """Whether it holds of every value but one."""
     pairs: Callable[[Apply], Sequence[tuple[Expr, Expr]]] = lambda _: ()

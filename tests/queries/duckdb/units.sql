@@ -96,3 +96,9 @@ SELECT CAST(count(*) AS VARCHAR), CAST(count(*) FILTER (WHERE f0) AS VARCHAR), C
 
 -- several percentiles of a unit, which nobody reads
 SELECT CAST(count(*) AS VARCHAR) FROM (SELECT s0."rider" AS u FROM (SELECT s0."rider" AS "rider" FROM "rides" AS s0 WHERE s0."rider" IS NOT NULL GROUP BY 1) AS s0 WHERE s0."rider" IS NOT NULL) AS r;
+
+-- a profile of a table, the unit among its columns
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND CAST(s0."fare" AS DOUBLE) <= CAST('Infinity' AS DOUBLE) GROUP BY 1) SELECT CAST(sum(w) AS VARCHAR), CAST(sum(w * CAST(f0 AS BIGINT)) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, (CASE WHEN TRY_CAST((CAST(s0."fare" AS DOUBLE)) * 14316557.653333334e0 AS UINTEGER) <= CAST(2147483648 AS UINTEGER) THEN TRY_CAST((CAST(s0."fare" AS DOUBLE)) * 14316557.653333334e0 AS UINTEGER) WHEN CAST(s0."fare" AS DOUBLE) > 0.0e0 THEN CAST(2147483648 AS UINTEGER) WHEN CAST(s0."fare" AS DOUBLE) IS NOT NULL THEN CAST(0 AS UINTEGER) END) AS f0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL AND CAST(s0."fare" AS DOUBLE) <= CAST('Infinity' AS DOUBLE)) AS r JOIN h ON u = hu;
+
+-- a profile by groups
+WITH h AS MATERIALIZED (SELECT s0."passenger_id" AS hu, CAST(1310720 // greatest(count(*), 20) AS INTEGER) AS w FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL GROUP BY 1) SELECT CAST(k0 AS BIGINT), CAST(sum(w) AS VARCHAR) FROM (SELECT s0."passenger_id" AS u, list_position(['cash', 'credit card'], (CAST(s0."payment_type" AS VARCHAR) COLLATE "C")) AS k0 FROM "trips" AS s0 WHERE s0."passenger_id" IS NOT NULL) AS r JOIN h ON u = hu GROUP BY k0;
