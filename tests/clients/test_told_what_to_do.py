@@ -24,6 +24,7 @@ ANSWERED = [
         [("Zone 1",)],
     ),
     ("SELECT count(*) FROM trips WHERE pickup_zone = ANY('{1,2}')", [(1200,)]),
+    ("SELECT count(*) FROM trips WHERE pickup_zone IN (SELECT unnest('{1,2}'::int[]))", [(1200,)]),
     ("SELECT count(*) FROM trips WHERE payment_type <> ALL('{cash}')", [(1000,)]),
     ("SELECT count(*) FROM trips WHERE payment_type = $$cash$$ OR payment_type = $q$it's$q$", [(1000,)]),
     ("SHOW dpsql.epsilon", [("",)]),
@@ -72,3 +73,24 @@ def test_what_is_prepared_can_be_explained(here: Site, factory: type[psycopg.Cur
         assert connection.execute("EXECUTE longer (20)").fetchall() == [(LONG_TRIPS,)]
         connection.execute("PREPARE public AS SELECT count(*) FROM zones")
         assert "Aggregate" in connection.execute("EXPLAIN EXECUTE public").fetchall()[0][0]
+
+
+def test_parameters_that_are_arrays_are_spread(here: Site) -> None:
+    """As drivers write lists whose length they don't know."""
+    with psycopg.connect(here.dsn, autocommit=True) as session:
+        for values, rows in (["cash"], 1000), (["cash", "credit card"], 2000), ([], 0), (["cash", None], 1000):
+            asked = "SELECT count(*) FROM trips WHERE payment_type IN (SELECT unnest(%s::text[]))"
+            assert session.execute(asked, (values,)).fetchall() == [(rows,)]
+
+
+@pytest.mark.parametrize("copied", ["trips", "trips (fare)", "public.trips", "(SELECT * FROM trips)", "(TABLE trips)"])
+def test_copies_of_rows_are_refused_by_their_rule(here: Site, copied: str) -> None:
+    """Whether it is the wire that sees it or the tripwire: in the same words, with what to ask."""
+    with psycopg.connect(here.dsn, autocommit=True) as session, session.cursor() as cursor:
+        with (
+            pytest.raises(psycopg.errors.InsufficientPrivilege) as refused,
+            cursor.copy(f"COPY {copied} TO STDOUT".encode()) as rows,
+        ):
+            list(rows)
+        assert (refused.value.diag.message_primary or "").startswith("rows of trips are protected; ask for count(*)")
+        assert refused.value.diag.message_detail == "rule: rows-of-protected-table"

@@ -190,3 +190,7 @@ SELECT count(*) FROM trips WHERE passenger_id IS NULL;
 -- NULL in a column of few values that has none
 --> answered, free
 SELECT count(*), avg(fare) FROM rides WHERE stars IS NULL;
+
+-- elements of an array, spread in a subquery
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE paid IN (SELECT unnest(ARRAY['card', 'cash'])) AND stars IN (SELECT unnest('{1,2}'::int[]));

@@ -32,8 +32,9 @@ CREATE FUNCTION dpsql.tripwire(name text) RETURNS boolean LANGUAGE plpgsql STABL
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION USING ERRCODE = '42501',
-    MESSAGE = pg_catalog.format('rows of protected table "%s" cannot be read', name),
-    HINT = 'Ask for an aggregate (count, sum, avg, ...) in a plain SELECT statement.';
+    MESSAGE = pg_catalog.format('rows of %s are protected; ask for count(*), sum(x), avg(x) ... GROUP BY', name),
+    DETAIL = 'rule: rows-of-protected-table',
+    HINT = 'Ask it in a plain SELECT statement, or in COPY (SELECT ...) TO STDOUT.';
 END $$;
 
 -- Parameters reach the gateway as text that no setting of the session changes.

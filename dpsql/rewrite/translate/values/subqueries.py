@@ -12,6 +12,8 @@ from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.identifiers import fold, position
+from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.parse import parsed
 from dpsql.rewrite.translate.public.constants import evaluated
 from dpsql.rewrite.translate.public.public_queries import function_named
 from dpsql.rewrite.translate.public.speller import spell
@@ -24,7 +26,7 @@ def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
     Raises:
         Unsupported: it reads anything but declared public tables, or does more than SELECT … FROM … WHERE … GROUP BY.
     """
-    texts, type_name = t.constants.evaluator.column(_text(t, query))
+    texts, type_name = t.constants.evaluator.column(_text(t, _unnested(query)))
     return tuple(evaluated(text, type_name) for text in texts)
 
 
@@ -49,6 +51,17 @@ def _lone(query: exp.Expr) -> exp.Expr | None:
         return None
     only = query.expressions[0].unalias()
     return None if isinstance(only, exp.Star) or aggregates_of(query) else only
+
+
+def _unnested(query: exp.Expr) -> exp.Expr:
+    """Return a query with the elements of an array in FROM, where they are spread in SELECT.
+
+    SELECT unnest($1)  →  SELECT u.v FROM unnest($1) AS u (v)
+    """
+    lone = _lone(query)
+    if not isinstance(lone, exp.Anonymous) or lone.name.lower() != "unnest":
+        return query
+    return parsed(f"SELECT u.v FROM {render(lone)} AS u (v)") or query
 
 
 def _text(t: Translator, query: exp.Expr) -> Spelled:
