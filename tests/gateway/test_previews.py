@@ -24,6 +24,9 @@ SHOWN = [
     "SELECT * FROM rides LIMIT 1",
     "SELECT rider, paid AS how FROM public.rides AS r LIMIT 3 OFFSET 2",
     'SELECT "source"."paid" FROM (SELECT "rides"."paid", "rides"."day" FROM "public"."rides") AS "source" LIMIT 2000',
+    "WITH source AS (SELECT * FROM rides), few AS (SELECT rider, fare FROM source) SELECT * FROM few LIMIT 7",
+    "WITH source AS (SELECT * FROM rides), other AS (SELECT * FROM rides WHERE fare > 9) SELECT * FROM source LIMIT 5",
+    "SELECT * FROM (WITH source AS (SELECT * FROM rides) SELECT fare FROM source) AS limited LIMIT 7",
     "SELECT day::text, tip::numeric(10,2) FROM rides FETCH FIRST 5 ROWS ONLY",
 ]
 NOT_SHOWN = [
@@ -36,6 +39,8 @@ NOT_SHOWN = [
     "SELECT * FROM rides AS a, rides AS b LIMIT 100",
     "SELECT * FROM rides AS r (a, b) LIMIT 100",
     "SELECT r FROM rides AS r LIMIT 1",
+    "WITH source AS (SELECT * FROM rides WHERE fare > 100) SELECT * FROM source LIMIT 5",
+    "WITH source AS (SELECT * FROM rides) SELECT a.fare FROM source AS a, source AS b LIMIT 5",
     "SELECT * FROM card_rides LIMIT 100",
     "SELECT * FROM rides LIMIT (SELECT count(*) FROM rides)",
     "SELECT * FROM rides LIMIT 100 FOR UPDATE",

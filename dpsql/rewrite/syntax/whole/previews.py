@@ -1,10 +1,12 @@
 """Previews: some rows of one table, whichever. They can be made up, because nothing is asked of them.
 
-SELECT * FROM trips LIMIT 100; the same with columns and casts, in a subquery, ORDER BY the key, as a cursor  →  a preview
+SELECT * FROM trips LIMIT 100; the same with columns and casts, in a subquery or CTE, by the key, as a cursor  →  a preview
 SELECT * FROM trips; … WHERE, a join, a view, an aggregate, EXPLAIN, COPY, CREATE TABLE AS                    →  none
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -43,35 +45,62 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
         return None
     tree, item = statement.queries[0].tree, _read(statement.queries[0].tree, _OUTER)
     table = None if item is None else declared(item, policy)
-    if table is None or table.public or not tree.args.get("limit") or not _is_counted(tree) or not _by_key(tree, table):
+    if item is None or table is None or table.public:
         return None
-    if any(fold(one.this) not in table.columns for one in tree.find_all(exp.Column)):
+    if not tree.args.get("limit") or not _is_counted(tree) or not _by_key(tree, table):
         return None
     tree = tree.copy()
     item = _read(tree, _OUTER)
     assert item is not None
     alias = item.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
     item.replace(exp.Table(this=exp.to_identifier(_READ_AS, quoted=True), alias=alias.copy()))
+    _drop_unread(tree)
+    if any(fold(one.this) not in table.columns for one in tree.find_all(exp.Column)):
+        return None
     before, behind = statement.text([render(tree)]).split(f'"{_READ_AS}"')
     return TablePreview(table, before, behind, _most(tree))
 
 
-def _read(tree: exp.Expr, clauses: set[str]) -> exp.Table | None:
-    """Return the table whose rows a query passes on, each as it is; None of another query."""
-    if not isinstance(tree, exp.Select) or {key for key, value in tree.args.items() if value} - clauses:
+def _read(tree: exp.Expr, clauses: set[str], ctes: Mapping[str, exp.CTE] = MappingProxyType({})) -> exp.Table | None:
+    """Return the table whose rows a query passes on, each as it is, also through CTEs; None of another query."""
+    if not isinstance(tree, exp.Select) or {key for key, value in tree.args.items() if value} - {*clauses, "with_"}:
         return None
     if not tree.expressions or not all(_is_plain(one.unalias()) for one in tree.expressions):
         return None
+    ctes = {**ctes, **_ctes(tree)}
     item = tree.args["from_"].this if tree.args.get("from_") else None
     match item:
         case ViewRead():
             return None
         case exp.Subquery() if _is_named_only(item):
-            return _read(item.this, _INNER)
+            return _read(item.this, _INNER, ctes)
         case exp.Table(this=exp.Identifier()) if _is_named_only(item):
-            return item
+            cte = None if item.args.get("db") else ctes.get(fold(item.this))
+            if cte is None:
+                return item
+            others = {name: one for name, one in ctes.items() if one is not cte}
+            return None if cte.args["alias"].args.get("columns") else _read(cte.this, _INNER, others)
         case _:
             return None
+
+
+def _ctes(tree: exp.Select) -> Mapping[str, exp.CTE]:
+    with_ = tree.args.get("with_")
+    return {} if with_ is None else {fold(cte.args["alias"].this): cte for cte in with_.expressions}
+
+
+def _drop_unread(tree: exp.Expr) -> None:
+    """Remove the CTEs that nothing reads: they are no part of the answer, and may name protected tables."""
+    ctes = list(tree.find_all(exp.CTE))
+    named = {fold(one.this) for one in tree.find_all(exp.Table) if not one.args.get("db")}
+    unread = [cte for cte in ctes if fold(cte.args["alias"].this) not in named]
+    for cte in unread:
+        with_ = cte.parent
+        cte.pop()
+        if with_ is not None and not with_.expressions:
+            with_.pop()
+    if unread:
+        _drop_unread(tree)
 
 
 def _is_named_only(item: exp.Expr) -> bool:
