@@ -3,7 +3,6 @@
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -38,19 +37,6 @@ def servable(file: Path) -> Config:
         ConfigError: it can't be served.
     """
     return with_checked_views(load(file))
-
-
-def reloaded(old: Config) -> Config:
-    """Return what the configuration's file says now.
-
-    Raises:
-        ConfigError: it can't be served, or something changed that can't be reloaded.
-    """
-    new = servable(old.file)
-    kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
-    if kept != old or new.policy.dataset != old.policy.dataset:
-        raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
-    return new
 
 
 def contents_of(epoch: int, public: Public) -> str:

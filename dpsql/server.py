@@ -4,32 +4,34 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from functools import partial
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
+from typing import Self
 
 import psycopg
 
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.assembly import contents_of, drop_roles, entries_of, listener_of, reloaded, roles_of, rows_of, start_shadow
+from dpsql.assembly import contents_of, drop_roles, entries_of, listener_of, roles_of, rows_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
+from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.plans.views import with_checked_views
 from dpsql.gateway.readiness import Readiness
 from dpsql.open_ledger import open_ledger
-from dpsql.policy.config import Config
+from dpsql.policy.config import Config, User
 from dpsql.question import Settings
+from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
 from dpsql.retired import RetiredEngines
 from dpsql.rewrite.bind.binder import PlanningShadow
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.read.dialect import check_parser
 from dpsql.rewrite.syntax.whole.views import bound_views
+from dpsql.served_pages import ServedPages
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import ShadowOracle
@@ -38,6 +40,7 @@ from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.shadow.watch.warden import Warden
+from dpsql.shadow_thread import ShadowThread
 from dpsql.snapshot_keeper import SnapshotKeeper
 from dpsql.system_limits import Shares, check_memory, most
 from dpsql.web.client import Address
@@ -45,10 +48,6 @@ from dpsql.web.site import Site
 from dpsql.wire.server import session_ends
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.siblings import Post
-from dpsql.wire.server.tls import certificate_of
-
-if TYPE_CHECKING:
-    from dpsql.web.serving import Pages
 
 _LOG = logging.getLogger("dpsql.server")
 _TIMEOUT = 300.0
@@ -59,8 +58,6 @@ _ATTEMPTS = 3
 """How often a new configuration is tried when the shadow dies meanwhile."""
 _PAUSE = 5.0
 """Seconds before the next attempt to start it."""
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 class Server:
@@ -70,8 +67,8 @@ class Server:
         """Serve `config`, at a `post` among several processes; `ledger` is how its owner allows it to be opened."""
         self._config, self._way, self._post = config, ledger, post
         self._stack = AsyncExitStack()
-        self._pages: Pages | None = None
-        self._shadow_thread = ThreadPoolExecutor(1, thread_name_prefix="dpsql-shadow")
+        self._pages = ServedPages()
+        self._on_shadow_thread = ShadowThread()
         self._complete = True
         self._changing = asyncio.Lock()
         """Held while the configuration or the engine is replaced."""
@@ -91,7 +88,7 @@ class Server:
     @property
     def pages(self) -> str | None:
         """Return the address of the pages; None if there are none."""
-        return None if self._pages is None else self._pages.url
+        return self._pages.url
 
     @property
     def address(self) -> tuple[str, int]:
@@ -124,20 +121,44 @@ class Server:
         await self._stack.aclose()
 
     async def reload(self) -> None:
-        """Read the configuration's file again and apply its policy, roles and users.
+        """Read the certificates and the configuration's file again, and apply its policy, roles and users.
 
         Sessions end where tables have changed, and those of users who were removed or have another role or password; a client
         that has asked nothing yet stays. Replaced data files are opened anew.
 
         Raises:
-            ConfigError: it can't be used, or something else in it changed; everything stays as it was.
+            ConfigError: the configuration can't be used, but whom it lacks is gone; or a certificate, and the old one stays.
         """
         async with self._changing:
-            old, engine = self._config, self._engine
-            new = await asyncio.to_thread(reloaded, old)
-            if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
-                engine = await asyncio.to_thread(open_engine, new)
-            await self._change(new, engine)
+            before = self._config
+            kept = show_certificates(((before.listen, self._listener.show), (before.web, self._pages.show)))
+            try:
+                await self._reload()
+            except DpsqlError as failed:
+                raise not_reloaded(failed, before.users, await self._let_go(), kept) from failed
+            except Exception:
+                await self._let_go()
+                raise
+            if kept:
+                raise not_reloaded(None, {}, {}, kept)
+
+    async def _let_go(self) -> Mapping[str, User] | None:
+        """Take away the users whom the file has no more, whatever else is wrong with it; return those who are left."""
+        users = await asyncio.to_thread(users_left, self._config)
+        if users is not None and users != self._config.users:
+            self._config = new = replace(self._config, users=users)
+            self._listener.let_in(entries_of(new))  # at once, whatever becomes of the shadow
+            async with self._rebuilding:
+                await self._rebuild(new, self._engine, self._public, self._contents)
+            await self._tell_those_concerned()
+        return users
+
+    async def _reload(self) -> None:
+        old, engine = self._config, self._engine
+        new = await asyncio.to_thread(reloaded, old)
+        if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
+            engine = await asyncio.to_thread(open_engine, new)
+        await self._change(new, engine)
 
     async def _serve_copy(self) -> None:
         """Answer from the newest copy of the records."""
@@ -156,10 +177,12 @@ class Server:
         if engine is not old_engine:
             # A copy goes on for those that wait for their turn.
             self._retired.add(old_engine, 0 if old_engine.edition is None else _TIMEOUT)
+        await self._tell_those_concerned()
+
+    async def _tell_those_concerned(self) -> None:
         await self._listener.drain_outdated()
         await self._on_shadow_thread(drop_roles, self._shadow, self._config)
-        if self._pages is not None:
-            await self._pages.change(self._site())
+        await self._pages.change(self._site())
 
     async def _serve_config(self, new: Config, engine: Engine) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
@@ -198,7 +221,7 @@ class Server:
         self._public = read_public(config.policy, self._engine)
         self._ledger = open_ledger(config, self._way)
         self._stack.callback(self._ledger.close)
-        self._stack.callback(self._shadow_thread.shutdown)
+        self._stack.callback(self._on_shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
         self._stack.callback(Warden(self._shadow.dsn("postgres"), self._watched).close)
@@ -208,8 +231,9 @@ class Server:
         parts = (config, self._public, self._engine, self._contents)
         self._listener = await self._listen(await self._on_shadow_thread(self._build_gateway, *parts))
         self._stack.callback(asyncio.get_running_loop().create_task(self._watch_shadow()).cancel)
-        self._stack.push_async_callback(self._close_pages)
-        await self._open_pages()
+        self._stack.push_async_callback(self._pages.stop)
+        if self._post is None or not self._post.number:
+            await self._pages.open(config, self._site(), self._shares.pages)
         if config.snapshot is not None:
             keeper = SnapshotKeeper(lambda: (self._config, self._engine), self._serve_copy)
             self._stack.push_async_callback(keeper.stop)
@@ -267,20 +291,6 @@ class Server:
         self._complete = True
         _LOG.warning("the shadow serves again")
 
-    async def _on_shadow_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Run slow work on a thread that lives as long as the server: the kernel ends the shadow with its thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._shadow_thread, partial(work, *args, **kwargs))
-
-    async def _open_pages(self) -> None:
-        if (web := self._config.web) is None or (self._post is not None and self._post.number):
-            return
-        from dpsql.web.serving import Pages  # noqa: PLC0415  (where there are no pages, a sixth of the start is saved)
-
-        shown = certificate_of(web.tls)
-        pages = Pages(web, self._site(), most=self._shares.pages, tls=None if shown is None else shown.context)
-        await pages.start()
-        self._pages = pages
-
     def _site(self) -> Site:
         """Return what the pages are made from."""
         config, clock = self._config, time.monotonic
@@ -288,7 +298,3 @@ class Server:
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
         trouble = Readiness(lambda: (self._engine, self._config.policy), clock).trouble
         return Site(config.policy, roles_of(config), server.connect, self._ledger, os.urandom, clock, trouble)
-
-    async def _close_pages(self) -> None:
-        if self._pages is not None:
-            await self._pages.stop()

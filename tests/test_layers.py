@@ -22,6 +22,7 @@ ORDER = (
     frozenset({"dpsql"}),
     frozenset({"local"}),
     frozenset({"server", "supervisor"}),
+    frozenset({"reloading", "served_pages"}),
     frozenset({"assembly"}),
     frozenset({"agents", "web"}),
     frozenset({"plots"}),
@@ -45,6 +46,7 @@ ORDER = (
             "rate_limited_log",
             "remembered",
             "scratch",
+            "shadow_thread",
         }
     ),
 )

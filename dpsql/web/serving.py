@@ -89,6 +89,10 @@ class Pages:
         self._context.site = self._site
         await self._context.sessions.change(self._site)
 
+    def show(self, tls: ssl.SSLContext | None) -> None:
+        """Show another certificate to those who come from now on."""
+        self._acceptor.show(tls)
+
     def _visit(self) -> Visit:
         return Visit(self._server.config, self._server.server_state, self._pending, self._request_timeout)
 

@@ -52,3 +52,14 @@ def kill_shadow(site: Site, patience: float = 60.0) -> None:
     while children(site.process.pid) in ([], [old]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def not_reloaded(site: Site, log: Path) -> str:
+    """Have the configuration read again, which fails; return what the operator is told."""
+    before = log.read_text()
+    signal_to(site, signal.SIGHUP)
+    deadline = time.monotonic() + 60
+    while not (said := log.read_text()[len(before) :]).count("not reloaded: ") or not said.endswith("\n"):
+        assert time.monotonic() < deadline, said
+        time.sleep(0.02)
+    return said

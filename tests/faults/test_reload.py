@@ -17,7 +17,7 @@ from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.data import write as write_tables
 from tests.clients.site import Site, configure, serving
-from tests.faults.controls import reload
+from tests.faults.controls import not_reloaded, reload
 from tests.faults.controls import write as replace
 
 NOISE = 500
@@ -30,6 +30,7 @@ class Served:
 
     site: Site
     config: Path
+    log: Path
 
     @property
     def schemas(self) -> Path:
@@ -50,8 +51,8 @@ def first() -> Iterator[Served]:
         directory.chmod(0o711)
         shutil.copytree(theirs, directory / "schemas")
         config = configure(directory, schemas=Path("schemas/"))
-        with serving(config) as site:
-            yield Served(site, config)
+        with (directory / "log").open("w") as log, serving(config, log=log) as site:
+            yield Served(site, config, directory / "log")
 
 
 @pytest.fixture
@@ -134,6 +135,67 @@ def test_only_changed_users_are_hung_up_on(served: Served) -> None:
             _bob(served.site, "second")
         assert asked.execute("TABLE kept").fetchall() == [(1,)]
         assert asked.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'bob'").fetchone() == (0,)
+
+
+_MISTAKES = {
+    "unknown key": ("dataset: taxi\n", "dataset: taxi\ncolour: green\n"),
+    "no YAML": ("dataset: taxi\n", 'dataset: "taxi\n'),
+    "no YAML after the users": ("users:\n", "users:\n  # who comes in\n\n"),
+    "no file of tables": ("schemas: schemas\n", "schemas: nowhere\n"),
+    "what needs a restart": ("port: 0", "port: 1"),
+    "another engine": ("taxi.duckdb", "other.duckdb"),
+    "a budget below none": ("budget: {passenger: {epsilon: 10000000}}", "budget: {passenger: {epsilon: -1}}"),
+    "another user's password": ("users:\n", "users:\n  eve: {role: analyst, password: plain}\n"),
+}
+
+
+@pytest.mark.parametrize("mistake", _MISTAKES)
+def test_a_mistake_keeps_nobody_in_who_was_removed(served: Served, mistake: str) -> None:
+    """Whatever is wrong with the file: who is not in it any more is hung up on, and the others notice nothing."""
+    bob = _line("analyst", "first")
+    _add(served.config, bob)
+    reload(served.site)
+    asked, silent = _bob(served.site, "first"), _bob(served.site, "first")
+    asked.execute(GROUPED.encode())
+    with psycopg.connect(served.site.dsn, autocommit=True) as other:
+        other.execute("CREATE TEMP TABLE kept AS SELECT 1")
+        replace(served.config, bob, "")
+        replace(served.config, *_MISTAKES[mistake])
+        if mistake.endswith("after the users"):
+            served.config.write_text(served.config.read_text() + "web: {host\n")
+        assert "but these users are gone: bob\n" in not_reloaded(served.site, served.log)
+        for session in (asked, silent):
+            assert "its user was removed or changed" in _farewell(session)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            _bob(served.site, "first")
+        assert other.execute("TABLE kept").fetchall() == [(1,)]
+        assert other.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
+
+
+def test_a_mistake_keeps_no_password_that_was_changed(served: Served) -> None:
+    """Nor does a role stay that was taken away; a role that is not served lets nobody in."""
+    first, second = _line("analyst", "first"), _line("analyst", "second")
+    _add(served.config, first)
+    reload(served.site)
+    replace(served.config, "dataset: taxi\n", "dataset: taxi\ncolour: green\n")
+    replace(served.config, first, second)
+    assert "these users have another password or role: bob" in not_reloaded(served.site, served.log)
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        _bob(served.site, "first")
+    _bob(served.site, "second").close()
+    replace(served.config, "bob: {role: analyst", "bob: {role: analist")
+    assert "everything goes on as before" in not_reloaded(served.site, served.log)
+    other = "other: {protects: passenger, budget: {epsilon: 9}, per_query: {epsilon: 1}}"
+    replace(served.config, "roles:\n", f"roles:\n  {other}\n")
+    replace(served.config, "bob: {role: analist", "bob: {role: other")
+    assert "these users are gone: bob" in not_reloaded(served.site, served.log)
+
+
+def test_users_that_can_not_be_read_are_as_before_and_it_is_said(served: Served) -> None:
+    """A key that is misspelt lets nobody go: everybody would be locked out by it."""
+    replace(served.config, "users:\n", "user:\n")
+    assert "users can't be read either" in not_reloaded(served.site, served.log)
+    psycopg.connect(served.site.dsn).close()
 
 
 def test_a_role_with_fewer_tables_counts_at_once(served: Served) -> None:

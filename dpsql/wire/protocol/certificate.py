@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _PSS = "2a864886f70d01010a"
@@ -18,6 +19,9 @@ _HASHES = {
     "608648016503040201": "sha256", "608648016503040202": "sha384", "608648016503040203": "sha512",
 }  # fmt: skip
 _IDENTIFIER, _HASH_OF_PSS = 0x06, 0xA0
+_VERSION = 0xA0
+_SHORT_TIME = 0x17
+"""A time whose year has two digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,21 @@ class Certificate:
     context: ssl.SSLContext
     end_point: bytes | None
     """None where the signature has no hash, as Ed25519 has none: then binding is not offered."""
+    ends: datetime
+    """When it is no longer valid."""
 
     @classmethod
     def of(cls, context: ssl.SSLContext, pem: str) -> "Certificate":
-        """Build from the text of the file whose first certificate `context` shows."""
+        """Build from the text of the file whose first certificate `context` shows.
+
+        Raises:
+            ValueError: it has none that can be read.
+        """
         found = _PEM.search(pem)
-        return cls(context, None if found is None else end_point(ssl.PEM_cert_to_DER_cert(found[0])))
+        if found is None:
+            raise ValueError("it has no BEGIN CERTIFICATE")
+        shown = ssl.PEM_cert_to_DER_cert(found[0])
+        return cls(context, end_point(shown), ends(shown))
 
 
 def end_point(certificate: bytes) -> bytes | None:
@@ -41,6 +54,19 @@ def end_point(certificate: bytes) -> bytes | None:
     _, (_, algorithm), *_ = _elements(whole)
     name = _hash(algorithm)
     return None if name is None else hashlib.new(name, certificate).digest()
+
+
+def ends(certificate: bytes) -> datetime:
+    """Return until when a certificate (DER) is valid."""
+    (_, whole), *_ = _elements(certificate)
+    (_, signed), *_ = _elements(whole)
+    # Its number, the algorithm, who issued it, and the times, after a version that may be left out.
+    _, _, _, (_, times), *_ = (one for one in _elements(signed) if one[0] != _VERSION)
+    _, (kind, written) = _elements(times)
+    text = written.decode("ascii")
+    if kind == _SHORT_TIME:
+        text = ("19" if text >= "50" else "20") + text
+    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
 
 
 def _hash(algorithm: bytes) -> str | None:

@@ -102,6 +102,10 @@ class Acceptor(Generic[_C]):
         for accepted in self._accepting:
             accepted.abort()
 
+    def show(self, tls: ssl.SSLContext | None) -> None:
+        """Show another certificate to those who connect from now on."""
+        self._tls = tls
+
     def _resume(self) -> None:
         self._pause = None
         for listening in self._sockets:

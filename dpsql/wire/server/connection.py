@@ -148,11 +148,12 @@ class Connection:
 
     async def _serve(self) -> None:
         async with asyncio.timeout(self._registry.limits.login_timeout):
-            opened = await startup.open_with(self._transport, self._incoming, self._registry.tls, self._registry.limits)
+            shown = self._registry.tls  # which a renewal replaces for those who come later
+            opened = await startup.open_with(self._transport, self._incoming, shown, self._registry.limits)
             if isinstance(opened, Cancel):
                 await self._registry.cancel_anywhere(opened.process, opened.key)
                 return
-            self._user, self._entry = await log_in(self._registry, self._transport, self._incoming, opened)
+            self._user, self._entry = await log_in(self._registry, self._transport, self._incoming, opened, shown)
         user = self._user
         self._registry.pending.remove(self._transport)
         with self._registry.register(user, self) as registered:

@@ -122,6 +122,18 @@ class Listener:
         """
         self._registry.replace_gateway(answers, users)
 
+    def let_in(self, users: Mapping[str, UserEntry]) -> None:
+        """Let nobody log in but these users; who is there already ends by `drain_outdated`.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self._registry.replace_users(users)
+
+    def show(self, tls: Certificate | None) -> None:
+        """Show another certificate to those who connect from now on."""
+        self._registry.tls = tls
+
     async def drain_outdated(self, grace: float = 10.0) -> None:
         """Let the sessions of users end as `stop` does who were removed, or have another role or password."""
         gone = [connection for connection in self._open.values() if connection.is_outdated]

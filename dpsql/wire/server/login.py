@@ -6,6 +6,7 @@ from functools import partial
 from dpsql.errors import AuthFailed, ProtocolError, UnknownDatabase
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.wire.protocol import startup
+from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames
 from dpsql.wire.protocol.startup import Start
 from dpsql.wire.protocol.transport import ClientTransport
@@ -17,9 +18,15 @@ _NO = ("", "false", "off", "no", "0")
 
 
 async def log_in(
-    registry: ConnectionRegistry, transport: ClientTransport, incoming: Frames, start: Start
+    registry: ConnectionRegistry,
+    transport: ClientTransport,
+    incoming: Frames,
+    start: Start,
+    shown: Certificate | None,
 ) -> tuple[str, UserEntry | None]:
     """Check the password and that the database is our data set; return the user as the policy has it now.
+
+    The log-in may be bound to the certificate that the client was `shown`.
 
     Raises:
         AuthFailed: when the password is not the user's, or too many were tried.
@@ -31,7 +38,7 @@ async def log_in(
     if not user:
         raise ProtocolError("no user name in the startup packet")
     transport.write(startup.negotiation(start))
-    entry = await _check_password(registry, transport, incoming, user)
+    entry = await _check_password(registry, transport, incoming, user, shown)
     database = start.options.get("database") or user
     if database != registry.database:
         raise UnknownDatabase(f'database "{database}" does not exist')
@@ -41,7 +48,11 @@ async def log_in(
 
 
 async def _check_password(
-    registry: ConnectionRegistry, transport: ClientTransport, incoming: Frames, user: str
+    registry: ConnectionRegistry,
+    transport: ClientTransport,
+    incoming: Frames,
+    user: str,
+    shown: Certificate | None,
 ) -> UserEntry | None:
     barred = partial(registry.attempts.barred, user, transport.address)
     entry = registry.users.get(user)
@@ -49,7 +60,7 @@ async def _check_password(
         _RATE_LIMITED.warning("too many failed log-ins as %r from %s", user, transport.address)
         raise AuthFailed
     try:
-        end_point = registry.tls.end_point if registry.tls is not None and transport.is_encrypted else None
+        end_point = shown.end_point if shown is not None and transport.is_encrypted else None
         await startup.authenticate(transport, incoming, registry.verifier(user), registry.limits, barred, end_point)
     except AuthFailed:
         registry.attempts.failed(user, transport.address)

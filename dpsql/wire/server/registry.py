@@ -149,12 +149,20 @@ class ConnectionRegistry:
         Raises:
             ValueError: when a verifier is none.
         """
-        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
+        self.replace_users(users)
         self.answers.now = answers
-        self.users = users
         self.types = TypeNames()
         self._startup_parameters: dict[StartupKey, dict[str, str]] = {}
         self._shadow_is_there.set()
+
+    def replace_users(self, users: Mapping[str, UserEntry]) -> None:
+        """Let nobody in but these users.
+
+        Raises:
+            ValueError: when a verifier is none.
+        """
+        self._verifiers = {name: Verifier.parse(entry.verifier) for name, entry in users.items()}
+        self.users = users
 
     def close_shadow(self) -> None:
         """Hold up new sessions in the shadow until `replace_gateway`."""

@@ -18,7 +18,10 @@ def certificate_of(files: Tls | None) -> Certificate | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(files.certificate, files.key)
+        context.load_cert_chain(files.certificate, files.key, password="")  # or the terminal would be asked
         return Certificate.of(context, files.certificate.read_text(encoding="latin-1"))
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{files.certificate}: can't be used as the server's certificate: {error}") from error
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise ConfigError(
+            f"{files.certificate}: can't be used as the server's certificate: {error}",
+            hint=f"It has to be a PEM file with the chain, and {files.key} its private key, without a password.",
+        ) from error
