@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from dpsql.notify import notify
 from dpsql.policy.config import Listen
 from dpsql.scratch import Scratch
 from dpsql.wire.server.acceptor import Sockets, listen, port_of
@@ -201,6 +202,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """Tell all to stop, and wait for them."""
+        notify(STOPPING="1", STATUS="stopping")
         there = [child.process for child in self._children if child.process is not None]
         for process in there:
             os.kill(process, signal.SIGTERM)

@@ -33,7 +33,7 @@ ORDER = (
     frozenset({"privacy"}),
     frozenset({"accounting", "rewrite"}),
     frozenset({"epsilon", "lexer"}),
-    frozenset({"interrupt", "policy", "watchdog"}),
+    frozenset({"control", "interrupt", "policy", "watchdog"}),
     frozenset(
         {
             "collector",
@@ -41,6 +41,7 @@ ORDER = (
             "frozen",
             "hang_up",
             "hashed",
+            "notify",
             "private_files",
             "question",
             "rate_limited_log",
@@ -143,11 +144,13 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "socket": {
         "wire.server.acceptor": "the only sockets that listen",
         "hang_up": "ends connections that nobody answers on",
+        "control": "takes commands of the operator's, from processes of this machine",
+        "notify": "tells systemd, by a datagram",
     },
     "socketserver": {},
     "asyncio.start_server": {"wire.server.listener": "the only sockets"},
     "asyncio.open_connection": {"wire.server.listener": "the only sockets"},
-    "asyncio.start_unix_server": {"wire.server.listener": "the only sockets"},
+    "asyncio.start_unix_server": {"control": "takes commands of the operator's"},
     "asyncio.open_unix_connection": {"wire.server.listener": "the only sockets"},
 }
 """What only named files may use, and why they may."""

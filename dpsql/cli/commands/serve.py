@@ -13,10 +13,13 @@ from dpsql.accounting.sqlite.file import Way
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.signals import Signals
+from dpsql.cli.support.waiting import wait_for_engine
 from dpsql.collector import collect_seldom
+from dpsql.control import ControlDoor
 from dpsql.engines.snapshot.open import see_that_there_is_one
 from dpsql.errors import DpsqlError
 from dpsql.gateway.plans.views import with_checked_views
+from dpsql.notify import notify
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.question import Cancellation
@@ -35,9 +38,14 @@ def serve(
     new_ledger: Annotated[
         bool, typer.Option("--new-ledger", help="Start though the ledger is gone, or an older copy; once.")
     ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for an engine that can't be reached yet, instead of ending.")
+    ] = False,
 ) -> None:
     """Serve the data set to PostgreSQL clients."""
     loaded, way = load(config), Way.ANEW if new_ledger else Way.AS_IT_IS
+    if wait:
+        wait_for_engine(loaded)
     if loaded.listen.processes == 1:
         _run(loaded, way, None)
     elif code := Supervisor(loaded.listen, partial(_work, config, way), partial(_say_so, loaded)).run():
@@ -77,7 +85,16 @@ async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
             else:
                 worker.announce(server.pages)
             who = "" if worker is None else f"process {worker.post.number + 1}: "
-            await signals.until_stopped(partial(_reload, server, who))
+            number, processes = (0, 1) if worker is None else (worker.post.number, len(worker.post.doors))
+            reload = partial(_reload, server, who)
+            door = ControlDoor(config.file, number, processes, reload)
+            await door.open()
+            try:
+                await signals.until_stopped(reload)
+            finally:
+                door.close()
+            if worker is None:
+                notify(STOPPING="1", STATUS="stopping")
 
 
 def _stop_when_alone(lifeline: int, signals: Signals) -> None:
@@ -94,16 +111,20 @@ def _stop_when_alone(lifeline: int, signals: Signals) -> None:
 def _say_so(config: Config, port: int, pages: str | None) -> None:
     shown = "" if pages is None else f", pages at {pages}"
     typer.echo(f"serving {config.policy.dataset} on {config.listen.host}:{port}{shown}; stop with Ctrl-C")
+    notify(READY="1", STATUS=f"serving {config.policy.dataset} on {config.listen.host}:{port}")
 
 
-async def _reload(server: Server, who: str) -> None:
-    """Read the configuration again; where it can't be used, go on with the earlier one."""
+async def _reload(server: Server, who: str) -> str | None:
+    """Read the configuration again; where it can't be used, go on with the earlier one, and return why."""
     try:
         await server.reload()
     except DpsqlError as failed:
-        typer.echo(f"{who}not reloaded: {failed.message}", err=True)
+        wrong = failed.message
     except Exception:  # noqa: BLE001 # whatever it is: the next hang-up must be heard
         _LOG.exception("the configuration could not be read again")
-        typer.echo(f"{who}not reloaded: see the log", err=True)
+        wrong = "see the log"
     else:
         typer.echo(f"{who}reloaded")
+        return None
+    typer.echo(f"{who}not reloaded: {wrong}", err=True)
+    return f"{who}not reloaded: {wrong}"

@@ -32,7 +32,7 @@ class Signals:
         """Do as at a request to terminate."""
         self._stopped.set()
 
-    async def until_stopped(self, reload: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def until_stopped(self, reload: Callable[[], Awaitable[object]] | None = None) -> None:
         """Return at an interrupt or a request to terminate; call `reload` at each hang-up until then."""
         reloading = None if reload is None else asyncio.get_running_loop().create_task(self._reload(reload))
         try:
@@ -41,7 +41,7 @@ class Signals:
             if reloading is not None:
                 reloading.cancel()
 
-    async def _reload(self, reload: Callable[[], Awaitable[None]]) -> None:
+    async def _reload(self, reload: Callable[[], Awaitable[object]]) -> None:
         while True:
             await self._hung_up.wait()
             self._hung_up.clear()

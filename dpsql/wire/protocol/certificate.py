@@ -45,7 +45,7 @@ class Certificate:
         if found is None:
             raise ValueError("it has no BEGIN CERTIFICATE")
         shown = ssl.PEM_cert_to_DER_cert(found[0])
-        return cls(context, end_point(shown), ends(shown))
+        return cls(context, end_point(shown), valid_until(shown))
 
 
 def end_point(certificate: bytes) -> bytes | None:
@@ -56,7 +56,7 @@ def end_point(certificate: bytes) -> bytes | None:
     return None if name is None else hashlib.new(name, certificate).digest()
 
 
-def ends(certificate: bytes) -> datetime:
+def valid_until(certificate: bytes) -> datetime:
     """Return until when a certificate (DER) is valid."""
     (_, whole), *_ = _elements(certificate)
     (_, signed), *_ = _elements(whole)

@@ -1,0 +1,130 @@
+"""How a command speaks with the server of its configuration: by a socket that has no file, named after the configuration's.
+
+The name lies in Linux's abstract namespace, so that whoever finds the configuration finds the server, whatever mistakes the
+file has by now. Only root and the server's own account are heard, which the kernel vouches for; and nobody else is believed.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import socket
+import struct
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsql.errors import ConfigError
+
+_LOG = logging.getLogger("dpsql.server")
+_ROOT = 0
+_CREDENTIALS = struct.Struct("3i")
+_LONGEST = 16
+"""Bytes of a word that a command says."""
+_PATIENCE = 15.0
+"""Seconds for one of several processes that has just died to be there again."""
+_PAUSE = 0.2
+
+Reload = Callable[[], Awaitable[str | None]]
+"""Reads the configuration again; returns what is wrong with it."""
+
+
+def _name(file: Path, number: int) -> str:
+    """Return the name of a process's socket."""
+    return f"\0dpsql {hashlib.sha256(os.fsencode(file.resolve())).hexdigest()} {number}"
+
+
+def _account(connection: socket.socket) -> int:
+    """Return whose process is at the other end."""
+    known = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(known)[1])
+
+
+class ControlDoor:
+    """Takes commands for one process of a server."""
+
+    def __init__(self, file: Path, number: int, processes: int, reload: Reload) -> None:
+        """Be process `number` of so many that serve a configuration."""
+        self._file, self._number, self._processes, self._reload = file, number, processes, reload
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Take commands from now on; where that can't be, say so: everything else goes on."""
+        if not hasattr(socket, "SO_PEERCRED"):  # not Linux
+            return
+        try:
+            self._server = await asyncio.start_unix_server(self._hear, _name(self._file, self._number))
+        except OSError as failed:
+            _LOG.warning(
+                "dpsql reload can't reach this server, SIGHUP can: another process has its place (%s)", failed.strerror
+            )
+
+    def close(self) -> None:
+        """Take none any more."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if _account(writer.get_extra_info("socket")) not in (_ROOT, os.geteuid()):
+                return
+            word = (await reader.read(_LONGEST)).decode("ascii", "replace").strip()
+            if word == "reload":
+                told = {"processes": self._processes, "wrong": await self._reload()}
+                writer.write(json.dumps(told).encode())
+                await writer.drain()
+        except OSError:
+            pass  # who asked has gone
+        finally:
+            writer.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one process says of its new configuration."""
+
+    number: int
+    processes: int
+    wrong: str | None
+
+
+def ask_to_reload(file: Path) -> list[Verdict]:
+    """Have every process of the server of a configuration read it again; return what each says.
+
+    Raises:
+        ConfigError: nobody of this account serves it.
+    """
+    first = _ask(file, 0)
+    return [first, *(_ask(file, number, time.monotonic() + _PATIENCE) for number in range(1, first.processes))]
+
+
+def _ask(file: Path, number: int, until: float = 0.0) -> Verdict:
+    """Ask one process, which may be there only after a while."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        while True:
+            try:
+                connection.connect(_name(file, number))
+                break
+            except ConnectionRefusedError:
+                if time.monotonic() >= until:
+                    raise _nobody(file, number) from None
+                time.sleep(_PAUSE)
+        if os.geteuid() != _ROOT and _account(connection) not in (_ROOT, os.geteuid()):
+            raise _nobody(file, number)
+        connection.sendall(b"reload\n")
+        said = b"".join(iter(lambda: connection.recv(65536), b""))
+    if not said:
+        raise ConfigError("the server hung up before it had read its configuration", hint="Its log says why.")
+    told = json.loads(said)
+    return Verdict(number, int(told["processes"]), told["wrong"])
+
+
+def _nobody(file: Path, number: int) -> ConfigError:
+    if number:
+        return ConfigError(f"process {number + 1} of the server does not run", hint="Its log says why.")
+    return ConfigError(
+        f"no dpsql serve of this account serves {file.resolve()}",
+        hint="Run this as the server's account or as root, on its machine, with the --config that it was started with.",
+    )
