@@ -90,6 +90,14 @@ class Verdict:
     wrong: str | None
 
 
+def is_served(file: Path) -> bool:
+    """Return whether a server of a configuration takes commands."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        return connection.connect_ex(_name(file, 0)) == 0
+
+
 def ask_to_reload(file: Path) -> list[Verdict]:
     """Have every process of the server of a configuration read it again; return what each says.
 

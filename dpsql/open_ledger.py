@@ -20,15 +20,27 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS) -> SqliteLedger:
     Raises:
         ConfigError: it can't be used, or is another data set's, or is less than there was.
     """
+    return SqliteLedger(place_of_ledger(config), lambda: datetime.now(UTC), _dataset(config), way)
+
+
+def place_of_ledger(config: Config) -> Path:
+    """Return where the configuration's ledger is, or would be made.
+
+    Raises:
+        ConfigError: there is none, but one was left elsewhere; or it is another data set's.
+    """
     match config.ledger:
         case SqliteLedgerConfig(path, formerly, left):
             _demand_move(path, left)
-            dataset = DataSet(config.policy.dataset, source(config.engine))
-            return SqliteLedger(_place(path, formerly, dataset), lambda: datetime.now(UTC), dataset, way)
+            return _place(path, formerly, _dataset(config))
         case PostgresServer():
             raise ConfigError("a ledger on PostgreSQL is not supported yet; use sqlite:///…")
         case _:
             assert_never(config.ledger)
+
+
+def _dataset(config: Config) -> DataSet:
+    return DataSet(config.policy.dataset, source(config.engine))
 
 
 def _demand_move(path: Path, left: tuple[Path, ...]) -> None:

@@ -1,15 +1,21 @@
 """`dpsql check`."""
 
+import re
+import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import psycopg
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from dpsql.cli.main import app
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.prepared import DuckPrepared
+from dpsql.open_ledger import open_ledger
+from dpsql.policy.load import load
 from dpsql.shadow.server.postgres import Postgres
 from tests.policy.fix_config import write_files
 
@@ -163,3 +169,41 @@ def test_json_schemas_are_written(tmp_path: Path) -> None:
         "table.schema.json",
         "view.schema.json",
     ]
+
+
+def test_what_serve_would_not_start_with_is_a_failure(tmp_path: Path) -> None:
+    """An address that is taken, a certificate that is none, a ledger that is gone, none, or of a newer dpsql."""
+    config = write_files(tmp_path)
+    _make(tmp_path / "taxi.duckdb", TRIPS)
+    text = config.read_text()
+    ledger = tmp_path / "ledger.db"
+    text = re.sub(r"(?m)^(ledger|listen|web|state):.*\n", "", text) + "ledger: sqlite:///ledger.db\n"
+
+    def checked(listen: str) -> Result:
+        config.write_text(f"{text}listen: {listen}\n")
+        return RUN.invoke(app, ["check", "--config", str(config)])
+
+    free = "{host: 127.0.0.1, port: 0}"
+    assert "its addresses and its ledger can be used" in checked(free).stdout
+    assert not ledger.exists()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = checked(f"{{host: 127.0.0.1, port: {taken.getsockname()[1]}}}")
+        assert (done.exit_code, "can't listen on 127.0.0.1" in done.stderr) == (1, True)
+    (tmp_path / "server.crt").write_text("garbage")
+    done = checked("{host: 127.0.0.1, port: 0, tls: {certificate: server.crt, key: server.crt}}")
+    assert (done.exit_code, "can't be used as the server's certificate" in done.stderr) == (1, True)
+    checked(free)
+    open_ledger(load(config, {})).close()
+    before = ledger.read_bytes()
+    assert checked(free).exit_code == 0
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    done = checked(free)
+    assert (done.exit_code, f"ledger {ledger} has schema version 99" in done.stderr) == (1, True)
+    ledger.write_bytes(before)
+    ledger.rename(tmp_path / "away")
+    done = checked(free)
+    assert (done.exit_code, f"ledger {ledger} is gone" in done.stderr) == (1, True)
+    ledger.write_bytes(b"no ledger at all" * 100)
+    done = checked(free)
+    assert (done.exit_code, f"ledger {ledger} can't be read" in done.stderr) == (1, True)

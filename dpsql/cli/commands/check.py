@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.rehearsed import see_that_serve_would_start
 from dpsql.cli.support.report import show_report
 from dpsql.engines.connect import connect_engine
 from dpsql.engines.owner import report
@@ -41,7 +42,7 @@ def check_config(
 ) -> None:
     """Check the configuration, and compare it with the engine's tables: where `serve` would not start, this fails.
 
-    Only with --data are records read; the rows of public tables always are.
+    Only with --data are records read; the rows of public tables always are. The ledger is opened in a copy.
     """
     if json_schema is not None:
         for file in write_schemas(json_schema):
@@ -62,6 +63,7 @@ def check_config(
             check_copyable(policy, engine)
             typer.echo("every declared column can be copied into a snapshot")
         public = read_public(policy, engine)
+        typer.echo(see_that_serve_would_start(loaded))
         if data:
             reports = report(policy, engine, public.declared)
             show_report(Console(), policy, reports, groups)

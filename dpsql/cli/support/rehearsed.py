@@ -1,0 +1,67 @@
+"""What else `serve` needs beside the engine, tried without a trace: certificates, addresses, and the ledger, in a copy."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dpsql import control
+from dpsql.accounting.mark import mark_path, read_mark
+from dpsql.errors import ConfigError
+from dpsql.open_ledger import open_ledger, place_of_ledger
+from dpsql.policy.config import Config, SqliteLedgerConfig
+from dpsql.private_files import open_private
+from dpsql.wire.server.acceptor import listen
+from dpsql.wire.server.tls import certificate_of
+
+
+def see_that_serve_would_start(config: Config) -> str:
+    """Return in a sentence what is ready.
+
+    Raises:
+        ConfigError: a certificate can't be used, or the ledger.
+        OSError: an address is taken, and not by the server of this configuration.
+    """
+    addresses = [config.listen] if config.web is None else [config.listen, config.web]
+    for address in addresses:
+        certificate_of(address.tls)
+    served = control.is_served(config.file)
+    for address in () if served else addresses:
+        for opened in listen(address.host, address.port):
+            opened.close()
+    _try_ledger(config)
+    return "it is served now; " * served + "its addresses and its ledger can be used"
+
+
+def _try_ledger(config: Config) -> None:
+    """Open the ledger as `serve` would, but in a copy: opening may take one over, or bring it to a newer version."""
+    path = place_of_ledger(config)
+    if not (path.exists() or read_mark(path) is not None):
+        return
+    with TemporaryDirectory(prefix="dpsql-check-") as made:
+        copy = Path(made) / path.name
+        if path.exists():
+            os.close(open_private(path, os.O_RDONLY))
+            _copy(path, copy)
+        if mark_path(path).exists():
+            shutil.copyfile(mark_path(path), mark_path(copy))
+            mark_path(copy).chmod(0o600)
+        try:
+            open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))).close()
+        except ConfigError as wrong:
+            raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
+
+
+def _copy(path: Path, copy: Path) -> None:
+    copy.touch(0o600)
+    try:
+        with (
+            closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as ledger,
+            closing(sqlite3.connect(copy)) as copied,
+        ):
+            ledger.backup(copied)
+    except sqlite3.Error as error:
+        raise ConfigError(f"ledger {path} can't be read: {error}") from error
