@@ -57,9 +57,8 @@ class ControlDoor:
         try:
             self._server = await asyncio.start_unix_server(self._hear, _name(self._file, self._number))
         except OSError as failed:
-            _LOG.warning(
-                "dpsql reload can't reach this server, SIGHUP can: another process has its place (%s)", failed.strerror
-            )
+            place = f"another process has its place ({failed.strerror})"
+            _LOG.warning("dpsql reload can't reach this server, SIGHUP can: %s", place)
 
     def close(self) -> None:
         """Take none any more."""

@@ -54,6 +54,7 @@ def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
 def _routes(context: PageContext) -> list[Route | Mount]:
     return [
         Route("/", _home),
+        Route("/healthz", _healthy),
         Route("/ready", _ready(context)),
         Route("/login", _open(context, login.login_page)),
         Route("/login", _open(context, login.enter), methods=["POST"]),
@@ -73,6 +74,11 @@ def _routes(context: PageContext) -> list[Route | Mount]:
 
 async def _home(_: Request) -> Response:
     return RedirectResponse("/explore", 303)
+
+
+async def _healthy(_: Request) -> Response:
+    """Tell monitors, without a log-in, that the server runs and has time for them: nothing else is asked."""
+    return PlainTextResponse("ok\n")
 
 
 def _ready(context: PageContext) -> Endpoint:

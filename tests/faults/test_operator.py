@@ -1,6 +1,7 @@
 """What an operator's commands and systemd hear of a server that runs."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -145,7 +146,7 @@ def test_serve_waits_for_a_database_that_starts_later(directory: Path, tmp_path:
             waiting = Forked(["serve", "--wait", "--config", str(config)], log)
             try:
                 deadline = time.monotonic() + 60
-                while "it is waited for" not in (tmp_path / "log").read_text():
+                while "the engine is waited for" not in (tmp_path / "log").read_text():
                     assert time.monotonic() < deadline
                     time.sleep(0.05)
                 away.rename(there)
@@ -159,4 +160,22 @@ def test_serve_waits_for_a_database_that_starts_later(directory: Path, tmp_path:
                 waiting.wait(60)
                 if waiting.stdout is not None:
                     waiting.stdout.close()
-        assert (tmp_path / "log").read_text().count("it is waited for") == 1
+        assert (tmp_path / "log").read_text().count("the engine is waited for") == 1
+
+
+def test_the_log_is_objects_if_it_is_asked_for(config: Path, tmp_path: Path) -> None:
+    """Also what a reload says."""
+    with (tmp_path / "log").open("w") as log:
+        served = Forked(["serve", "--log-format", "json", "--config", str(with_shadow(config))], log)
+        try:
+            assert served.stdout is not None
+            assert served.stdout.readline().startswith("serving")
+            write(config, "role: analyst", "role: analist")
+            assert _reload(config).code == 1
+        finally:
+            served.send_signal(signal.SIGTERM)
+            served.wait(60)
+            if served.stdout is not None:
+                served.stdout.close()
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line["level"] for line in lines if line["message"].startswith("not reloaded: ")] == ["ERROR"]

@@ -13,3 +13,10 @@ def test_ready_is_told_without_a_log_in(visit: Callable[..., Browser], server: S
     server.trouble = "the engine is away"
     told = visit().get("/ready")
     assert (told.status_code, told.text) == (503, "the engine is away\n")
+
+
+def test_health_asks_nothing(visit: Callable[..., Browser], server: Server) -> None:
+    """Whatever the engine's trouble is, a server that has time to answer is not to be restarted."""
+    server.trouble = "the engine is away"
+    told = visit().get("/healthz")
+    assert (told.status_code, told.text) == (200, "ok\n")

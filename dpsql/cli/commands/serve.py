@@ -11,6 +11,7 @@ import typer
 
 from dpsql.accounting.sqlite.file import Way
 from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.signals import Signals
 from dpsql.cli.support.waiting import wait_for_engine
@@ -41,8 +42,12 @@ def serve(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for an engine that can't be reached yet, instead of ending.")
     ] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log-format", help="How lines of the log are written.")
+    ] = LogFormat.TEXT,
 ) -> None:
     """Serve the data set to PostgreSQL clients."""
+    log_as(log_format)
     loaded, way = load(config), Way.ANEW if new_ledger else Way.AS_IT_IS
     if wait:
         wait_for_engine(loaded)
@@ -126,5 +131,5 @@ async def _reload(server: Server, who: str) -> str | None:
     else:
         typer.echo(f"{who}reloaded")
         return None
-    typer.echo(f"{who}not reloaded: {wrong}", err=True)
+    _LOG.error("not reloaded: %s%s", who, wrong)
     return f"{who}not reloaded: {wrong}"

@@ -1,6 +1,18 @@
 """The log on standard error: dpsql's own lines, and errors of libraries."""
 
+import json
 import logging
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class LogFormat(StrEnum):
+    """How a server's lines are written."""
+
+    TEXT = "text"
+    """The time (UTC), the level, the message."""
+    JSON = "json"
+    """An object a line."""
 
 
 def log_to_standard_error() -> None:
@@ -11,10 +23,38 @@ def log_to_standard_error() -> None:
     root = logging.getLogger()
     if root.handlers:
         return
-    handler = logging.StreamHandler()
+    handler = _Handler()
     handler.setLevel(logging.WARNING)
     handler.addFilter(_is_shown)
     root.addHandler(handler)
+
+
+def log_as(form: LogFormat) -> None:
+    """Write each line of that log with its time and level, as whoever reads it hours later needs."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _Handler):
+            handler.setFormatter(_Json() if form is LogFormat.JSON else _Text())
+
+
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # generic for type checkers only
+    """The handler that is ours to change."""
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{_time(record)} {record.levelname} {super().format(record)}"
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        said = {"time": _time(record), "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        return json.dumps(said, ensure_ascii=False)
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_shown(record: logging.LogRecord) -> bool:

@@ -28,6 +28,6 @@ def wait_for_engine(config: Config) -> None:
             why = f"{away.message}: {away.hint}"
         if why != said:
             said = why
-            _LOG.warning("%s; it is waited for", why)
+            _LOG.warning("the engine is waited for: %s", why)
             notify(STATUS=f"waiting: {' '.join(why.split())}")
         time.sleep(_PAUSE)
