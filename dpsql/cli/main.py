@@ -14,6 +14,7 @@ from dpsql.cli.commands import (
     explain,
     init,
     mcp,
+    ledger,
     plot,
     query,
     refresh,
@@ -64,4 +65,5 @@ for _command in (
     mcp.mcp,
 ):
     app.command(_command.__module__.rpartition(".")[2])(_command)
+app.add_typer(ledger.ledger_app)
 app.add_typer(epsilon.make_epsilon_app(planned), name="epsilon")

@@ -42,16 +42,22 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
 """
 
 
+_FIRST_TABLES, _SECOND_TABLES = ("statements", "charges", "epochs"), ("events", "owners")
+_ACTIONS = ("UPDATE", "DELETE")
+APPEND_ONLY = frozenset(f"{table}_no_{action}" for table in (*_FIRST_TABLES, *_SECOND_TABLES) for action in _ACTIONS)
+"""The triggers that keep lines as they are."""
+
+
 def create(connection: sqlite3.Connection) -> None:
     """Make the tables of version 1."""
     _run(connection, _TABLES)
-    _append_only(connection, "statements", "charges", "epochs")
+    _append_only(connection, *_FIRST_TABLES)
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
     """Make version 2 of version 1."""
     _run(connection, _SECOND)
-    _append_only(connection, "events", "owners")
+    _append_only(connection, *_SECOND_TABLES)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -62,7 +68,7 @@ def _run(connection: sqlite3.Connection, statements: str) -> None:
 
 def _append_only(connection: sqlite3.Connection, *tables: str) -> None:
     for table in tables:
-        for action in ("UPDATE", "DELETE"):
+        for action in _ACTIONS:
             connection.execute(_APPEND_ONLY.format(table=table, action=action))
 
 

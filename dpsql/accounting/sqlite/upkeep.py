@@ -1,0 +1,199 @@
+"""What an operator does with a ledger's file: copy it while it is written, look whether it is whole, put a copy back."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.accounting.ledger import DataSet, Entry
+from dpsql.accounting.mark import read_mark
+from dpsql.accounting.sqlite import lines
+from dpsql.accounting.sqlite.owner import owner
+from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION
+from dpsql.errors import ConfigError
+from dpsql.private_files import open_private
+
+_BESIDE = ("-wal", "-shm", "-journal")
+_PAGES = 1000
+"""Pages that are copied at a time: whoever charges meanwhile waits no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a ledger's file holds, and what is wrong with it."""
+
+    ledger: str
+    """Its identity."""
+    dataset: DataSet
+    charges: int
+    statements: int
+    epochs: int
+    wrong: tuple[str, ...]
+
+
+def copy_ledger(path: Path, target: Path) -> None:
+    """Copy a ledger, which may be written meanwhile, to a file that only we may read; it is on the disk once this returns.
+
+    Raises:
+        ConfigError: there is no ledger to be read, or something is at `target` already.
+        OSError: the copy can't be written.
+    """
+    if os.path.lexists(target):
+        raise ConfigError(f"{target} is there already, and may be the only copy", hint="Name another file, or move it.")
+    new = target.with_name(f"{target.name}.new")
+    new.unlink(missing_ok=True)
+    os.close(open_private(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    try:
+        with _reading(path) as ledger, closing(sqlite3.connect(new)) as copy:
+            ledger.backup(copy, pages=_PAGES)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file is all of it
+        _sync(new)
+        new.rename(target)
+        _sync(target.parent)
+    except sqlite3.Error as error:
+        raise ConfigError(f"ledger {path} can't be copied to {target}: {error}") from error
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def examine(path: Path) -> Examined:
+    """Return what a ledger's file holds, and whether all of it is as it was written.
+
+    Raises:
+        ConfigError: it can't be read, or is no ledger of this version.
+    """
+    try:
+        with _reading(path) as ledger:
+            (version,) = ledger.execute("PRAGMA user_version").fetchone()
+            known = owner(ledger) if version == VERSION else None
+            if known is None:
+                raise ConfigError(f"{path} is no ledger of version {VERSION}, but of {version}")
+            charges, statements, epochs = (
+                int(ledger.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 # names of ours
+                for table in ("charges", "statements", "epochs")
+            )
+            return Examined(known.ledger, known.dataset, charges, statements, epochs, tuple(_wrong(ledger)))
+    except sqlite3.Error as error:
+        raise ConfigError(f"ledger {path} can't be read: {error}") from error
+
+
+def behind(path: Path, found: Examined, *, looking: bool = True) -> int | None:
+    """Return how many charges the file `found` lacks of the ledger that belongs at `path`; None if it is of another one.
+
+    The mark there tells, and unless nobody is `looking` the ledger itself.
+
+    Raises:
+        ConfigError: the ledger can't be read.
+    """
+    last = read_mark(path)
+    known = [] if last is None else [(last.ledger, last.lines)]
+    if looking and path.exists():
+        there = examine(path)
+        known.append((there.ledger, there.charges))
+    if any(ledger != found.ledger for ledger, _ in known):
+        return None
+    return max([0, *(number - found.charges for _, number in known)])
+
+
+def newest_lines(path: Path, role: str | None, limit: int) -> tuple[Entry, ...]:
+    """Return a ledger's newest lines first, of one role or of all.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    try:
+        with _reading(path) as ledger:
+            return lines.newest(ledger, role, limit)
+    except sqlite3.Error as error:
+        raise ConfigError(f"ledger {path} can't be read: {error}") from error
+
+
+def put_back(copy: Path, path: Path, aside: str) -> tuple[Path, ...]:
+    """Put a copy in the place of a ledger; return where the files are that were there, whose names end with `aside` now.
+
+    A kill leaves the old one, or none at all, which the mark tells.
+
+    Raises:
+        ConfigError: a process has the ledger open, or the copy can't be read.
+        OSError: it can't be written.
+    """
+    new = path.with_name(f"{path.name}.restored")
+    new.unlink(missing_ok=True)
+    copy_ledger(copy, new)
+    moved = []
+    try:
+        with _alone(path):
+            for ending in ("", *_BESIDE):
+                one = path.with_name(path.name + ending)
+                if one.exists():
+                    moved.append(one.rename(one.with_name(f"{path.name}{aside}{ending}")))
+            new.rename(path)
+            _sync(path.parent)
+    finally:
+        new.unlink(missing_ok=True)
+    return tuple(moved)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a ledger so that nobody else can have it open.
+
+    Raises:
+        ConfigError: somebody has.
+    """
+    if not path.exists():
+        yield
+        return
+    with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as held:
+        try:
+            held.execute("PRAGMA locking_mode = EXCLUSIVE")
+            held.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise ConfigError(f"a process has the ledger {path} open", hint="Stop dpsql serve first.") from None
+            raise ConfigError(f"ledger {path} can't be read: {error}") from error
+        except sqlite3.DatabaseError:
+            pass  # what is no ledger any more is what a copy is put back for
+        yield
+
+
+def _wrong(ledger: sqlite3.Connection) -> Iterator[str]:
+    """Yield what is not as dpsql writes it."""
+    said = [str(row[0]) for row in ledger.execute("PRAGMA integrity_check")]
+    yield from (line for line in said if line != "ok")
+    if lost := len(ledger.execute("PRAGMA foreign_key_check").fetchall()):
+        yield f"{lost} charges are of no statement"
+    triggers = {row[0] for row in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+    if gone := sorted(APPEND_ONLY - triggers):
+        yield f"lines can be changed: these triggers are gone: {', '.join(gone)}"
+    for table in ("statements", "charges", "events", "owners"):
+        number, last = ledger.execute(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
+        if number != last:
+            yield f"{last - number} lines of {table} are gone"
+    for line, epsilon, delta in ledger.execute("SELECT id, epsilon, delta FROM charges"):
+        try:
+            sound = Fraction(epsilon) >= 0 <= Fraction(delta)
+        except (ValueError, ZeroDivisionError):
+            sound = False
+        if not sound:
+            yield f"line {line} of charges has no amount"
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    if not path.is_file():
+        raise ConfigError(f"there is no ledger {path}")
+    os.close(open_private(path, os.O_RDONLY))
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as opened:
+        yield opened
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,135 @@
+"""`dpsql ledger`: copy it, see that it is whole, put a copy back, and read its lines."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dpsql.accounting.ledger import Entry
+from dpsql.accounting.privacy_loss import show_down
+from dpsql.accounting.sqlite.file import Way
+from dpsql.accounting.sqlite.upkeep import Examined, behind, copy_ledger, examine, newest_lines, put_back
+from dpsql.cli.support.exit_codes import with_exit_code
+from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
+from dpsql.cli.support.show import table_of
+from dpsql.errors import ConfigError
+from dpsql.open_ledger import open_ledger, place_of_ledger
+from dpsql.policy.load import load
+
+ledger_app = typer.Typer(name="ledger", help="Keep the ledger safe, and read it.", no_args_is_help=True)
+_Copy = Annotated[Path, typer.Argument(help="The copy's file.")]
+
+
+@ledger_app.command()
+@with_exit_code
+def backup(copy: _Copy, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Copy the ledger, also while it is served, and verify the copy."""
+    copy_ledger(place_of_ledger(load(config)), copy)
+    typer.echo(f"{copy}: {_whole(copy)}")
+
+
+@ledger_app.command()
+@with_exit_code
+def verify(
+    copy: Annotated[Path | None, typer.Argument(help="A copy; the ledger itself if none is given.")] = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """See that a ledger, or a copy, is whole, and how many charges it lacks; nothing is changed."""
+    path = place_of_ledger(load(config))
+    found = copy or path
+    said = _whole(found)
+    missing = behind(path, examine(found))
+    if missing is None:
+        raise ConfigError(f"{found} is not of the ledger that belongs at {path}", hint="The mark beside it says so.")
+    if missing and copy is None:
+        raise ConfigError(f"{found} lacks {missing:,} charges", hint="It is an older copy: dpsql ledger restore.")
+    typer.echo(f"{found}: {said}" + (f"; it lacks the last {missing:,} charges" if missing else ""))
+
+
+@ledger_app.command()
+@with_exit_code
+def restore(
+    copy: _Copy,
+    config: ConfigFile = DEFAULT_CONFIG,
+    *,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Though charges are missing: what was told then counts no more.")
+    ] = False,
+) -> None:
+    """Put a copy in the ledger's place while nobody serves it; what was there is kept beside it."""
+    loaded = load(config)
+    path = place_of_ledger(loaded)
+    said = _whole(copy)
+    missing = _behind(path, examine(copy))
+    if missing != 0 and not accept_loss:
+        what = "is not of the ledger that was here" if missing is None else f"lacks the last {missing:,} charges"
+        raise ConfigError(
+            f"{copy} {what}: what was told since would not be counted",
+            hint="Is there a newer copy? If not, lower the budgets by what may be missing, and say --accept-loss.",
+        )
+    moved = put_back(copy, path, f".before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    open_ledger(loaded, Way.AS_IT_IS if missing == 0 else Way.ANEW).close()
+    typer.echo(f"{path}: {said}")
+    for one in moved:
+        typer.echo(f"what was there is {one}")
+
+
+@ledger_app.command()
+@with_exit_code
+def show(
+    config: ConfigFile = DEFAULT_CONFIG,
+    role: Annotated[str | None, typer.Option("--role", "-r", help="Of this role only.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many lines, the newest first.", min=1)] = 20,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
+) -> None:
+    """Print the newest charges: when, who, for which role, how much, and for what."""
+    found = newest_lines(place_of_ledger(load(config)), role, limit)
+    if as_json:
+        for entry in found:
+            typer.echo(json.dumps(_object(entry), ensure_ascii=False))
+        return
+    names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
+    Console().print(table_of(names, [tuple(_object(entry)[key] for key in _COLUMNS) for entry in found]))
+
+
+_COLUMNS = ("time", "user", "role", "protects", "epsilon", "delta", "note", "statement")
+
+
+def _object(entry: Entry) -> dict[str, object]:
+    """Return what a line says; no control character of somebody's statement may reach the terminal."""
+    return {
+        "time": f"{entry.time.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+        "user": entry.user,
+        "role": entry.role,
+        "protects": entry.kind,
+        "epsilon": show_down(entry.cost.epsilon),
+        "delta": show_down(entry.cost.delta),
+        "note": entry.note,
+        "measured": entry.measured,
+        "statement": "".join(letter if letter.isprintable() else " " for letter in entry.statement),
+    }
+
+
+def _behind(path: Path, found: Examined) -> int | None:
+    """Return `behind`, by the mark alone where the ledger itself can't be read any more."""
+    try:
+        return behind(path, found)
+    except ConfigError:
+        return behind(path, found, looking=False)
+
+
+def _whole(path: Path) -> str:
+    """Return what a whole ledger has.
+
+    Raises:
+        ConfigError: it is not whole.
+    """
+    found = examine(path)
+    if found.wrong:
+        told = "\n".join(f"{path}: {line}" for line in found.wrong)
+        raise ConfigError(told, hint="Bring back the newest copy that is whole: dpsql ledger restore.")
+    return f'whole, with {found.charges:,} charges for {found.statements:,} statements of "{found.dataset.name}"'
