@@ -88,6 +88,8 @@ class PaidStatement:
     """How a measurement of it has failed before, which is then all that there is to say."""
     keep: Callable[[str, bytes, Beside | None], bytes]
     mark: Callable[[str, Failure], None]
+    nearing: tuple[str, ...] = ()
+    """What is to be said of budgets that near their end with it."""
 
     def store(self, key: str, release: bytes, beside: Beside | None = None) -> bytes:
         """Keep the release that was measured for `key`, so that the same question is free from now on; return what is kept.

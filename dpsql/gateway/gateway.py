@@ -9,7 +9,7 @@ a `Release` is put into the text.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from dpsql.accounting.ledger import Ledger
@@ -215,21 +215,26 @@ class Gateway:
 
     def _measured(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
-        known = dict(drawn)
+        known, said = dict(drawn), list[str]()
         while (step := following(priced, known)) is not None:
             try:
-                releases = self._released(step, request, epoch)
+                releases, nearing = self._released(step, request, epoch)
             except (BudgetExhausted, AccountClosed):
                 if any(part.identity not in known for part in priced.measurements):
                     raise
                 break  # what was paid for answers as well as it can
+            said += nearing
             for part in step.measurements:
                 draws = known.get(part.identity, Draws(()))
                 known[part.identity] = draws.with_draw(part.measurement, releases[part.identity])
-        return self._reply(priced, known, request)
+        reply = self._reply(priced, known, request)
+        return replace(reply, notices=(*reply.notices, *said))
 
-    def _released(self, priced: PricedPlan, request: Request, epoch: int) -> Releases:
-        """Return the releases of measurements that are paid and made now; the stages from `ready` on, in their order."""
+    def _released(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[Releases, tuple[str, ...]]:
+        """Return the releases of measurements that are paid and made now, and what is said of budgets that near their end.
+
+        These are the stages from `ready` on, in their order.
+        """
         measuring, reading = self._measuring, self._reading(request)
         with measuring.ready(priced, request, epoch) as ready, measuring.charge(ready) as paid:
             for waiting in paid.left:
@@ -238,7 +243,7 @@ class Gateway:
                     exact = measuring.run(paid, part)
                     release = measuring.release(exact).to_bytes()
                 paid.keep(part, release)
-        return paid.releases
+        return paid.releases, paid.statement.nearing
 
     def _planner(self, role: Role, request: Request) -> Planner:
         deps, settings = self._deps, request.settings

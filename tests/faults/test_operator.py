@@ -179,3 +179,23 @@ def test_the_log_is_objects_if_it_is_asked_for(config: Path, tmp_path: Path) -> 
                 served.stdout.close()
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line["level"] for line in lines if line["message"].startswith("not reloaded: ")] == ["ERROR"]
+
+
+def test_who_spends_hears_when_a_budget_nears_its_end(config: Path, tmp_path: Path) -> None:
+    """In a NOTICE with the answer, once for each mark; the operator's log has the same."""
+    write(config, "protects: passenger, budget: {epsilon: 10000000}", "protects: passenger, budget: {epsilon: 10000}")
+    heard: list[str] = []
+    with (
+        (tmp_path / "log").open("w") as log,
+        serving(config, log=log) as site,
+        psycopg.connect(site.dsn, autocommit=True) as connection,
+    ):
+        connection.add_notice_handler(lambda one: heard.append(one.message_primary or ""))
+        for fare in range(10):
+            connection.execute(f"SELECT count(*) FROM trips WHERE fare > {fare}".encode())
+    assert [line.partition(" is spent")[0] for line in heard] == [
+        '80 % of the budget of role "analyst"',
+        '95 % of the budget of role "analyst"',
+    ]
+    assert "enough for 2 more questions at the price of this one; it does not renew" in heard[0]
+    assert all(f"a budget nears its end: {line}" in (tmp_path / "log").read_text() for line in heard)

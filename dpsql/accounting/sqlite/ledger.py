@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dpsql.accounting.balance import Account, Balance, afford
+from dpsql.accounting.balance import Account, Balance
 from dpsql.accounting.composition import compose, covers, left_of
 from dpsql.accounting.failures import Event, Failing, Failure
 from dpsql.accounting.ledger import (
@@ -26,6 +26,7 @@ from dpsql.accounting.ledger import (
     without_engine,
 )
 from dpsql.accounting.ledger_clock import LedgerClock
+from dpsql.accounting.nearing import nearing
 from dpsql.accounting.privacy_loss import first_day, issue, renewal
 from dpsql.accounting.running_totals import RunningTotals
 from dpsql.accounting.single_flight import SingleFlight
@@ -34,13 +35,13 @@ from dpsql.accounting.sqlite import events, lines
 from dpsql.accounting.sqlite.file import SqliteFile, Way
 from dpsql.accounting.sqlite.looks import Looks
 from dpsql.accounting.sqlite.releases import (
-    StoredItem,
     enter_charges,
     entitle,
     find_stored,
     forget,
     keep,
     mark,
+    to_be_paid,
     unmeasured,
 )
 from dpsql.accounting.sqlite.schema import last_epoch
@@ -188,21 +189,8 @@ class SqliteLedger:
         """Return the keys that have to be measured; who can't pay for them does not get so far as to ask the engine."""
         with self._file.read(cancellation, since) as connection:
             found = [find_stored(connection, account, item) for item in items]
-            self._due(connection, account, self._now(), found)
+            to_be_paid(self._balance(connection, account, self._now()), found)
         return unmeasured(found)
-
-    def _due(
-        self, connection: sqlite3.Connection, account: Account, now: datetime, found: Sequence[StoredItem]
-    ) -> Sequence[StoredItem]:
-        """Return what has to be paid for, if the account can."""
-        # What is known to fail fails again, free, and nothing that stands beside it is paid for.
-        failed = any(each.failed and each.paid for each in found)
-        due = [] if failed else [each for each in found if not each.paid]
-        costs = [each.item.cost for each in due]
-        afford(
-            self._balance(connection, account, now), costs, compose(each.item.cost for each in due if not each.stored)
-        )
-        return due
 
     def _pay(
         self,
@@ -221,7 +209,8 @@ class SqliteLedger:
             found = [find_stored(connection, account, item) for item in items]
             if not ready.issuperset(unmeasured(found)):
                 return None
-            due = self._due(connection, account, now, found)
+            balance = self._balance(connection, account, now)
+            due = to_be_paid(balance, found)
             at = self._charged_at.now(self._totals.latest)
             last = enter_charges(connection, account, text, at, due) if due else None
         bought = [each for each in due if each.stored]
@@ -231,12 +220,14 @@ class SqliteLedger:
                 entitle(connection, account, bought)
         if last is not None:
             self._file.note(last)
+        cost = compose(each.item.cost for each in due)
         return PaidStatement(
-            issue(frozenset(each.item.key for each in due if not each.stored), compose(each.item.cost for each in due)),
+            issue(frozenset(each.item.key for each in due if not each.stored), cost),
             {each.item.key: each.release for each in found if each.release is not None},
             next((each.failed for each in found if each.failed), None),
             partial(self._keep, account, cancellation),
             partial(self._mark, account, text),
+            nearing(balance, cost, compose(each.item.cost for each in due if not each.stored)),
         )
 
     def _keep(

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dpsql.accounting.balance import Account
+from dpsql.accounting.balance import Account, Balance, afford
+from dpsql.accounting.composition import compose
 from dpsql.accounting.failures import Failing
 from dpsql.accounting.ledger import Beside, ChargeItem
 
@@ -64,6 +65,19 @@ def unmeasured(found: Sequence[StoredItem]) -> frozenset[str]:
     if any(each.failed for each in found):
         return frozenset()
     return frozenset(each.item.key for each in found if not each.stored)
+
+
+def to_be_paid(balance: Balance, found: Sequence[StoredItem]) -> Sequence[StoredItem]:
+    """Return what has to be paid for, if the account can.
+
+    Raises:
+        DpsqlError: it can't.
+    """
+    # What is known to fail fails again, free, and nothing that stands beside it is paid for.
+    failed = any(each.failed and each.paid for each in found)
+    due = [] if failed else [each for each in found if not each.paid]
+    afford(balance, [each.item.cost for each in due], compose(each.item.cost for each in due if not each.stored))
+    return due
 
 
 def enter_charges(
