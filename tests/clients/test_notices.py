@@ -52,13 +52,15 @@ def test_an_error_that_can_not_be_had_is_told(
 SUPERSETS = "SELECT\n  fare,\n  tip\nFROM trips\nWHERE\n  fare > 5\nLIMIT 1"
 
 
-def test_a_probe_of_superset_says_that_it_has_no_rows(
+@pytest.mark.parametrize("probe", [SUPERSETS, 'SELECT * FROM "trips" LIMIT 1'])
+def test_a_probe_with_a_row_says_that_it_has_none(
+    probe: str,
     told: tuple["psycopg.Connection[tuple[object, ...]]", list[str]],
 ) -> None:
     """Each time; nobody takes it for a table without rows. What asks for no row is told nothing."""
     connection, notices = told
     for _ in range(2):
-        assert connection.execute(SUPERSETS.encode()).fetchall() == []
+        assert connection.execute(probe.encode()).fetchall() == []
     assert (
         notices
         == [
@@ -66,8 +68,8 @@ def test_a_probe_of_superset_says_that_it_has_no_rows(
         ]
         * 2
     )
-    for probe in ("SELECT * FROM trips LIMIT 0", "SELECT * FROM trips WHERE false"):
-        assert connection.execute(probe.encode()).fetchall() == []
+    for empty in ("SELECT * FROM trips LIMIT 0", "SELECT * FROM trips WHERE false"):
+        assert connection.execute(empty.encode()).fetchall() == []
     assert len(notices) == 2
 
 

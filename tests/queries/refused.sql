@@ -14,6 +14,10 @@ SELECT * FROM trips LIMIT 0;
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT * FROM trips LIMIT 1;
 
+-- the columns, as Django asks for them
+--> empty
+SELECT * FROM "trips" LIMIT 1;
+
 -- some columns of one row
 --> refused 42501: rows of trips are protected; ask for count(*), sum(x), avg(x) … GROUP BY
 SELECT pickup_zone, fare AS f FROM (SELECT * FROM trips) AS t FETCH FIRST ROW ONLY;

@@ -1,8 +1,10 @@
-"""Queries that return no row whatever the tables hold, and one that is Superset's: tools send them to learn the columns.
+"""Queries that return no row whatever the tables hold, and two by which Django and Superset learn the columns.
 
 LIMIT 0, WHERE 1 = 0           →  no row
-SELECT * FROM trips LIMIT 1    →  rows, unless it is written as Superset writes it: no row would look like an empty table
+SELECT * FROM trips LIMIT 1    →  rows, unless it is written as those two write it: no row would look like an empty table
 """
+
+import re
 
 import sqlglot
 from sqlglot import exp
@@ -10,6 +12,8 @@ from sqlglot.errors import SqlglotError
 
 from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
 from dpsql.rewrite.syntax.read.parse import Query
+
+_OF_DJANGO = re.compile('SELECT \\* FROM "[^"]+" LIMIT 1')
 
 
 def is_empty(tree: exp.Expr) -> bool:
@@ -28,12 +32,15 @@ def is_empty(tree: exp.Expr) -> bool:
 
 
 def is_column_probe(query: Query) -> bool:
-    """Return whether a query for one row, whichever, is one that Superset sends.
+    """Return whether a query for one row, whichever, is one that Django or Superset sends for the columns.
 
-    For the columns of a data set Superset writes its query anew, a word a line, with LIMIT 1 behind it: nobody asks so.
+    Superset writes the query of a data set anew, a word a line, with LIMIT 1 behind it; Django selects everything of one
+    table, whose name it quotes: nobody asks so.
     """
     tree = query.tree
-    return limit_of(tree) == 1 and tree.args.get("order") is None and _is_of_superset(query.text)
+    if limit_of(tree) != 1 or tree.args.get("order") is not None:
+        return False
+    return _OF_DJANGO.fullmatch(query.text) is not None or _is_of_superset(query.text)
 
 
 def _is_of_superset(text: str) -> bool:
