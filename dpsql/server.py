@@ -147,7 +147,7 @@ class Server:
         users = await asyncio.to_thread(users_left, self._config)
         if users is not None and users != self._config.users:
             self._config = new = replace(self._config, users=users)
-            self._listener.let_in(entries_of(new))  # at once, whatever becomes of the shadow
+            await self._listener.let_in(entries_of(new))  # whatever becomes of the shadow
             async with self._rebuilding:
                 await self._rebuild(new, self._engine, self._public, self._contents)
             await self._tell_those_concerned()

@@ -122,13 +122,14 @@ class Listener:
         """
         self._registry.replace_gateway(answers, users)
 
-    def let_in(self, users: Mapping[str, UserEntry]) -> None:
-        """Let nobody log in but these users; who is there already ends by `drain_outdated`.
+    async def let_in(self, users: Mapping[str, UserEntry]) -> None:
+        """Let nobody log in but these users, and let the sessions of the others end as `drain_outdated` does.
 
         Raises:
             ValueError: when a verifier is none.
         """
         self._registry.replace_users(users)
+        await self.drain_outdated()
 
     def show(self, tls: Certificate | None) -> None:
         """Show another certificate to those who connect from now on."""
