@@ -60,7 +60,7 @@ def _state(root: Path) -> Path:
 def test_documented_layout_serves(root: Path) -> None:
     """Nothing is written beside the configuration, the ledger outlives a restart, and a reload is heard."""
     state, before = _state(root), sorted((root / "etc").rglob("*"))
-    assert UNIT["ExecReload"] == "kill -HUP $MAINPID"
+    assert UNIT["ExecReload"] == UNIT["ExecStart"].replace("serve --wait", "reload")
     for _ in range(2):
         with _serving(root) as site, psycopg.connect(site.dsn, autocommit=True) as connection:
             assert connection.execute(GROUPED.encode()).fetchall() == BY_PAYMENT
