@@ -184,13 +184,14 @@ def test_an_explanation_says_what_is_left_out_and_what_is_measured_for_it(rides:
     """The count up to which a group is left out, and whether it is counted for that alone."""
     client = new_client(rides)
 
-    def lines(asked: str, settings: Settings) -> str:
-        return "\n".join(
-            str(row[0]) for row in client.ask(f"EXPLAIN SELECT age, {asked} FROM rides GROUP BY 1", settings).rows
-        )
+    def lines(asked: str, settings: Settings, order: str = "") -> str:
+        sql = f"EXPLAIN SELECT age, {asked} FROM rides GROUP BY 1{order}"
+        return "\n".join(str(row[0]) for row in client.ask(sql, settings).rows)
 
     assert "Left out: groups whose count is at most" in lines("count(*)", HIDE)
     assert "measured along" not in lines("count(*)", HIDE)
+    assert "Left out" in lines("avg(fare)", AUTO, " ORDER BY 2")
+    assert "measured along" not in lines("avg(fare)", AUTO, " ORDER BY 2")
     assert "COUNT(*) is measured along" in lines("sum(fare)", HIDE)
     assert "Left out" not in lines("sum(fare)", SHOW)
 

@@ -106,7 +106,7 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
 def _left_out(plan: MeasurementPlan) -> Iterator[str]:
     least = within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
     if least is not None:
-        along = "" if plan.count in plan.outputs else "; COUNT(*) is measured along for it"
+        along = "; COUNT(*) is measured along for it" if plan.counted_along else ""
         yield f"     Left out: groups whose count is at most {least:,.4g}, as the noise of empty ones may be{along}"
 
 

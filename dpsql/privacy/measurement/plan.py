@@ -103,6 +103,8 @@ class MeasurementPlan:
     """Where the number of a group's rows is read off, if it is measured: it tells which groups may be empty."""
     hides_empty: bool = False
     """Whether groups that may be empty are left out."""
+    counted_along: bool = False
+    """Whether their rows are counted for that alone."""
     unanswered: tuple[str, ...] = ()
     """The columns that say whose a row is and of which something was to be computed: that is NULL."""
     by_units: "MeasurementPlan | None" = None

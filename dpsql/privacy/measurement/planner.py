@@ -158,7 +158,8 @@ def _planned(
 
     if hides or _ROWS in aggregates:
         wanted = aggregates if _ROWS in aggregates else (*aggregates, _ROWS)
-        return _counted(planned(wanted), wanted, _ROWS, len(aggregates), hides=hides or (declared and context.ranked))
+        plan = _counted(planned(wanted), wanted, _ROWS, len(aggregates), hides=hides or (declared and context.ranked))
+        return replace(plan, counted_along=len(wanted) > len(aggregates))
     plan = planned(aggregates)
     return _counted_along(plan, aggregates, planned, hides=context.ranked) if declared else plan
 
