@@ -78,7 +78,7 @@ test-clients: $(VENV)/ok $(DRIVERS)/ok
 	mkdir -p $(CLIENTS) && cp tests/clients/drivers/node/package.json $(CLIENTS) && cd $(CLIENTS) && npm install --silent --no-audit --no-fund
 	$(UV) -e '.[dev,plots,clients]'
 	test -x $(PGADMIN)/bin/python || $(PYTHON) -m venv $(PGADMIN)
-	$(VENV)/bin/uv pip install --quiet --only-binary :all: --python $(PGADMIN)/bin/python 'pgadmin4>=9'
+	$(VENV)/bin/uv pip install --quiet --python $(PGADMIN)/bin/python 'pgadmin4>=9'
 	CLIENTS=$(CLIENTS) DRIVERS=$(DRIVERS) PGADMIN=$(PGADMIN) $(PYTEST) -m clients tests/clients/installed
 
 # Apache Superset and a browser to look at it with, each where it disturbs nothing; for Python 3.11.
