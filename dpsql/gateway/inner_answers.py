@@ -11,8 +11,14 @@ from dpsql.gateway.aiming import Drawn
 from dpsql.gateway.plans.statement_plan import ScopePlan
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.interrupt import until_cancelled
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.plan import Measured, as_chosen, with_relation
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
+from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import postprocess
+from dpsql.privacy.release.chosen_bound import chosen_bound
+from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
@@ -64,18 +70,24 @@ class Reading:
         return [self._possible(scope, answers) for scope in priced.plan.scopes]
 
     def completed(self, priced: PricedPlan, part: PricedMeasurement, drawn: Drawn) -> PricedMeasurement:
-        """Return a measurement with the answers that it waits for in their places, everything else being as it was paid.
+        """Return a measurement with what was released before in it, everything else being as it was paid.
+
+        That are the answers that it waits for, and the C that is chosen by how many rows units have.
 
         Raises:
             DpsqlError: likewise.
         """
         wanted = {table.place for table in awaiting(part.measurement.relation)}
-        if not wanted:  # an answer may be of groups alone, for which nothing is measured
+        if not wanted and part.bound_by is None:
             return part
-        stage = _stage_of(priced, part)
-        relation = _answered(part.measurement.relation, self._answers(stage, drawn, wanted))
-        measurement = replace(part.measurement, relation=relation)
-        return replace(part, measurement=measurement, sql=measurement.sql(self.emitter))
+        measurement = part.measurement
+        if wanted:  # an answer may be of groups alone, for which nothing is measured
+            answers = self._answers(_stage_of(priced, part), drawn, wanted)
+            measurement = with_relation(measurement, _answered(measurement.relation, answers))
+        chosen = None if part.bound_by is None else _chosen(measurement, drawn[part.bound_by.identity])
+        if chosen is not None:
+            measurement = as_chosen(measurement, chosen.rows)
+        return replace(part, measurement=measurement, sql=measurement.sql(self.emitter), chosen=chosen)
 
     def _answers(self, priced: PricedPlan, drawn: Drawn, wanted: set[int] | None = None) -> Mapping[int, TableRows]:
         """Return the rows of inner queries by their places."""
@@ -94,6 +106,14 @@ class Reading:
         return possible(keys, _answered(scope.waiting, answers), self.emitter.declared)
 
 
+def _chosen(measurement: Measured, released: Draws) -> ChosenBound:
+    """Return the C of a measurement, chosen by what was released of how many rows units have."""
+    search, release = released.best
+    if not isinstance(search, RowsPerUnit) or not isinstance(measurement, (Sums, Histogram)):
+        raise InternalError
+    return chosen_bound(search, release.numbers[0], measurement)
+
+
 def _answered(relation: Relation, answers: Mapping[int, TableRows]) -> Relation:
     return with_answers(relation, lambda one: one.answered(answers[one.place]))
 
@@ -101,6 +121,7 @@ def _answered(relation: Relation, answers: Mapping[int, TableRows]) -> Relation:
 def _stage_of(priced: PricedPlan, part: PricedMeasurement) -> PricedPlan:
     stages: Iterator[PricedPlan] = priced.stages()
     for stage in stages:
-        if any(one.identity == part.identity for scope in stage.scopes for one in scope.parts):
+        parts = (each for scope in stage.scopes for one in scope.parts for each in (one, one.bound_by))
+        if any(one is not None and one.identity == part.identity for one in parts):
             return stage
     raise InternalError

@@ -25,14 +25,12 @@ from dpsql.gateway.pricing import PricedPlan
 from dpsql.gateway.request import Request
 from dpsql.interrupt import interruptible, stop_if_cancelled
 from dpsql.policy.model import Period, Policy
-from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
-from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.release.draws import Draw, Draws
-from dpsql.privacy.release.exact import EngineRow, exact_buckets, exact_sums, exact_units
-from dpsql.privacy.release.release import Release, release_buckets, release_keys, release_sums
+from dpsql.privacy.release.exact import EngineRow
+from dpsql.privacy.release.release import Release
+from dpsql.privacy.release.released import release_of
 from dpsql.question import Asker
 
 _LOG = logging.getLogger("dpsql.gateway")
@@ -106,7 +104,7 @@ class PaidPlan:
             for part in self.ready.priced.measurements
         }
         return {
-            one: Draws(((m, Release.from_bytes(found)),)) for one, (m, found) in stored.items() if found is not None
+            one: Draws.of((m, Release.from_bytes(found))) for one, (m, found) in stored.items() if found is not None
         }
 
     def key(self, part: PricedMeasurement) -> str:
@@ -141,7 +139,7 @@ class PaidPlan:
     def keep(self, part: PricedMeasurement, release: bytes) -> None:
         """Store a release; where another process was faster, its own takes the place of ours."""
         key = self.key(part)
-        if any(self.key(one) in self.untold for one in part.awaits):
+        if any(self.key(one) in self.untold for one in part.read):
             self.untold.add(key)
             self.stored[key] = release
             return
@@ -241,7 +239,7 @@ class Measuring:
         cancellation, beside = exact.paid.ready.request.cancellation, exact.paid.beside(exact.part)
         finder = None if beside is None else Release.from_bytes(beside[1])
         stop_if_cancelled(cancellation)
-        return _released(exact.part, exact.rows, finder, interruptible(self.entropy, cancellation))
+        return release_of(exact.part, exact.rows, finder, interruptible(self.entropy, cancellation))
 
     def _items(
         self, priced: PricedPlan, request: Request, epoch: int
@@ -259,7 +257,7 @@ class Measuring:
         # An answer belongs to the very copy of the records that it was measured on, whatever epoch the ledger counts.
         whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity)
-        parts = (*parts, *(self._key(one, asker, epoch) for one in part.awaits))
+        parts = (*parts, *(self._key(one, asker, epoch) for one in part.read))
         if part.finds_keys is not None:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
@@ -271,24 +269,10 @@ def read_draws(found: PaidReleases) -> Drawn:
     for part, release in found.values():
         draw = (part.measurement, Release.from_bytes(release))
         draws[part.identity] = (*draws.get(part.identity, ()), draw)
-    return {identity: Draws(made) for identity, made in draws.items()}
+    return {identity: Draws.of(*made) for identity, made in draws.items()}
 
 
 def account(policy: Policy, asker: Asker) -> Account:
     """Return who pays for what somebody asks."""
     role = policy.roles[asker.role]
     return Account(asker.user, role, policy.budgets[role.protects])
-
-
-def _released(part: PricedMeasurement, rows: Sequence[EngineRow], finder: Release | None, entropy: Entropy) -> Release:
-    """Return what may be shown of the engine's rows; they end here."""
-    measurement = part.measurement
-    keys = None if finder is None else finder.keys
-    match measurement:
-        case Sums():
-            exact = exact_sums(measurement, rows)
-            return release_sums(measurement, exact if keys is None else exact.at(keys), entropy, part.rule)
-        case KeySearch():
-            return release_keys(exact_units(measurement, rows), entropy, part.rule)
-        case Histogram():
-            return release_buckets(measurement, exact_buckets(measurement, rows, keys), entropy)

@@ -10,13 +10,17 @@ from dpsql.accounting.composition import equal_share
 from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.session_settings import Aim, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
-from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, first_look, shares, waiting
+from dpsql.privacy.accuracy.first_look import first_look
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, waiting
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.release.target import is_aimed
 from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
 
 _STEPS, _DECADES = 16, 3
 """What is paid goes up by factors of 10^(1/16)."""
+_SEARCH = 20
+"""The choice of a C pays at most this part of the most, whatever error is aimed at: it is paid once for them all."""
 _OTHERS = 9
 """What a statement of fewer measurements than this pays for each, at most, may have been paid before."""
 
@@ -56,8 +60,9 @@ class PricedPlan:
 
         What two scopes ask alike is measured and paid once.
         """
-        parts = (part for stage in self.stages() for scope in stage.scopes for part in scope.parts)
-        return tuple({part.identity: part for part in parts}.values())
+        parts = [part for stage in self.stages() for scope in stage.scopes for part in scope.parts]
+        before = ((one, part) if (one := part.bound_by) else (part,) for part in parts)
+        return tuple({part.identity: part for each in before for part in each}.values())
 
     def stages(self) -> Iterator["PricedPlan"]:
         """Yield the inner queries, each before what waits for it, and then the statement itself."""
@@ -80,8 +85,8 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     if aim is None:
         return PricedPlan(plan, shares(plans, session_epsilon(settings, role, role.per_query.epsilon), role, emitter))
     whole = shares(plans, aim.cap, role, emitter)
-    parts = max(len(PricedPlan(plan, whole).measurements), 1)
-    steps = _steps(aim, parts)
+    parts = max(sum(not isinstance(m.measurement, RowsPerUnit) for m in PricedPlan(plan, whole).measurements), 1)
+    steps = _steps(aim, max((part.cost.epsilon for scope in whole for part in scope.parts), default=aim.cap))
     looks = {
         error: max(equal_share(first_look(plans, error, aim.cap, aim.least), parts), aim.least)
         for error in _errors(aim)
@@ -89,7 +94,7 @@ def price(plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter)
     first = looks[aim.error] if not settings.error else steps[bisect_left(steps, min(looks[aim.error], steps[-1]))]
     others = (equal_share(role.per_query.epsilon, number) for number in range(1, _OTHERS))
     price = AimedPrice(aim.error, aim.cap, steps, frozenset({*looks.values(), *others}))
-    return PricedPlan(plan, tuple(_looking(scope, first) for scope in whole), price)
+    return PricedPlan(plan, tuple(_looking(scope, first, aim.cap / _SEARCH) for scope in whole), price)
 
 
 def _staged(plan: StatementPlan, scopes: Iterator[PricedScope], role: Role, settings: Settings) -> PricedPlan:
@@ -118,15 +123,14 @@ def _errors(aim: Aim) -> Iterable[Fraction]:
     return {aim.error, *(level.error for level in NoiseLevel)}
 
 
-def _steps(aim: Aim, parts: int) -> tuple[Fraction, ...]:
+def _steps(aim: Aim, share: Fraction) -> tuple[Fraction, ...]:
     """Return the same amounts whatever the share is, but for the last."""
-    share = aim.cap / parts
     last = math.floor(_STEPS * math.log10(share))
     readable = (Fraction(f"{10 ** (step / _STEPS):.5e}") for step in range(last - _STEPS * _DECADES, last + 1))
     return (*(epsilon for epsilon in readable if aim.least <= epsilon < share), share)
 
 
-def _looking(scope: PricedScope, epsilon: Fraction) -> PricedScope:
+def _looking(scope: PricedScope, epsilon: Fraction, search: Fraction) -> PricedScope:
     """Return a scope that pays for a first look where its error can be told, and at once its share of the most elsewhere.
 
     That is where keys are to be selected: the threshold falls with ε, and selecting them again would cost δ again.
@@ -134,6 +138,7 @@ def _looking(scope: PricedScope, epsilon: Fraction) -> PricedScope:
     if any(part.cost.delta for part in scope.parts):
         return scope
     parts = tuple(
-        part.paying(epsilon) if is_aimed(scope.plan, place) else part for place, part in enumerate(scope.parts)
+        part.looking(epsilon, search) if is_aimed(scope.plan, place) else part for place, part in enumerate(scope.parts)
     )
-    return PricedScope(replace(scope.plan, parts=tuple(part.measurement for part in parts)), parts)
+    measured = tuple(p.measurement for p in parts if not isinstance(p.measurement, RowsPerUnit))
+    return PricedScope(replace(scope.plan, parts=measured), parts)

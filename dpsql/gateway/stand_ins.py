@@ -18,6 +18,7 @@ from dpsql.gateway.request import StandIn
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.release import Release
@@ -70,7 +71,7 @@ def _encoding(statement: Statement) -> str | None:
 
 
 def _made_up(priced: PricedPlan, rows: int) -> Drawn:
-    return {part.identity: Draws(((part.measurement, _release(part, rows)),)) for part in priced.measurements}
+    return {part.identity: Draws.of((part.measurement, _release(part, rows))) for part in priced.measurements}
 
 
 def _release(part: PricedMeasurement, rows: int) -> Release:
@@ -85,5 +86,5 @@ def _release(part: PricedMeasurement, rows: int) -> Release:
         case Histogram():
             points = [n % measured.number if rows in _MANY else measured.number for n in groups]
             return Release([[point] * len(measured.points) + [1] * measured.margin for point in points])
-        case KeySearch():
+        case KeySearch() | RowsPerUnit():
             return Release((), ())

@@ -97,12 +97,15 @@ class UnitBound:
 
     column: str
     max_rows: int
+    """C; where it is chosen for each statement, what is taken for it until then, and where it can't be chosen."""
     max_groups: int | None = None
     """In how many groups a unit counts where groups are found out, or its own number is asked; `max_rows` unless given."""
     through: Reference | None = None
     """Where the column points to, if it does not name the unit itself: the unit is that of the row there."""
     further: tuple[str, ...] = ()
     """The other columns that point there, where it takes several: each to the column of the key in the same place."""
+    up_to: int | None = None
+    """The most that C may be where it is chosen for each statement (`max_rows: auto`); None where it is `max_rows`."""
 
     @property
     def columns(self) -> tuple[str, ...]:

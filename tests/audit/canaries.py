@@ -129,12 +129,13 @@ class Audit:
         """Look at the databases with all canaries and with none, as an attacker could who made them."""
         policy = with_epsilon(with_rows(world.policy, "rides", "passenger", attack.most), attack.epsilon)
         (measurement,) = measurements(attack.sql, policy, world, engine, USERS[attack.user])
-        measured = Measured.of(replace(measurement, epsilon=attack.epsilon), engine, world)
+        measurement = replace(measurement, epsilon=attack.epsilon)
+        measured = Measured.of(measurement, engine, world)
         number = attack.minutes // attack.groups
         fill(engine, attack, [])
         without = measured.exact()
         fill(engine, attack, range(number))
-        return cls(attack, policy, engine, measured.measurement, without, measured.exact())
+        return cls(attack, policy, engine, measurement, without, measured.exact())
 
     def run(self, new_client: NewClient, ledger: Recorder, seed: int) -> Result:
         """Ask once, and guess for every canary whether it was there."""

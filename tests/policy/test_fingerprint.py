@@ -15,6 +15,8 @@ TRIPS, ZONES = "schemas/trips.yaml", "schemas/zones.yaml"
     [
         (TRIPS, "150]", "151]"),
         (TRIPS, "max_rows: 20", "max_rows: 21"),
+        (TRIPS, "max_rows: 20", "max_rows: auto"),
+        (TRIPS, "max_rows: 20", "max_rows: {auto: 20}"),
         (TRIPS, "max_rows: 20", "max_rows: 20, max_groups_per_unit: 5"),
         (TRIPS, "nullable: true", "nullable: false"),
         (TRIPS, "cash", "card"),

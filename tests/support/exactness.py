@@ -13,11 +13,13 @@ from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.plan import DistinctCountOutput, Measurement, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import Measured as AnyMeasurement
 from dpsql.privacy.measurement.planner import PlanningContext as Facts
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.gaussian_selection import full_weight
-from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums, exact_units
+from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_cells, exact_sums, exact_units
 from dpsql.privacy.release.release import estimates
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
@@ -92,12 +94,12 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
 class Measured:
     """A measurement and the engine it is run on."""
 
-    measurement: Measurement
+    measurement: AnyMeasurement
     engine: Filled
     sql: str
 
     @classmethod
-    def of(cls, measurement: Measurement, engine: Filled, world: World) -> "Measured":
+    def of(cls, measurement: AnyMeasurement, engine: Filled, world: World) -> "Measured":
         """Build with the engine's statement."""
         emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
         return cls(measurement, engine, measurement.sql(emitter))
@@ -106,7 +108,7 @@ class Measured:
     def claim(self) -> int:
         """Return how far one unit may move it; where keys are found by units, the square of how far in ℓ2."""
         match self.measurement:
-            case Sums():
+            case Sums() | RowsPerUnit():
                 return self.measurement.sensitivity
             case KeySearch():
                 return full_weight(self.measurement.bound.rows) ** 2
@@ -119,6 +121,8 @@ class Measured:
 
     def exact(self) -> Exact:
         """Return the exact numbers of every group that has any."""
+        if isinstance(self.measurement, RowsPerUnit):
+            return {(): exact_cells(self.measurement, self.rows()).cells}
         if isinstance(self.measurement, Histogram):
             histogram = exact_buckets(self.measurement, self.rows(), None).histogram.tolist()
             return dict(zip(each_once(self.measurement.groups.grouped), histogram, strict=True))
@@ -145,7 +149,7 @@ class Measured:
         """
         if isinstance(self.measurement, KeySearch):
             return sum(x**2 for x in moved)
-        if isinstance(self.measurement, Histogram):
+        if isinstance(self.measurement, (Histogram, RowsPerUnit)):
             return sum(moved)
         blocks = [(block.norm, [moved[i] for i in block.places]) for block in self.measurement.blocks if moved]
         return sum(max(of_block) if norm is Norm.LARGEST else sum(of_block) for norm, of_block in blocks)

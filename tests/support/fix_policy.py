@@ -63,6 +63,13 @@ def with_rows(policy: Policy, table: str, kind: str, most: int) -> Policy:
     return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
 
 
+def with_chosen_rows(policy: Policy, table: str, kind: str, up_to: int = 2**20, most: int = 20) -> Policy:
+    """Return the policy with `max_rows: auto`; `most` is what C is taken for until it is chosen."""
+    old = policy.tables[table]
+    units = {**old.units, kind: replace(old.units[kind], max_rows=most, max_groups=None, up_to=up_to)}
+    return replace(policy, tables={**policy.tables, table: replace(old, units=units)})
+
+
 def of_unknown_size(policy: Policy, table: str) -> Policy:
     """Return the policy that does not say how many rows to expect: sums beside counts are then weighed like these."""
     return replace(policy, tables={**policy.tables, table: replace(policy.tables[table], expected_rows=None)})

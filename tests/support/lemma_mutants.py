@@ -18,7 +18,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule, selection_rule
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release import exact
+from dpsql.privacy.release import exact, released
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
 from dpsql.rewrite.analysis import groups, joined
@@ -74,7 +74,7 @@ def a_threshold_only_for_groups(patch: pytest.MonkeyPatch) -> None:
         rule = selection_rule(measurement) if exact.coordinates else None
         return release_sums(measurement, exact, entropy, rule) if rule or exact.keys is None else Release([], [])
 
-    patch.setattr(measuring, "release_sums", late)
+    patch.setattr(released, "release_sums", late)
 
 
 def ordered_as_floats(patch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def a_bucket_too_few(patch: pytest.MonkeyPatch) -> None:
     def whole_bucket(row: EngineRow) -> int | None:
         return None if row[-2] is None else int(row[-2])
 
-    patch.setattr(measuring, "exact_buckets", exact_buckets)
+    patch.setattr(released, "exact_buckets", exact_buckets)
 
 
 def keys_of_its_own(patch: pytest.MonkeyPatch) -> None:
@@ -146,14 +146,14 @@ def keys_of_its_own(patch: pytest.MonkeyPatch) -> None:
 
 def empty_answers_are_failures(patch: pytest.MonkeyPatch) -> None:
     """Take an engine that returns nothing for one that failed."""
-    right = measuring._released
+    right = released.release_of
 
-    def released(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:
+    def failing(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:
         if not rows:
             raise EngineFailed
         return right(part, rows, *rest)
 
-    patch.setattr(measuring, "_released", released)
+    patch.setattr(measuring, "release_of", failing)
 
 
 def a_unit_in_one_group(patch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def noise_only_for_rows(patch: pytest.MonkeyPatch) -> None:
         pairs = zip(exact.coordinates, noisy.numbers, strict=True)
         return Release([row if any(of) else of for of, row in pairs])
 
-    patch.setattr(measuring, "release_sums", quiet)
+    patch.setattr(released, "release_sums", quiet)
 
 
 def the_exact_count_decides(patch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def the_exact_count_decides(patch: pytest.MonkeyPatch) -> None:
         less = replace(exact, keys=[exact.keys[i] for i in kept], coordinates=[exact.coordinates[i] for i in kept])
         return release_sums(measurement, less, entropy, FromCount(-(10**30)))
 
-    patch.setattr(measuring, "release_sums", compared)
+    patch.setattr(released, "release_sums", compared)
 
 
 def empty_answers_are_not_kept(patch: pytest.MonkeyPatch) -> None:
@@ -257,14 +257,14 @@ def the_ledger_counts_groups(patch: pytest.MonkeyPatch) -> None:
 
 
 def _entries(patch: pytest.MonkeyPatch, change: Callable[[list[Any], int], list[Any]]) -> None:
-    right, released = SqliteLedger.entries, measuring._released
+    right, release_of = SqliteLedger.entries, released.release_of
     numbers: list[int] = []
 
     def noticed(part: Any, rows: Sequence[EngineRow], *rest: Any) -> Release:
         numbers.append(len(rows))
-        return released(part, rows, *rest)
+        return release_of(part, rows, *rest)
 
-    patch.setattr(measuring, "_released", noticed)
+    patch.setattr(measuring, "release_of", noticed)
     patch.setattr(SqliteLedger, "entries", lambda *args: change(list(right(*args)), numbers[-1] if numbers else 0))
 
 

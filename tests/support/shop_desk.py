@@ -5,7 +5,7 @@ Everything is the product's own but the ledger, which is left out, and the noise
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import psycopg
@@ -19,9 +19,10 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_sums, exact_units
+from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_cells, exact_sums, exact_units
 from dpsql.privacy.release.release import Release, release_buckets
 from dpsql.question import Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.bind.reading import BoundReader
@@ -121,17 +122,22 @@ class Completed:
             keys = self.keys
             histogram = exact_buckets(measurement, rows, keys).histogram.tolist()
             return dict(zip(each_once(measurement.groups.grouped if keys is None else keys), histogram, strict=True))
+        if isinstance(measurement, RowsPerUnit):
+            return {(): exact_cells(measurement, rows).cells}
         exact = exact_units(measurement, rows) if isinstance(measurement, KeySearch) else exact_sums(measurement, rows)
         keys = measurement.groups.grouped if exact.keys is None else exact.keys
         return dict(zip(each_once(keys), exact.coordinates, strict=True))
 
     def release(self, rows: Sequence[EngineRow]) -> None:
         """Release the exact numbers: of groups that are found all."""
-        self.asked.drawn[self.part.identity] = Draws(((self.waiting.measurement, self._released(rows)),))
+        found = replace(self._released(rows), chosen=self.part.chosen)
+        self.asked.drawn[self.part.identity] = Draws.of((self.waiting.measurement, found))
 
     def _released(self, rows: Sequence[EngineRow]) -> Release:
         measurement, keys = self.part.measurement, self.keys
         match measurement:
+            case RowsPerUnit():
+                return Release([exact_cells(measurement, rows).cells])
             case Sums():
                 exact = exact_sums(measurement, rows)
                 exact = exact if keys is None else exact.at(keys)

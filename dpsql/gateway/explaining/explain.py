@@ -20,6 +20,7 @@ from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import FromCount, SelectionRule
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.rewrite.functions.table import describe
@@ -83,7 +84,7 @@ def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
     """Yield how far outputs err if the statement pays the most that it may."""
     if priced.aim is None or not plan.parts:
         return
-    share = priced.aim.cap / len(priced.measurements)
+    share = priced.aim.steps[-1]
     for line in expected(replace(plan, parts=tuple(replace(part, epsilon=share) for part in plan.parts))):
         typical = "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} %"
         yield f"     Output {line.output} with all of it: ±{line.margin:.6g} with 95 %{typical}"
@@ -118,6 +119,8 @@ def _headline(part: PricedMeasurement) -> str:
     match m:
         case KeySearch():
             what, groups = "Keys", "shown when enough units have them"
+        case RowsPerUnit():
+            what = "Rows per unit"
         case Histogram():
             what = "Order statistics"
         case Sums():
@@ -148,7 +151,11 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
     if isinstance(m, KeySearch):
         yield from _search(m, part.rule)
         return
-    yield f"Unit: {bound.unit.name}, at most {bound.rows:,} rows' worth ({how[bound.form]})"
+    if isinstance(m, RowsPerUnit):
+        return
+    yield from _chosen(part)
+    worth = f"at most {bound.rows:,} rows' worth ({how[bound.form]})"
+    yield f"Unit: {bound.unit.name}, {worth if part.bound_by is None else f'{worth} unless another number is chosen'}"
     if isinstance(m, Histogram):
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
@@ -163,6 +170,16 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         yield f"Clamp: {describe(x.expr)} to {_interval(x.interval)}"
     if isinstance(part.rule, FromCount):
         yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
+
+
+def _chosen(part: PricedMeasurement) -> Iterator[str]:
+    search = part.bound_by
+    if search is not None and isinstance(search.measurement, RowsPerUnit):
+        most = search.measurement.rungs[-1]
+        yield (
+            f"Rows of a unit that count: chosen from 1 to {most:,} by how many units have, with noise, for "
+            f"ε = {show_down(search.cost.epsilon)}; what follows is for {part.measurement.bound.rows:,}"
+        )
 
 
 def _search(m: KeySearch, rule: SelectionRule | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import units_needed
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.release.draws import Draws
 from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups
 from dpsql.privacy.release.target import is_aimed, is_met
@@ -57,7 +58,7 @@ def _selects(part: PricedMeasurement) -> bool:
 def _unseen(part: PricedMeasurement) -> str:
     """Return which groups are left out of those that were selected, by public parameters alone."""
     measurement, rule = part.measurement, part.rule
-    if rule is None or isinstance(measurement, Histogram):
+    if rule is None or isinstance(measurement, (Histogram, RowsPerUnit)):
         raise InternalError
     least = ceil(units_needed(measurement, rule))
     return (

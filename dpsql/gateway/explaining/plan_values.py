@@ -11,6 +11,7 @@ from dpsql.privacy.features.feature import Scaled, Shape
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.pricing import PricedMeasurement
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
 
@@ -46,6 +47,8 @@ def _measurement(part: PricedMeasurement) -> PlanValues:
     match m:
         case KeySearch():
             return common
+        case RowsPerUnit():
+            return {**common, "Up To": m.rungs[-1]}
         case Sums():
             return {**common, "Clamped": [_range(x) for x in clamped(m)]}
         case Histogram():

@@ -21,6 +21,7 @@ def _table(table: Table) -> list[object]:
             bound.column,
             bound.max_rows,
             *([] if bound.max_groups is None else [bound.max_groups]),
+            *([] if bound.up_to is None else [["auto"]]),
             *_through(bound),
         ]
         for kind, bound in sorted(table.units.items())

@@ -54,9 +54,9 @@ def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -
             return f"{_shown(document, path, given)}{suggestion(given, allowed)}"
         case "value_error" if isinstance(given, str):
             return f"{_shown(document, path, given)}; it {error['ctx']['error']}"
-        case "value_error" if isinstance(given, list):
+        case "value_error":
             return str(error["ctx"]["error"])
-        case "enum" | "value_error":
+        case "enum":
             return "must be one value, not a list or a mapping"
         case "too_short" | "too_long":
             wanted = error["ctx"].get("min_length", error["ctx"].get("max_length"))

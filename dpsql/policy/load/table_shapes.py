@@ -1,23 +1,93 @@
 """The shape of a schema file that declares a table."""
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
+from dpsql.policy.load import scalars
 from dpsql.policy.load.shapes import CountText, Flag, Name, OneOrMore, Positive, Scalar, StrictShape, Typed
+
+USUAL = 20
+"""What C is taken for where nothing has chosen it yet, and where it can't be chosen: keys that are found out, and numbers of
+one unit's rows."""
+_MOST = 2**20
+"""The most that C may be, of a table that does not say how many rows to expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRows:
+    """What stands at `max_rows`."""
+
+    number: int | None = None
+    """The number, or that at which `auto` ends; None: `auto` without one."""
+    auto: bool = False
+
+    def __str__(self) -> str:
+        """Return it as YAML has it."""
+        if not self.auto:
+            return str(self.number)
+        return "auto" if self.number is None else f"{{auto: {self.number}}}"
+
+    def usual(self) -> int:
+        """Return C, or what is taken for it until it is chosen."""
+        return USUAL if self.number is None else self.number
+
+    def up_to(self, expected_rows: int | None) -> int | None:
+        """Return the most that C may be where it is chosen, None where it is fixed.
+
+        Without a number it is a power of two: nobody is expected to have more rows than the whole table.
+        """
+        if not self.auto:
+            return None
+        if self.number is not None:
+            return self.number
+        return _MOST if expected_rows is None else 1 << max(expected_rows - 1, 1).bit_length()
+
+
+AUTO = MaxRows(auto=True)
+
+
+def _read(value: object) -> MaxRows:
+    if value == "auto":
+        return AUTO
+    within = isinstance(value, dict) and list(value) == ["auto"]
+    number = value["auto"] if isinstance(value, dict) and within else value
+    try:
+        return MaxRows(scalars.whole_count(number if isinstance(number, str) else ""), auto=within)
+    except ValueError:
+        raise ValueError("must be auto, {auto: 400}, or a whole number above 0, such as 20 or 1_000_000") from None
+
+
+RowsText = Annotated[
+    MaxRows,
+    PlainValidator(_read),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"const": "auto"},
+                {
+                    "type": "object",
+                    "properties": {"auto": {"type": "integer", "minimum": 1}},
+                    "required": ["auto"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
 
 
 class UnitShape(StrictShape):
     """Whose rows a table's rows are."""
 
-    required: ClassVar = ("max_rows",)
-
     column: Name | None = None
     """The column that identifies the unit."""
     through: OneOrMore | None = None
     """Instead of column: the column, or columns, that reference a protected table, whose row there has the unit."""
-    max_rows: CountText | None = None
-    """How many rows of one unit count at the most."""
+    max_rows: RowsText = AUTO
+    """How many rows of one unit count at the most: a number, or auto, which finds it for each statement, up to a number."""
     max_groups_per_unit: CountText | None = None
     """In how many groups a unit counts at the most where keys are found out, or distinct units are asked for."""
 

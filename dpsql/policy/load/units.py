@@ -1,6 +1,7 @@
 """Whose rows a table's rows are: by a column of their own, or by that of the row that a column points to."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dpsql.policy.load.mistakes import suggestion
 from dpsql.policy.load.references import pointed_to
@@ -20,15 +21,21 @@ def unit_of(kind: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> Un
         return None
     key, names = ("column", (unit.column or "",)) if unit.through is None else ("through", unit.through)
     right = [_identifies(kind, name, (*path, key), file) for name in names]
-    if unit.max_rows is None or not all(right):
+    if not all(right):
         return None
     first, *further = names
+    bound = UnitBound(
+        first,
+        unit.max_rows.usual(),
+        unit.max_groups_per_unit,
+        up_to=unit.max_rows.up_to(file.shape.expected_rows),
+    )
     if unit.through is None:
-        return UnitBound(first, unit.max_rows, unit.max_groups_per_unit)
+        return bound
     reference = _through(kind, names, file, others)
     if reference is None:
         return None
-    return UnitBound(first, unit.max_rows, unit.max_groups_per_unit, reference, tuple(further))
+    return replace(bound, through=reference, further=tuple(further))
 
 
 def _identifies(kind: str, name: str, path: tuple[str, ...], file: SchemaFile) -> bool:

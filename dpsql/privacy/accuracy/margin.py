@@ -1,5 +1,6 @@
 """The half-width of the 95 % interval of one released statistic, for `dpsql.margin()`: from noisy values alone."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,12 +16,16 @@ from dpsql.privacy.features.readout import Estimates, Readout
 from dpsql.privacy.features.statistic import Reach
 from dpsql.privacy.features.variance import combined
 from dpsql.privacy.measurement.rounding import USUAL_ROWS
-from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.law import Law
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _COUNT = Moment("count", ())
+_DOUBTED = 1.5
+"""How many times what a C seems to take off it may take."""
+_LARGER = 4
+"""How many times as many rows as on average a group has, in which most rows are."""
 
 _SEEN = 0.1
 """The share of the noise from which on a margin counts what rounding may do: lattices are chosen so that it stays below."""
@@ -39,14 +44,17 @@ class Margins:
     """By how much, in rows, a row is off in each sum whose values are rounded, if all are to the same side."""
     rows: int
     """How many rows there are thought to be where none are counted."""
+    cut: float = 0.0
+    """How many rows of a group its C takes off, as it seems, where it was chosen."""
 
     @classmethod
-    def of(cls, measurement: Sums) -> "Margins":
-        """Build from a measurement."""
+    def of(cls, measurement: Sums, cut: float = 0.0) -> "Margins":
+        """Build from a measurement, and what its C takes off all groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
         unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
         rows = measurement.relation.expected_rows or USUAL_ROWS
-        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows)
+        of_group = cut / largest_share(len(measurement.groups.grouped))
+        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group)
 
     def times(self, factor: Fraction) -> "Margins":
         """Return those of so many times the noise."""
@@ -74,9 +82,16 @@ class Margins:
         return reached
 
     def shown(self, readout: Readout, found: Estimates) -> float | None:
-        """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded."""
-        width = self.half_width(readout, found)
-        return None if width is None else width + statistic(readout.moment.name).rounding(readout)
+        """Return the half-width at 95 % of a statistic as it is shown, which of whole numbers is rounded.
+
+        Where its C was chosen that is of noise and of what the C takes off: how much that is is told by noisy numbers and by
+        what may be there and not be seen, so that half as much again is allowed for.
+        """
+        width, known = self.half_width(readout, found), statistic(readout.moment.name)
+        if width is None:
+            return None
+        cut = _DOUBTED * self.cut * known.worth(readout, found) if self.cut else 0.0
+        return math.hypot(width, cut) + known.rounding(readout)
 
     def reach(self, onto: Mapping[int, Number], level: float = LEVEL) -> float:
         """Return how far the noise of a weighted sum of coordinates reaches, in rows."""
@@ -85,6 +100,11 @@ class Margins:
             sizes = tuple(abs(float(onto[i])) for i in places if onto.get(i))
             pieces += [Piece(law, sizes)] if sizes else []
         return reach(pieces, self.unit, level)
+
+
+def largest_share(groups: int) -> float:
+    """Return how many groups there are as large as those in which most rows are."""
+    return max(groups / _LARGER, 1.0)
 
 
 def _rounded(features: Iterable[Feature], points: int) -> Mapping[Feature, float]:
@@ -100,9 +120,16 @@ def _rounded(features: Iterable[Feature], points: int) -> Mapping[Feature, float
     return found
 
 
-def distinct_half_width(measurement: Sums) -> float:
-    """Return the half-width at 95 % of a distinct count, a whole number like any count."""
-    return Margins.of(measurement).shown(Readout(_COUNT, ONE), {ONE: 0.0}) or 0.0
+def distinct_half_width(measurement: Sums, cut: float = 0.0) -> float:
+    """Return the half-width at 95 % of a distinct count, a whole number like any count.
+
+    Each pair of a unit and a group that a chosen C takes off is a unit less; values that it takes off others may have. `cut`
+    is what it takes off one group.
+    """
+    margins = Margins.of(measurement)
+    if measurement.distinct is CountOf.UNITS:
+        margins = replace(margins, cut=cut)
+    return margins.shown(Readout(_COUNT, ONE), {ONE: 0.0}) or 0.0
 
 
 def first_width(measurement: Sums) -> float:

@@ -41,6 +41,11 @@ class RowCount(Statistic):
         _ = found
         return reach(count_weights(readout))
 
+    def worth(self, readout: Readout, found: Estimates) -> float:
+        """Return that it is one less for each."""
+        _ = readout, found
+        return 1.0
+
     def rounding(self, readout: Readout) -> float:
         """Return a half: counts are shown as whole numbers."""
         _ = readout
@@ -88,6 +93,13 @@ class Sum(Statistic):
         """Return how far the sum's noise reaches."""
         _ = found
         return reach(self.gradient(readout, _ANYWHERE))
+
+    def worth(self, readout: Readout, found: Estimates) -> float:
+        """Return the size of the mean; of a sum by itself, and of no rows, that of the largest value."""
+        interval, rows = readout.scaled(FIRST).interval, 0.0
+        if readout.at(PartialSum.U).shape is not Shape.SIGNED:
+            rows = row_count(readout, found)
+        return float(interval.magnitude) if rows < 1 else abs(self.estimate(readout, found)) / rows
 
     def rounding(self, readout: Readout) -> float:
         """Return a half where PostgreSQL's sum is a bigint, or may be: what is computed of an integer is one there."""

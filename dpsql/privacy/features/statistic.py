@@ -54,6 +54,11 @@ class Statistic(ABC):
         """
         return self.half_width(readout, found, reach)
 
+    def worth(self, readout: Readout, found: Estimates) -> float:
+        """Return by how much it is less for each row that does not count, as it seems; 0 of what is a share of rows."""
+        _ = readout, found
+        return 0.0
+
     def rounding(self, readout: Readout) -> float:
         """Return how far it is off at most by the type that it is shown in; 0 for all but whole numbers."""
         _ = readout

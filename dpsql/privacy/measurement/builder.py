@@ -208,10 +208,9 @@ class Builder:
             return replace(counting, bound=self._unit_bound(), distinct=CountOf.UNITS)
         if self._bound.form is Form.UNIQUE:
             return replace(counting, distinct=CountOf.VALUES, value=aggregate.arg)
-        values, most = self._number(aggregate.arg), self._bound.rows
+        values, bound = self._number(aggregate.arg), replace(self._bound, form=Form.TRUNCATE)
         if values is not None and (self._groups.grouped or not self._groups.keys):
-            most = max(min(most, values * max(len(self._groups.grouped), 1)), 1)
-        bound = replace(self._bound, rows=most, form=Form.TRUNCATE)
+            bound = bound.at_most(max(values * max(len(self._groups.grouped), 1), 1))
         return replace(counting, bound=bound, distinct=CountOf.VALUES, value=aggregate.arg)
 
     def _number(self, arg: Expr) -> int | None:
@@ -242,10 +241,10 @@ class Builder:
         """Return in how many groups a unit can be: in one if there is one, else in as many as it may, as it may have rows."""
         single = self._bound.form is Form.UNIQUE
         if single or not self._groups.keys:
-            return replace(self._bound, rows=1, form=Form.UNIQUE, single=single)
-        most = min(self._bound.rows, self._bound.groups)
-        known = len(self._groups.grouped) or most  # none are listed where they are found out
-        return replace(self._bound, rows=max(min(most, known), 1), form=Form.REWEIGHT)
+            return replace(self._bound, rows=1, form=Form.UNIQUE, single=single, up_to=None)
+        bound = self._bound if self._bound.most_groups is None else self._bound.at_most(self._bound.most_groups)
+        known = len(self._groups.grouped) or bound.rows  # none are listed where they are found out
+        return replace(bound.at_most(max(known, 1)), form=Form.REWEIGHT)
 
     def _add(self, part: Measurement) -> int:
         if part not in self._parts:

@@ -27,7 +27,7 @@ takes for one: an order of their texts would let −0 come elsewhere than 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from dpsql.frozen import quickly_made
@@ -65,11 +65,22 @@ class Bound:
     """Whether a unit has no more rows than the table has that names it, where it is read."""
     single: bool = False
     """Whether what is kept to one row a unit has no more anyway, which the engine enforces."""
+    up_to: int | None = None
+    """The most that C may be where it is chosen for the statement; until then it is taken for `rows`."""
 
     @property
     def groups(self) -> int:
         """Return in how many groups a unit may be: in as many as it may have rows, unless the policy says otherwise."""
         return self.rows if self.most_groups is None else self.most_groups
+
+    def at_most(self, number: int) -> "Bound":
+        """Return the bound of what a unit has no more of than that many."""
+        most = self.up_to if self.up_to is None else min(self.up_to, number)
+        return replace(self, rows=min(self.rows, number), up_to=None if most == 1 else most)
+
+    def settled(self, rows: int) -> "Bound":
+        """Return the bound with the C that was chosen."""
+        return replace(self, rows=rows, up_to=None)
 
     def scatters(self, groups: int) -> bool:
         """Return whether groups are so many that most of a unit's have a row or two, be they a few times as many as count."""

@@ -82,6 +82,32 @@ class BoundedScan:
         """Return the unit's column: units that a cast made one would change each other's weights."""
         return self.unit_read or identity(self.bound.unit, self.emitter.dialect)
 
+    @classmethod
+    def of_units(
+        cls,
+        relation: Relation,
+        where: Expr,
+        keys: tuple[Key, ...],
+        used: Sequence[Expr],
+        bound: Bound,
+        emitter: Emitter,
+    ) -> Self:
+        """Build a scan of all rows, of each unit as many as it has.
+
+        Where nothing is read of them, those that lack a value somewhere are among them: whatever rows are grouped by, and
+        whatever is summed, their number is then asked in the same words, and paid once.
+        """
+        read = [*(key.grouped for key in keys), *used]
+        every = relation if read else replace(relation, needed=())
+        rows = from_where(every, where, read, bound.unit, emitter)
+        return cls(keys, bound, emitter, rows, unit_read=emitter.unit_number(bound.unit) or "")
+
+    def per_unit(self, rows: str | None = None, number: str = "count(*)") -> str:
+        """Return the SELECT of each unit `u` and the number `n` of its rows, be it of all or of a SELECT of some."""
+        if rows is None:
+            return f"SELECT {self.unit} AS u, {number} AS n {self.from_where} GROUP BY 1"
+        return f"SELECT u, {number} AS n FROM ({rows}) AS r GROUP BY u"
+
     def told_apart(self) -> Self:
         """Return the scan with units read as the numbers that the engine keeps of them, where they are only told apart.
 

@@ -8,7 +8,7 @@ for many points the histogram itself is released with discrete Laplace noise of 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.privacy.features.feature import Scaled
@@ -113,6 +113,21 @@ class Histogram:
             return low + index
         middle = low + self.x.interval.width * (2 * index + 1) / (2 * self.number)
         return Fraction(math.floor(middle)) if _whole(self.x) else middle
+
+    @property
+    def row_norm_of_units(self) -> int:
+        """Return what one row is in `rows_of_units`."""
+        return 1
+
+    def rows_of_units(self, emitter: Emitter) -> str:
+        """Return the SELECT of each unit `u` and of how many rows, or of extremes groups, it has: `n`."""
+        keys, used = (self.groups.keys, [self.x.expr]) if self.extremes else ((), [])
+        scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
+        return scan.per_unit(scan.rows((), distinct=True) if self.extremes else None)
+
+    def settled(self, rows: int) -> "Histogram":
+        """Return the measurement with the C that was chosen."""
+        return replace(self, bound=self.bound.settled(rows))
 
     def sql(self, emitter: Emitter) -> str:
         """Return the engine's statement: the groups' keys, the bucket, and its weight as text."""

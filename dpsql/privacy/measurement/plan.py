@@ -1,6 +1,6 @@
 """The plan of one scope as values: its groups, its measurements, and how each output is read off them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpsql.frozen import quickly_made
@@ -8,11 +8,30 @@ from dpsql.policy.model import Value
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 
 Measurement = Sums | Histogram | KeySearch
+"""What outputs are read off."""
+Measured = Measurement | RowsPerUnit
+"""All that is measured: before a measurement without a declared bound, how many rows units have."""
+
+
+def with_relation(measurement: Measured, relation: Relation) -> Measured:
+    """Return the measurement of other rows."""
+    if isinstance(measurement, RowsPerUnit):
+        return replace(measurement, of=replace(measurement.of, relation=relation))
+    return replace(measurement, relation=relation)
+
+
+def as_chosen(measurement: Measured, rows: int) -> Measured:
+    """Return a measurement with the C that was chosen for it."""
+    if isinstance(measurement, (KeySearch, RowsPerUnit)):
+        return measurement
+    return measurement.settled(rows)
 
 
 @quickly_made

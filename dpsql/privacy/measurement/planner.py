@@ -92,6 +92,7 @@ def _measured(
     # All measurements of one scope read the same rows, whichever columns each of them needs.
     relation = replace(relation, needed=refs(*keys, *exprs))
     every, delta = _groups(keys, relation, env, context)
+    bound = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, bound)
     possible = [a for a in aggregates if _is_possible(a, relation, context.declared)]
     plan = _planned(build, delta, keys, possible, known, context)
@@ -247,7 +248,7 @@ def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Re
     found = owners(relation, context.role.protects, context.tables, context.unique)
     if found.single:
         return found.relation, Bound(found.unit, 1, Form.UNIQUE)
-    return found.relation, Bound(found.unit, found.rows, Form.REWEIGHT, found.groups, found.once)
+    return found.relation, Bound(found.unit, found.rows, Form.REWEIGHT, found.groups, found.once, up_to=found.up_to)
 
 
 def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: PlanningContext) -> tuple[Groups, Fraction]:

@@ -10,22 +10,18 @@ from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import Privacy, Role
-from dpsql.privacy.features.variance import noise_ratio
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_choice import chosen
 from dpsql.privacy.measurement.key_search import KeySearch
 from dpsql.privacy.measurement.partition_rule import SelectionRule, selection_rule
-from dpsql.privacy.measurement.plan import Measurement, MeasurementPlan, StatisticOutput
+from dpsql.privacy.measurement.plan import Measured, Measurement, MeasurementPlan
 from dpsql.privacy.measurement.planner import priced
+from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.law import CubeLaw
 from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.relation import awaiting
-
-_PILOT = 10
-"""Where nothing public tells how much a target takes, the first look pays this part of the most."""
 
 
 @quickly_made
@@ -33,7 +29,7 @@ _PILOT = 10
 class PricedMeasurement:
     """One measurement, ready to be paid and run."""
 
-    measurement: Measurement
+    measurement: Measured
     sql: str
     identity: str
     """A hash of everything that decides what is released, but for who asks and when."""
@@ -43,6 +39,15 @@ class PricedMeasurement:
     """The measurements from whose releases the constants come that it reads."""
     rule: SelectionRule | None = None
     """The rule by which it selects groups, computed in full before the engine is asked."""
+    bound_by: "PricedMeasurement | None" = None
+    """The measurement by whose release its C is chosen, where it is not declared."""
+    chosen: ChosenBound | None = None
+    """What was chosen by it, as soon as that is known."""
+
+    @property
+    def read(self) -> tuple["PricedMeasurement", ...]:
+        """Return the measurements whose releases decide what is measured: by constants, or by the C that is chosen."""
+        return self.awaits if self.bound_by is None else (*self.awaits, self.bound_by)
 
     @property
     def cost(self) -> Privacy:
@@ -50,7 +55,7 @@ class PricedMeasurement:
         match self.measurement:
             case Sums(mechanism=name, epsilon=epsilon, delta=delta):
                 return mechanism(name).loss(epsilon, delta)
-            case Histogram(epsilon=epsilon):
+            case Histogram(epsilon=epsilon) | RowsPerUnit(epsilon=epsilon):
                 return Privacy(epsilon)
             case KeySearch(epsilon=epsilon, delta=delta):
                 return Privacy(epsilon, delta)
@@ -58,6 +63,12 @@ class PricedMeasurement:
     def paying(self, epsilon: Fraction) -> "PricedMeasurement":
         """Return the measurement at another ε; its groups are declared."""
         return replace(self, measurement=replace(self.measurement, epsilon=epsilon))
+
+    def looking(self, epsilon: Fraction, search: Fraction) -> "PricedMeasurement":
+        """Return the measurement at another ε, with the choice of its C at `search`, or less if that is what it was."""
+        one = self.bound_by
+        bound_by = None if one is None else one.paying(min(search, one.cost.epsilon))
+        return replace(self.paying(epsilon), bound_by=bound_by)
 
     @property
     def note(self) -> str:
@@ -68,6 +79,8 @@ class PricedMeasurement:
             return f"{len(m.points)} order statistics, {groups}"
         if isinstance(m, KeySearch):
             return f"keys by the number of units, {groups}"
+        if isinstance(m, RowsPerUnit):
+            return "rows per unit, by which C is chosen"
         blocks = f" in {len(m.blocks):,} blocks" if m.block_conditions else ""
         what = "sums" if m.distinct.value in {"rows", "each value"} else "distinct counts"
         return f"{len(m.features)} {what}{blocks}, {groups}"
@@ -95,20 +108,54 @@ def shares(
     """
     plans = chosen(plans, epsilon, role.least_epsilon)
     # What an engine is asked, and what is read off it, depends neither on ε nor on δ, and is written once.
-    texts = [tuple(part.sql(emitter) for part in plan.parts) for plan in plans]
-    asked = [tuple(map(_hashed, plan.parts, sqls)) for plan, sqls in zip(plans, texts, strict=True)]
-    written = list(zip(texts, asked, strict=True))
-    unpaid = [_parts(plan, *one) for plan, one in zip(plans, written, strict=True)]
+    written = [[_Written.of(part, emitter) for part in plan.parts] for plan in plans]
+    unpaid = [_parts(plan, one) for plan, one in zip(plans, written, strict=True)]
     distinct = {part.identity: part for parts in unpaid for part in parts}
+    searches = {part.bound_by.identity for part in distinct.values() if part.bound_by is not None}
     finding = sum(1 for part in distinct.values() if part.cost.delta)
-    each = equal_share(epsilon, len(distinct))
-    if each < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
-        raise _too_little(role, epsilon, len(distinct))
+    # What it takes to choose a C pays its part of what a measurement pays.
+    number = len(distinct) * SHARE + len(searches)
+    search = equal_share(epsilon, number) if searches else Fraction(0)
+    each = search * SHARE if searches else equal_share(epsilon, len(distinct))
+    least = search or each
+    if least < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
+        raise _too_little(role, epsilon, number if searches else len(distinct))
     done = [_spread(priced(plan, each), finding) if finding else priced(plan, each) for plan in plans]
     paying = (
-        _parts(p, *one) if finding else _paying(p, known) for p, one, known in zip(done, written, unpaid, strict=True)
+        _parts(p, one) if finding else _paying(p, known) for p, one, known in zip(done, written, unpaid, strict=True)
     )
-    return tuple(PricedScope(plan, parts) for plan, parts in zip(done, paying, strict=True))
+    return tuple(
+        PricedScope(plan, tuple(_searching(part, search) for part in parts))
+        for plan, parts in zip(done, paying, strict=True)
+    )
+
+
+def _searching(part: PricedMeasurement, epsilon: Fraction) -> PricedMeasurement:
+    """Return a measurement whose C is chosen with so much ε, if it is chosen."""
+    return part if part.bound_by is None else replace(part, bound_by=part.bound_by.paying(epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A measurement as the engine is asked, the hash of that, and what its C is chosen by."""
+
+    sql: str
+    asked: "hashlib._Hash"
+    search: PricedMeasurement | None
+
+    @classmethod
+    def of(cls, measurement: Measurement, emitter: Emitter) -> "_Written":
+        """Write a measurement."""
+        sql, search = measurement.sql(emitter), None
+        asked = _hashed(measurement, sql)
+        if measurement.bound.up_to is not None and isinstance(measurement, (Sums, Histogram)):
+            rows = RowsPerUnit(measurement)
+            text = rows.sql(emitter)
+            awaited = [table.token for table in awaiting(measurement.relation)]
+            identity = "\n".join((text, repr(rows.rungs), str(rows.sensitivity), *awaited))
+            search = PricedMeasurement(rows, text, hashlib.sha256(identity.encode()).hexdigest())
+            asked.update(search.identity.encode())
+        return cls(sql, asked, search)
 
 
 def _too_little(role: Role, epsilon: Fraction, number: int) -> Unsupported:
@@ -134,23 +181,23 @@ def _spread(plan: MeasurementPlan, finders: int) -> MeasurementPlan:
     return replace(plan, parts=parts)
 
 
-def _parts(
-    plan: MeasurementPlan, sqls: Sequence[str], asked: Sequence["hashlib._Hash"]
-) -> tuple[PricedMeasurement, ...]:
+def _parts(plan: MeasurementPlan, written: Sequence[_Written]) -> tuple[PricedMeasurement, ...]:
     made: list[PricedMeasurement] = []
-    for measurement, sql, hashed in zip(plan.parts, sqls, asked, strict=True):
+    for measurement, one in zip(plan.parts, written, strict=True):
         finder = made[0] if made and plan.finder else None
-        identity = _identity(measurement, hashed) + (finder.identity if finder else "")
+        text = _identity(measurement, one.asked) + (finder.identity if finder else "")
         rule = selection_rule(measurement) if measurement.epsilon else None
-        made.append(
-            PricedMeasurement(measurement, sql, hashlib.sha256(identity.encode()).hexdigest(), finder, rule=rule)
-        )
+        identity = hashlib.sha256(text.encode()).hexdigest()
+        made.append(PricedMeasurement(measurement, one.sql, identity, finder, rule=rule, bound_by=one.search))
     return tuple(made)
 
 
 def _paying(plan: MeasurementPlan, unpaid: Sequence[PricedMeasurement]) -> tuple[PricedMeasurement, ...]:
     """Return the same measurements with the ε of the plan's; without δ nothing else of them hangs on what is paid."""
-    return tuple(PricedMeasurement(part, one.sql, one.identity) for part, one in zip(plan.parts, unpaid, strict=True))
+    return tuple(
+        PricedMeasurement(part, one.sql, one.identity, bound_by=one.bound_by)
+        for part, one in zip(plan.parts, unpaid, strict=True)
+    )
 
 
 def _hashed(measurement: Measurement, sql: str) -> "hashlib._Hash":
@@ -204,54 +251,17 @@ def waiting(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasure
     What such a measurement is depends on what was released before: as its identity has the inner ones' in it, it can be
     paid for, and found again, before anybody knows the answers.
     """
-    made: list[PricedMeasurement] = []
-    for part in scope.parts:
+
+    def waits(part: PricedMeasurement) -> PricedMeasurement:
         places = sorted({table.place for table in awaiting(part.measurement.relation)})
         awaits = tuple({one.identity: one for place in places for one in answers[place][1]}.values())
-        finder = None if part.finds_keys is None else made[0]
         texts = [part.identity, *(answers[place][0] for place in places), *(one.identity for one in awaits)]
         identity = hashlib.sha256("\n".join(texts).encode()).hexdigest() if places else part.identity
-        made.append(replace(part, identity=identity, awaits=awaits, finds_keys=finder))
+        search = None if part.bound_by is None else waits(part.bound_by)
+        return replace(part, identity=identity, awaits=awaits, bound_by=search)
+
+    made: list[PricedMeasurement] = []
+    for part in scope.parts:
+        finder = None if part.finds_keys is None else made[0]
+        made.append(replace(waits(part), finds_keys=finder))
     return replace(scope, parts=tuple(made))
-
-
-def first_look(plans: Sequence[MeasurementPlan], error: Fraction, most: Fraction, least: Fraction) -> Fraction:
-    """Return the ε of a statement that public numbers promise to be enough for a relative error.
-
-    Of a group of the expected size n the error is r at ε = C/(r·n), four times that for variances (the sound form of
-    PyDPLib's levels); at `most`, and no less than the `least` for each part. n comes from the policy; where that does not
-    say it, a tenth of the most finds out.
-    """
-    wanted = [_level_epsilon(plan, part, error) for plan in plans for part in plan.parts]
-    known = [epsilon for epsilon in wanted if epsilon is not None]
-    if not known or len(known) < len(wanted):
-        return max(most / _PILOT, min(most, least * len(wanted)))
-    return min(most, max(*known, least) * len(wanted))
-
-
-def _level_epsilon(plan: MeasurementPlan, part: Measurement, error: Fraction) -> Fraction | None:
-    rows = part.relation.expected_rows
-    if rows is None:
-        return None
-    rows_of_group = Fraction(rows, max(len(part.groups.grouped), 1))
-    exact = part.bound.rows / (error * rows_of_group)
-    return _rounded_up(exact * _wider(plan, part) if isinstance(part, Sums) else exact)
-
-
-def _wider(plan: MeasurementPlan, sums: Sums) -> Fraction:
-    """Return how much more ε a measurement needs than a lone count for the same error.
-
-    Four times as much for variances; and a cube of d statistics has noise sqrt((d + 1)(d + 2)/6) times a lone count's. The
-    three cells of a value are taken where they are less noisy than a cube of three. What is added up over blocks has the
-    noise of all of them.
-    """
-    of_each = [CubeLaw(len(block.places)).variance for block in sums.blocks]
-    readouts = [output.readout for output in plan.outputs if isinstance(output, StatisticOutput)]
-    added_up = any(feature.block is None for readout in readouts for feature in readout.features)
-    noise = noise_ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
-    return max(noise, Fraction(1)) * (4 if sums.row_norm > sums.lattice else 1)
-
-
-def _rounded_up(epsilon: Fraction) -> Fraction:
-    """Return the next number with six digits after the point, which people can read in the ledger."""
-    return Fraction(-(-epsilon * 10**6 // 1), 10**6)

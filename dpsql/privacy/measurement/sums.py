@@ -22,7 +22,7 @@ from dpsql.frozen import quickly_made
 from dpsql.policy.model import MechanismName
 from dpsql.privacy.features.blocks import blocks, weighed_by_value
 from dpsql.privacy.features.feature import Feature, Shape
-from dpsql.privacy.features.lattice import FINE, EngineSum, columns, coordinate, lattice, row_norm
+from dpsql.privacy.features.lattice import FINE, MOST_POINTS, EngineSum, columns, coordinate, lattice, row_norm
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.engine_sql import MOST_NORM, BoundedScan, Norms
 from dpsql.privacy.measurement.heavy_units import HeavySum
@@ -137,6 +137,36 @@ class Sums:
             return scan.heavy_apart(values.row_values, every, norm=norm)
         twice = self.bound.form is Form.UNIQUE and values.row_values.read_twice(sums)
         return scan.grouped(scan.steps(values.row_values, twice=twice), sums, values.named.values(), norm=norm)
+
+    @property
+    def row_norm_of_units(self) -> int:
+        """Return what one whole row is in `rows_of_units`."""
+        return self.row_norm if self.weighs_norms and self.distinct is CountOf.ROWS else 1
+
+    def rows_of_units(self, emitter: Emitter) -> str:
+        """Return the SELECT of each unit `u` and what it has of what is bounded, `n`: rows, their norms, pairs or values."""
+        values = [] if self.value is None else [self.value]
+        columns = self.columns() if self.row_norm_of_units > 1 else ()
+        used = [e for f in self.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s))] if columns else values
+        keys = () if self.distinct is CountOf.ROWS else self.groups.keys
+        scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
+        if columns:
+            lattice = LatticeValues(emitter, self.bound, self.lattice, self.block_conditions, in_steps=True)
+            norm = Norms(lattice.norm(columns), lattice.points)
+            return scan.per_unit(scan.steps(lattice.row_values), norm.total(emitter.dialect))
+        match self.distinct:
+            case CountOf.ROWS:
+                return scan.per_unit()
+            case CountOf.UNITS:
+                return scan.per_unit(scan.rows((), distinct=True))
+            case CountOf.VALUES | CountOf.EACH_VALUE:
+                read = [f"{emitter.one_text(emitter.sql(value), value.type)} AS x" for value in values]
+                return scan.per_unit(scan.rows(read, distinct=True))
+
+    def settled(self, rows: int) -> "Sums":
+        """Return the measurement with the C that was chosen, and a lattice as much finer as there is less noise."""
+        finer = (-(-self.bound.rows // rows) - 1).bit_length()
+        return replace(self, bound=self.bound.settled(rows), points=min(self.points << finer, MOST_POINTS))
 
     def _norms(self, values: LatticeValues, columns: Sequence[EngineSum], *, alone: bool) -> Norms | None:
         """Return what rows are weighed by besides their number, or, where sums are `alone`, instead of it."""

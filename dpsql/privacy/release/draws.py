@@ -8,12 +8,13 @@ from fractions import Fraction
 from dpsql.errors import InternalError
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
-from dpsql.privacy.measurement.plan import Measurement
+from dpsql.privacy.measurement.plan import Measured, Measurement, as_chosen
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import KeyRow
 from dpsql.privacy.release.release import Release, estimates
 
-Draw = tuple[Measurement, Release]
+Draw = tuple[Measured, Release]
 Found = Mapping[Feature, float]
 """Noisy sums of features, in rows."""
 _DIGITS = 10**12
@@ -29,15 +30,20 @@ class Draws:
 
     drawn: tuple[Draw, ...]
 
+    @classmethod
+    def of(cls, *drawn: Draw) -> "Draws":
+        """Build from releases of one measurement as it was planned: each with the C that was chosen for it."""
+        return cls(tuple((_as_chosen(measurement, release), release) for measurement, release in drawn))
+
     def __post_init__(self) -> None:
         """See that none is there twice: what is paid for is stored by its ε, so that one ε has one release."""
         if len({measurement.epsilon for measurement, _ in self.drawn}) < len(self.drawn):
             raise InternalError
 
-    def with_draw(self, measurement: Measurement, release: Release) -> "Draws":
+    def with_draw(self, measurement: Measured, release: Release) -> "Draws":
         """Return them with one more, which takes the place of one at the same ε."""
         others = tuple(draw for draw in self.drawn if draw[0].epsilon != measurement.epsilon)
-        return Draws((*others, (measurement, release)))
+        return Draws.of(*others, (measurement, release))
 
     @property
     def best(self) -> Draw:
@@ -46,11 +52,23 @@ class Draws:
 
     @property
     def measurement(self) -> Measurement:
-        """Return the measurement that alone would have as much noise as all; of choices the best counts, and no other."""
+        """Return the measurement that alone would have as much noise as all; of choices the best counts, and no other.
+
+        Raises:
+            InternalError: it is none that outputs are read off.
+        """
         best, _ = self.best
+        if isinstance(best, RowsPerUnit):
+            raise InternalError
         if len(self.drawn) == 1 or isinstance(best, Histogram):
             return best
         return replace(best, epsilon=together(measurement.epsilon for measurement, _ in self.drawn))
+
+    @property
+    def cut(self) -> int:
+        """Return how many rows C takes off, as it seems; 0 where it was not chosen."""
+        chosen = self.best[1].chosen
+        return 0 if chosen is None else chosen.cut
 
     @property
     def keys(self) -> Sequence[KeyRow] | None:
@@ -74,6 +92,10 @@ class Draws:
     def chosen(self) -> Sequence[Sequence[int]]:
         """Return for each group the buckets that were chosen with the least noise; of sums the numbers are no buckets."""
         return self.best[1].numbers
+
+
+def _as_chosen(measurement: Measured, release: Release) -> Measured:
+    return measurement if release.chosen is None else as_chosen(measurement, release.chosen.rows)
 
 
 def together(epsilons: Iterable[Fraction], less: Fraction = Fraction(0)) -> Fraction:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpsql.errors import InternalError
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.key_search import KeySearch
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.domains import Cell, order_of
@@ -43,6 +44,22 @@ class ExactBuckets:
     """The exact histogram of every group; not to be printed, logged or sent."""
 
     histogram: NDArray[np.int64] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactCells:
+    """What stands exactly at each rung of a ladder; not to be printed, logged or sent."""
+
+    cells: Sequence[int] = field(repr=False)
+
+
+def exact_cells(search: RowsPerUnit, rows: Sequence[EngineRow]) -> ExactCells:
+    """Return what stands at each rung from the engine's rows.
+
+    Raises:
+        InternalError: a number is not whole.
+    """
+    return ExactCells(search.cells([(whole_number(b), whole_number(units), whole_number(n)) for b, units, n in rows]))
 
 
 def exact_sums(measurement: Sums, rows: Sequence[EngineRow]) -> ExactSums:

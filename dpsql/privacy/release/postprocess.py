@@ -93,7 +93,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
-    margins = {i: Margins.of(part) for i, part in enumerate(plan.parts) if isinstance(part, Sums)}
+    margins = {i: Margins.of(m, d.cut) for i, d in enumerate(draws) if isinstance(m := d.measurement, Sums)}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
@@ -181,9 +181,9 @@ def _margin(
     """Return the margin of what is not read off sums."""
     match output:
         case DistinctMarginOutput(part=part):
-            return (
-                "0" if part is None or not plan.parts else format_number(distinct_half_width(_sums(plan, part)), type_)
-            )
+            if part is None or not plan.parts:
+                return "0"
+            return format_number(distinct_half_width(_sums(plan, part), line.margins[part].cut), type_)
         case PointMarginOutput(part=part):
             if part is None or not plan.parts:
                 return None

@@ -15,6 +15,7 @@ from dpsql.privacy.features.blocks import readable_features
 from dpsql.privacy.features.feature import Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.partition_rule import ByUnits, FromCount, SelectionRule
+from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms import extreme, partition_selection, quantile
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
@@ -22,7 +23,7 @@ from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.quantile_width import quantile_and_width
-from dpsql.privacy.release.exact import ExactBuckets, ExactSums, KeyRow
+from dpsql.privacy.release.exact import ExactBuckets, ExactCells, ExactSums, KeyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,21 @@ class Release:
     """Noisy coordinates, or the buckets that were chosen."""
     keys: Sequence[KeyRow] | None = None
     """The groups, where the policy does not declare them."""
+    chosen: ChosenBound | None = None
+    """C, where it was chosen by what was released before."""
 
     def to_bytes(self) -> bytes:
         """Return a form to be stored."""
         keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
-        return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys]).encode())
+        chosen = [] if self.chosen is None else [self.chosen.rows, self.chosen.cut]
+        return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys, *chosen]).encode())
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Release":
         """Return what `to_bytes` stored."""
-        numbers, keys = json.loads(zlib.decompress(stored))
-        return cls(numbers, None if keys is None else [tuple(_read(cell) for cell in key) for key in keys])
+        numbers, keys, *chosen = json.loads(zlib.decompress(stored))
+        read = None if keys is None else [tuple(_read(cell) for cell in key) for key in keys]
+        return cls(numbers, read, ChosenBound(*chosen) if chosen else None)
 
 
 def _stored(cell: Any) -> Any:
@@ -91,6 +96,12 @@ def release_keys(exact: ExactSums, entropy: Entropy, rule: SelectionRule | None)
     kept = rule.shown(entropy, [row[0] for row in exact.coordinates])
     chosen = [key for key, keep in zip(exact.keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)
+
+
+def release_rows_per_unit(search: RowsPerUnit, exact: ExactCells, entropy: Entropy) -> Release:
+    """Return the cells, each with noise of its own."""
+    noise = discrete_laplace(entropy, search.scale, len(exact.cells))
+    return Release([list(map(add, exact.cells, noise))])
 
 
 def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpsql.policy.model import MechanismName, Policy
 from dpsql.privacy import mechanisms
 from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms import extreme, partition_selection, quantile, quantile_width
 from dpsql.privacy.mechanisms.bernoulli import coins
@@ -35,8 +36,8 @@ from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.privacy.mechanisms.mechanism import Mechanism
 from dpsql.privacy.mechanisms.permute_and_flip import permute_and_flip
 from dpsql.privacy.release import release
-from dpsql.privacy.release.exact import ExactBuckets, ExactSums
-from dpsql.privacy.release.release import release_buckets, release_sums
+from dpsql.privacy.release.exact import ExactBuckets, ExactCells, ExactSums
+from dpsql.privacy.release.release import release_buckets, release_rows_per_unit, release_sums
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -167,10 +168,19 @@ ASKED = {
     ),
 }
 """What is released of groups, each way at least once."""
+CHOSEN = "rows per unit"
+WAYS = (*ASKED, CHOSEN)
 
 
-def _released(part: Sums | Histogram) -> Draw:
+Part = Sums | Histogram | RowsPerUnit
+
+
+def _released(part: Part) -> Draw:
+    """Return how a part draws for groups."""
+
     def drawn(entropy: Entropy, groups: int) -> Drawn:
+        if isinstance(part, RowsPerUnit):  # of which each cell is to be independent
+            return [[cell] for cell in release_rows_per_unit(part, ExactCells([0] * groups), entropy).numbers[0]]
         if isinstance(part, Sums):
             exact = [[0] * len(part.features)] * groups
             return release_sums(part, ExactSums(None, exact), entropy).numbers
@@ -183,13 +193,16 @@ def _released(part: Sums | Histogram) -> Draw:
 
 
 @pytest.fixture(scope="module")
-def parts(policy: Policy, world: World) -> Mapping[str, Sums | Histogram]:
+def parts(policy: Policy, world: World) -> Mapping[str, Part]:
     """Give a measurement of each kind, with little ε."""
-    found: dict[str, Sums | Histogram] = {}
+    found: dict[str, Part] = {}
     for name, (sql, role) in ASKED.items():
         (part,) = measurements(sql, policy, world, Memory(policy), role)
         assert isinstance(part, (Sums, Histogram))
         found[name] = _with_epsilon(part)
+    (counted,) = measurements("SELECT count(*) FROM rides", policy, world, Memory(policy))
+    assert isinstance(counted, Sums)
+    found[CHOSEN] = RowsPerUnit(counted, Fraction(counted.row_norm_of_units, 2))
     return found
 
 
@@ -201,13 +214,13 @@ def _with_epsilon(part: Sums | Histogram) -> Sums | Histogram:
     return replace(part, epsilon=Fraction(part.bound.mass, scale))
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_what_is_released_of_groups_is_independent(name: str, parts: Mapping[str, Sums | Histogram]) -> None:
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_released_of_groups_is_independent(name: str, parts: Mapping[str, Part]) -> None:
     """Each number of each kind of release."""
     assert independent(_released(parts[name]), seed=2)
 
 
-def test_every_kind_of_release_is_tried(parts: Mapping[str, Sums | Histogram]) -> None:
+def test_every_kind_of_release_is_tried(parts: Mapping[str, Part]) -> None:
     """All mechanisms of sums, and all ways of `release_buckets`."""
     assert {part.mechanism for part in parts.values() if isinstance(part, Sums)} == {*MechanismName}
     ways = {
@@ -217,14 +230,14 @@ def test_every_kind_of_release_is_tried(parts: Mapping[str, Sums | Histogram]) -
     }
     ways_there_are = {(True, False, False, True), (True, False, False, False), (False, True, False, False)}
     assert ways == ways_there_are | {(False, False, True, False), (False, False, False, False)}
-    tried = {"release.release_sums", "release.release_buckets"}
+    tried = {"release.release_sums", "release.release_buckets", "release.release_rows_per_unit"}
     assert _functions(release).keys() - tried == {"release.release_keys"}  # whose choice is `GaussianSelection.shown`
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("shared", [2, GROUPS])
 def test_shared_noise_of_a_release_would_be_noticed(
-    name: str, shared: int, parts: Mapping[str, Sums | Histogram], monkeypatch: pytest.MonkeyPatch
+    name: str, shared: int, parts: Mapping[str, Part], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where whoever draws gives several groups the same."""
 

@@ -20,7 +20,8 @@ Claim: a unit has at most `Owners.rows` rows' worth. That is what the measuremen
 the joined row's unit; how large the number is is a choice, and no promise of the data's. It is the product of `max_rows` over
 the tables from whose rows all other rows follow by unique keys; where only each unit's first rows stay it is their number;
 where a row can meet several of a public table it is so many times more. Only where all those tables have one row a unit by an
-enforced constraint, or by its place (`Owners.single`), is nothing weighed.
+enforced constraint, or by its place (`Owners.single`), is nothing weighed. Where a table does not say how many (`max_rows:
+auto`) the joined rows' number is chosen for each statement (`rows_per_unit`), and this is what it is taken for until then.
 """
 
 import itertools
@@ -46,6 +47,8 @@ from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 _MOST_TABLES = 8
+_MOST_ROWS = 2**40
+"""The most that a number of rows may be that is chosen for a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Owners:
     """Whether the engine itself keeps a unit to one row."""
     once: bool
     """Whether each row of the unit's table is in one joined row at most: then a unit has no more of these than of those."""
+    up_to: int | None = None
+    """The most that `rows` may be where it is chosen for each statement; None where the policy says what it is."""
 
 
 def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> Owners:
@@ -85,15 +90,16 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
         _check_one_unit(relation, kind, tables, unique)
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
-    rows, groups, single = _bounded(relation, kind, unique)
+    rows, groups, single, up_to = _bounded(relation, kind, unique)
     multiple = math.prod(source.every for source in relation.joined.values() if source.every)
     rows, groups = rows * multiple, None if groups is None else min(groups, rows) * multiple
+    up_to = None if up_to is None else min(up_to * multiple, _MOST_ROWS)
     if len(relation.sources) == 1:  # its rows are the joined rows
-        return Owners(relation, unit, rows, groups, single, once=True)
+        return Owners(relation, unit, rows, groups, single, once=True, up_to=up_to)
     known_by = found_by(relation, unique)
     once = (one for one in _alike(relation, unit, kind) if all_found([one.source], known_by) == relation.joined.keys())
     named = next(once, None)
-    return Owners(relation, named or unit, rows, groups, single, named is not None)
+    return Owners(relation, named or unit, rows, groups, single, named is not None, up_to)
 
 
 def _alike(relation: Relation, unit: Ref, kind: str) -> Iterator[Ref]:
@@ -221,12 +227,13 @@ def _led(relation: Relation, index: int, kind: str, tables: Mapping[str, Table])
     return _led(relation, last, kind, tables)
 
 
-def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | None, bool]:
-    """Return how many rows a unit may have, in how many groups, and whether the engine keeps it to one row."""
+def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | None, bool, int | None]:
+    """Return how many rows a unit may have, in how many groups, whether the engine keeps it to one row, and `up_to`."""
     if len(relation.sources) == 1:
         bound = unit_bound(relation.protected, kind)
-        single = _once(relation, 0, bound, unique)
-        return 1 if single else _rows(relation, 0, bound), bound.max_groups, single
+        if _once(relation, 0, bound, unique):
+            return 1, bound.max_groups, True, None
+        return _rows(relation, 0, bound), bound.max_groups, False, _up_to(relation, 0, bound)
     known_by = found_by(relation, unique)
     each = {i: unit_bound(source.table, kind) for i, source in relation.joined.items() if not source.table.public}
     once = {i for i, b in each.items() if _once(relation, i, b, unique)}
@@ -240,7 +247,10 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
     ]
     most, _, some = min(choices)
     single = any(once.issuperset(one) and all_found(one, known_by) == every for _, _, one in choices)
-    return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single
+    ends = {i: _up_to(relation, i, each[i]) for i in some if i not in once}
+    chosen = any(ends.values()) and not single
+    up_to = math.prod(end or rows[i] for i, end in ends.items()) if chosen else None
+    return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single, up_to
 
 
 def _once(relation: Relation, index: int, bound: UnitBound, unique: Unique) -> bool:
@@ -253,6 +263,13 @@ def _once(relation: Relation, index: int, bound: UnitBound, unique: Unique) -> b
 def _rows(relation: Relation, index: int, bound: UnitBound) -> int:
     """Return how many rows of a source one unit may have."""
     return min(_first(relation, index) or bound.max_rows, bound.max_rows)
+
+
+def _up_to(relation: Relation, index: int, bound: UnitBound) -> int | None:
+    """Return the most that number may be chosen to be; None where it is not chosen."""
+    first = _first(relation, index)
+    most = bound.up_to if first is None or bound.up_to is None else min(first, bound.up_to)
+    return None if most == 1 else most
 
 
 def _first(relation: Relation, index: int) -> int | None:

@@ -8,7 +8,7 @@ what is counted is clamped to what `max_rows` rows can be, as a column is to its
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -160,14 +160,16 @@ class _Rows:
             for i, (key, column) in enumerate(further.items())
             if single & {(one.source, one.name) for one in refs(key)}
         }
-        most = min(math.prod(self._number(column) for column in further.values()), self.found.rows)
-        units |= {self.around.kind: UnitBound(unit.name, most, self.found.groups)}
+        most, up_to = self._most(further.values(), self.found.rows), self.found.up_to
+        up_to = None if up_to is None else self._most(further.values(), up_to)
+        units |= {self.around.kind: UnitBound(unit.name, most, self.found.groups, up_to=up_to)}
         return Table(name, columns, units, expected_rows=below.expected_rows, file=below.protected.file)
 
-    def _number(self, column: Column) -> int:
-        """Return how many values a key can have at most, as many as a unit has rows where they are not listed."""
-        known = self.around.declared.one(Ref(0, "", column.name, column))
-        return (self.found.rows if known.values is None else len(known.values)) + known.nullable
+    def _most(self, keys: Iterable[Column], rows: int) -> int:
+        """Return how many rows of its own a unit can have at most, one for each of its keys, if it has so many below."""
+        known = (self.around.declared.one(Ref(0, "", key.name, key)) for key in keys)
+        numbers = ((rows if one.values is None else len(one.values)) + one.nullable for one in known)
+        return min(math.prod(numbers), rows)
 
     def _key(self, key: Expr, fresh: Callable[[str], str]) -> Column:
         return made_column(fresh(key.name if isinstance(key, Ref) else "key"), key, self._env(key))

@@ -97,7 +97,8 @@ def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column],
         if column.name != unit.name and any(part.identifies(place) for part in parts)
     }
     groups = None if all(one.groups is None for one in found) else sum(one.groups or one.rows for one in found)
-    bound = UnitBound(unit.name, sum(one.rows for one in found), groups)
+    up_to = sum(one.up_to or one.rows for one in found) if any(one.up_to for one in found) else None
+    bound = UnitBound(unit.name, sum(one.rows for one in found), groups, up_to=up_to)
     rows = [one.relation.expected_rows for one in found]
     expected = sum(number for number in rows if number is not None) if None not in rows else None
     return Table(name, every, {**units, around.kind: bound}, expected_rows=expected)

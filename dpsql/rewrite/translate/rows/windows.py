@@ -214,7 +214,7 @@ class _Rows:
         naming += [one.column.name for one in self.windows if _taken_of(one) in {self.unit.name, *naming}]
         units = {f"{name} {i}": UnitBound(column, 1) for i, column in enumerate(naming)}
         every = (self.unit, *self.columns.values(), *(window.column for window in self.windows))
-        bound = UnitBound(self.unit.name, self.found.rows, self.found.groups)
+        bound = UnitBound(self.unit.name, self.found.rows, self.found.groups, up_to=self.found.up_to)
         table = Table(
             name, {c.name: c for c in every}, {**units, kind: bound}, expected_rows=below.expected_rows, file=""
         )

@@ -1,0 +1,119 @@
+"""The measurement of how many rows units have, by which C is chosen for a statement that does not have it declared.
+
+C is no privacy parameter: ε holds for a whole unit whatever C is. A large one has more noise, a small one takes more off the
+units that have many rows; which is better depends on the rows that are asked for, which only they tell.
+
+Between two rungs c_j < n ≤ c_{j+1} of a ladder a unit with n rows is split: (n − c_j)/(c_{j+1} − c_j) of it stands at the
+upper rung and the rest at the lower one, so that both together have its n rows. Then what any rung c_k takes off all units,
+Σ max(n − c_k, 0), is Σ_{j > k} cell_j·(c_j − c_k): it is read off the cells exactly. A unit with fewer rows than the first
+rung stands there, and one with more than the last rung at that.
+
+Claim: adding or removing all rows of one unit moves the cells by `sensitivity` at most, their moves added up.
+Proof: a unit is in one row of `per unit`, by its own rows alone, and adds non-negative whole numbers to two cells at most,
+which add up to `sensitivity`: every gap between rungs, in the steps that n has, divides it. So independent noise with
+P(z) ∝ exp(−|z|·ε/sensitivity) in each cell is ε-DP (Dwork, McSherry, Nissim, Smith 2006), however many cells there are.
+
+Where not rows are weighed but their norms (see `contribution`), n is what they add up to, in units of the most that one has.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from dpsql.frozen import quickly_made
+from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
+from dpsql.rewrite.emit.emitter import Emitter
+from dpsql.rewrite.ir.relation import Relation
+
+SHARE = 4
+"""A measurement pays so many times what it takes to choose its C."""
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class RowsPerUnit:
+    """How many rows the units have that another measurement reads."""
+
+    of: Sums | Histogram
+    epsilon: Fraction = Fraction(0)
+
+    @property
+    def relation(self) -> Relation:
+        """Return whose rows are counted."""
+        return self.of.relation
+
+    @property
+    def bound(self) -> Bound:
+        """Return the bound that is to be chosen."""
+        return self.of.bound
+
+    @property
+    def groups(self) -> Groups:
+        """Return that there are none."""
+        return NO_KEYS
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """Return what C may be, ascending."""
+        return rungs(self.bound.up_to or self.bound.rows)
+
+    @property
+    def sensitivity(self) -> int:
+        """Return what one unit adds to all cells together."""
+        return self.of.row_norm_of_units * math.lcm(*(b - a for a, b in pairwise(self.rungs)))
+
+    @property
+    def scale(self) -> Fraction:
+        """Return the scale of each cell's noise."""
+        return Fraction(self.sensitivity) / self.epsilon
+
+    def sql(self, emitter: Emitter) -> str:
+        """Return the engine's statement: the rung below, how many units have it, and their rows; the last two as text.
+
+        SELECT b, count(*), sum(n) FROM (SELECT CASE WHEN n <= 1 THEN -1 WHEN n <= 2 THEN 0 … END AS b, n FROM
+        (SELECT passenger_id AS u, count(*) AS n FROM trips GROUP BY 1) AS p) AS q GROUP BY b
+        """
+        norm, units = self.of.row_norm_of_units, self.of.rows_of_units(emitter)
+        cases = " ".join(f"WHEN n <= {rung * norm} THEN {place - 1}" for place, rung in enumerate(self.rungs))
+        placed = f"SELECT CASE {cases} ELSE {len(self.rungs) - 1} END AS b, n FROM ({units}) AS p"
+        numbers = ", ".join(map(emitter.dialect.as_text, ("count(*)", emitter.dialect.total("n"))))
+        return f"SELECT b, {numbers} FROM ({placed}) AS q GROUP BY b"
+
+    def cells(self, found: Sequence[tuple[int, int, int]]) -> list[int]:
+        """Return what stands at each rung, in steps, from the rows of `sql` as whole numbers."""
+        ladder, whole, norm = self.rungs, self.sensitivity, self.of.row_norm_of_units
+        cells = [0] * len(ladder)
+        for below, units, rows in found:
+            place = min(max(below, 0), len(ladder) - 1)
+            if below < 0 or place == len(ladder) - 1:
+                cells[place] += units * whole
+                continue
+            gap = (ladder[place + 1] - ladder[place]) * norm
+            upper = (rows - units * ladder[place] * norm) * (whole // gap)
+            cells[place + 1] += upper
+            cells[place] += units * whole - upper
+        return cells
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenBound:
+    """The C that was chosen, and what it is expected to take off."""
+
+    rows: int
+    cut: int
+    """How many rows it takes off all units together, as it seems."""
+
+
+@lru_cache(maxsize=256)
+def rungs(last: int) -> tuple[int, ...]:
+    """Return 1, 2, 3, 4, 6, 8, 12, 16 … up to `last`, which is one of them."""
+    found = [1, 2]
+    while found[-1] < last:
+        found += [found[-1] // 2 * 3, found[-1] * 2]
+    return (*(rung for rung in found if rung < last), last)

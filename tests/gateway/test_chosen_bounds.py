@@ -1,0 +1,174 @@
+"""`max_rows: auto`: how many rows of a unit count is chosen for each statement, for a part of what it pays."""
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpsql.errors import Unsupported
+from dpsql.policy.model import NoiseLevel, Policy, Privacy
+from dpsql.question import Settings
+from tests.support.fix_policy import with_chosen_rows, with_epsilon
+from tests.support.fix_world import Client, NewClient
+from tests.support.memory import Memory
+from tests.support.records import Maker
+
+RIDERS = {1: 4_000, 5: 1_000, 30: 200, 90: 30}
+"""How many riders have so many rides."""
+RIDES = sum(rides * riders for rides, riders in RIDERS.items())
+
+
+@pytest.fixture(scope="module")
+def rides(policy: Policy) -> Memory:
+    """17,700 rides; a few riders have many: with at most 20 of each a quarter of them would not count."""
+    engine, maker = Memory(policy), Maker(7)
+    row = maker.row(policy.tables["rides"]) | {"shared": False}
+    sizes = [size for size, riders in RIDERS.items() for _ in range(riders)]
+    engine.fill(
+        "rides",
+        [row | {"rider": n, "fare": 10 + place % 10} for n, size in enumerate(sizes) for place in range(size)],
+    )
+    return engine
+
+
+@pytest.fixture
+def auto(policy: Policy) -> Policy:
+    """Give the policy without a number, and ε = 1 for a question."""
+    return with_epsilon(with_chosen_rows(policy, "rides", "passenger"), Fraction(1))
+
+
+@pytest.fixture
+def client(rides: Memory, auto: Policy, new_client: NewClient) -> Client:
+    """Give a client."""
+    return new_client(rides, policy=auto)
+
+
+def charges(client: Client) -> list[Fraction]:
+    """Return what each measurement has cost, the last one first."""
+    return [entry.cost.epsilon for entry in client.ledger.entries(None, 1_000)]
+
+
+def numbers(client: Client, sql: str, settings: Settings = Settings()) -> list[float]:  # frozen
+    """Return the numbers of the only row."""
+    return [float(str(cell)) for cell in client.ask(sql, settings).rows[0]]
+
+
+def test_a_count_is_that_of_all_rows(client: Client, rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """With a fixed bound of 20 thousands are missing."""
+    (count,) = numbers(client, "SELECT count(*) FROM rides")
+    assert count > RIDES - 2_000
+    (cut,) = numbers(new_client(rides, policy=with_epsilon(policy, Fraction(1))), "SELECT count(*) FROM rides")
+    assert RIDES - cut > 3_000
+
+
+def test_what_chooses_is_a_part_of_what_is_paid(client: Client) -> None:
+    """A fifth; it is a line of its own in the ledger."""
+    client.ask("SELECT count(*) FROM rides")
+    assert sorted(charges(client)) == [Fraction(1, 5), Fraction(4, 5)]
+    notes = [entry.note for entry in client.ledger.entries(None, 10)]
+    assert "rows per unit, by which C is chosen" in notes
+
+
+def test_the_same_again_is_free(client: Client) -> None:
+    """In every stage."""
+    first = client.ask("SELECT count(*) FROM rides").rows
+    assert client.ask("SELECT count(*) FROM rides").rows == first
+    assert len(charges(client)) == 2
+
+
+def test_other_groups_of_the_same_rows_need_no_other_choice(client: Client) -> None:
+    """How many rows riders have does not depend on what they are grouped by."""
+    client.ask("SELECT count(*) FROM rides")
+    client.ask("SELECT shared, count(*) FROM rides GROUP BY shared")
+    client.ask("SELECT paid, count(*) FROM rides GROUP BY paid")
+    assert Counter(charges(client)) == {Fraction(1, 5): 1, Fraction(4, 5): 3}
+    client.ask("SELECT count(*) FROM rides WHERE fare > 15")
+    assert Counter(charges(client)) == {Fraction(1, 5): 2, Fraction(4, 5): 4}
+
+
+def test_two_measurements_of_the_same_rows_share_it(client: Client) -> None:
+    """Each pays four times what it does."""
+    client.ask("SELECT count(*), median(seats) FROM rides")
+    assert sorted(charges(client)) == [Fraction(1, 9), Fraction(4, 9), Fraction(4, 9)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(fare), avg(fare), variance(fare), count(*) FROM rides",
+        "SELECT sum(fare) FROM rides",
+        "SELECT shared, median(fare), count(DISTINCT rider) FROM rides GROUP BY shared",
+        "SELECT count(DISTINCT seats), min(fare), max(fare) FROM rides",
+        "SELECT z.borough, count(*) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY 1",
+        "SELECT count(*) FROM rides a JOIN rides b ON a.rider = b.rider",
+        "SELECT late, sum(n) FROM (SELECT rider, late, count(*) AS n FROM rides GROUP BY 1, 2) AS r GROUP BY late",
+        "SELECT avg(n) FROM (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS r",
+        "SELECT count(*) FROM (SELECT rider, fare FROM rides UNION ALL SELECT rider, tip FROM rides) AS r",
+        "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY rider ORDER BY fare) AS p FROM rides) r WHERE p < 4",
+        "SELECT count(*) FROM rides WHERE fare > (SELECT avg(fare) FROM rides)",
+        "SELECT sum(n) FROM (SELECT paid, count(*) AS n FROM rides GROUP BY paid) AS r",
+        "SELECT paid, shared, count(*) FROM rides GROUP BY CUBE (paid, shared)",
+    ],
+)
+@pytest.mark.parametrize("role", ["ana", "leo"])
+def test_every_form_is_answered_for_what_it_may_pay(
+    sql: str, role: str, rides: Memory, auto: Policy, new_client: NewClient
+) -> None:
+    """ε is spent, no more, and once."""
+    client = new_client(rides, policy=auto, user=role)
+    client.ask(sql)
+    paid = charges(client)
+    assert sum(paid) == 1
+    client.ask(sql)
+    assert charges(client) == paid
+
+
+def test_keys_that_are_found_out_have_the_usual_bound(rides: Memory, auto: Policy, new_client: NewClient) -> None:
+    """Thresholds are made for one C."""
+    client = new_client(rides, policy=auto, user="eve")
+    client.ask("SELECT number, count(*) FROM rides GROUP BY number")
+    assert "rows per unit, by which C is chosen" not in [one.note for one in client.ledger.entries(None, 10)]
+
+
+@pytest.mark.parametrize("level", list(NoiseLevel))
+def test_a_target_chooses_once(level: NoiseLevel, rides: Memory, auto: Policy, new_client: NewClient) -> None:
+    """What chooses pays a twentieth of the most, whatever the level is; all measurements have the same C."""
+    roles = {name: replace(role, noise=level) for name, role in auto.roles.items()}
+    client = new_client(rides, policy=replace(auto, roles=roles))
+    (count,) = numbers(client, "SELECT count(*) FROM rides")
+    paid = charges(client)
+    assert paid.count(Fraction(1, 20)) == 1
+    assert sum(paid) <= 1
+    assert abs(count - RIDES) < RIDES / 2
+    before = len(paid)
+    client.ask("SELECT shared, count(*) FROM rides GROUP BY shared")
+    assert charges(client)[: len(charges(client)) - before].count(Fraction(1, 20)) == 0
+
+
+def test_explain_says_what_chooses_and_what_it_pays(client: Client) -> None:
+    """And for which number what follows is told."""
+    lines = [str(row[0]) for row in client.ask("EXPLAIN SELECT count(*) FROM rides").rows]
+    (line,) = (line for line in lines if "chosen" in line and "unless" not in line)
+    assert "from 1 to 1,048,576" in line
+    assert "ε = 0.2" in line
+    assert "for 20" in line
+
+
+def test_too_little_is_refused_before_anything_is_paid(rides: Memory, auto: Policy, new_client: NewClient) -> None:
+    """With the ε that it takes: five times the least, as the choice is to pay that."""
+    roles = {
+        name: replace(role, per_query=Privacy(Fraction(1)), least=Fraction(1, 10)) for name, role in auto.roles.items()
+    }
+    client = new_client(rides, policy=replace(auto, roles=roles))
+    with pytest.raises(Unsupported, match="too little") as refused:
+        client.ask("SELECT count(*) FROM rides", Settings(epsilon="0.3"))
+    assert "0.5" in (refused.value.hint or "")
+    assert not charges(client)
+
+
+def test_a_number_stays_what_it_was(rides: Memory, policy: Policy, new_client: NewClient) -> None:
+    """No part of ε is taken."""
+    client = new_client(rides, policy=with_epsilon(policy, Fraction(1)))
+    client.ask("SELECT count(*) FROM rides")
+    assert charges(client) == [Fraction(1)]

@@ -1,0 +1,100 @@
+"""The C that is chosen is nearly as good as the best in hindsight, whatever rows units have; no noise makes it fail."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.rows_per_unit import SHARE, RowsPerUnit
+from dpsql.privacy.measurement.sums import Sums
+from dpsql.privacy.release.chosen_bound import chosen_bound
+from tests.support.exactness import measurements
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+
+_RUNS = 60
+
+
+@cache
+def _units() -> Mapping[str, Sequence[int]]:
+    """Return how many rows each unit has: like the demo's trips, few and many of equal size, and a heavy tail."""
+    draw = np.random.default_rng(5)
+    spread = draw.lognormal(1.3, 1.1, 100_000)
+    return {
+        "regulars": np.maximum(spread, 1).astype(int).tolist(),
+        "few rows": np.maximum(spread[:3_000] / 8, 1).astype(int).tolist(),
+        "one row": [1] * 20_000,
+        "alike": (draw.poisson(6, 50_000) + 1).tolist(),
+        "heavy": np.minimum(draw.pareto(1.6, 100_000) + 1, 20_000).astype(int).tolist(),
+        "nobody": [],
+    }
+
+
+@pytest.fixture(scope="module")
+def counted(policy: Policy, world: World) -> Sums:
+    """Give a count whose C is to be chosen."""
+    engine = Memory(policy)
+    (sums,) = measurements("SELECT count(*) FROM rides", policy, world, engine)
+    engine.close()
+    assert isinstance(sums, Sums)
+    return replace(sums, bound=replace(sums.bound, up_to=2**20))
+
+
+def _cells(search: RowsPerUnit, units: Sequence[int]) -> list[int]:
+    found = Counter(units)
+    below = {n: max((place for place, rung in enumerate(search.rungs) if rung < n), default=-1) for n in found}
+    return search.cells([(below[n], number, number * n) for n, number in found.items()])
+
+
+def _error(units: Sequence[int], rows: int, epsilon: float) -> float:
+    """Return the typical error of a count: what is taken off, and noise."""
+    return float(np.hypot(np.maximum(np.array(units, dtype=float) - rows, 0).sum(), np.sqrt(2) * rows / epsilon))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 10), Fraction(1, 100)])
+@pytest.mark.parametrize("kind", ["regulars", "few rows", "one row", "alike", "heavy"])
+def test_it_is_nearly_the_best(kind: str, epsilon: Fraction, counted: Sums) -> None:
+    """The typical error is within four times the least that any C has: six where tails are heavy and ε is little.
+
+    Of one row each three count, as nothing tells that nobody has more.
+    """
+    units, search = _units()[kind], RowsPerUnit(counted, epsilon / (SHARE + 1))
+    draw, exact = np.random.default_rng(11), _cells(search, units)
+    size = float(search.scale)
+    paid = float(epsilon * SHARE / (SHARE + 1))
+    errors = []
+    for _ in range(_RUNS):
+        noisy = [round(cell + draw.laplace(0, size)) for cell in exact]
+        errors.append(_error(units, chosen_bound(search, noisy, counted).rows, paid))
+    best = min(_error(units, rung, float(epsilon)) for rung in search.rungs)
+    assert np.median(errors) <= best * (6 if kind == "heavy" else 4)
+
+
+def test_nothing_is_seen_of_nobody(counted: Sums) -> None:
+    """Where there seems to be nobody a unit counts with a row or two."""
+    search = RowsPerUnit(counted, Fraction(1, 5))
+    assert chosen_bound(search, [0] * len(search.rungs), counted).rows <= 3
+
+
+def test_more_groups_take_less(counted: Sums) -> None:
+    """What is taken off is spread over groups, each of which has all of the noise."""
+    search = RowsPerUnit(counted, Fraction(1, 50))
+    exact = _cells(search, _units()["regulars"])
+    zones = replace(counted, groups=replace(counted.groups, grouped=tuple((n,) for n in range(200))))
+    assert chosen_bound(search, exact, zones).rows < chosen_bound(search, exact, counted).rows
+
+
+@pytest.mark.parametrize("cell", [0, 2**200, -(2**200), 1])
+def test_no_noise_makes_it_fail(cell: int, counted: Sums) -> None:
+    """It is post-processing: whatever was released, there is a C on the ladder, and something that it takes off."""
+    for end in (1, 2, 7, 2**20, 2**40):
+        search = RowsPerUnit(replace(counted, bound=replace(counted.bound, up_to=end)), Fraction(1, 10**6))
+        for cells in ([cell] * len(search.rungs), [cell, *[-cell] * (len(search.rungs) - 1)]):
+            found = chosen_bound(search, cells, counted)
+            assert found.rows in search.rungs
+            assert found.cut >= 0

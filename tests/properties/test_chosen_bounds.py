@@ -1,0 +1,193 @@
+"""Exhaustive, without statistics: what C is chosen by is moved by no unit further than its noise is made for.
+
+Nor is what is measured with the C that was chosen, whichever of the ladder it is.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from dpsql.policy.model import Policy
+from dpsql.privacy.measurement.engine_sql import BoundedScan
+from dpsql.privacy.measurement.histogram import Histogram
+from dpsql.privacy.measurement.plan import Measurement, as_chosen
+from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit, rungs
+from dpsql.privacy.measurement.sums import CountOf, Sums
+from tests.properties.test_sensitivity import databases
+from tests.support.exactness import Measured, measurements, moves_of_each
+from tests.support.fix_engines import ENGINES, Engines
+from tests.support.fix_policy import with_chosen_rows
+from tests.support.fix_world import World
+from tests.support.memory import Memory
+from tests.support.records import Row
+from tests.support.samples import slow, spread
+from tests.support.shapes import SHAPES
+
+ENDS = (2**20, 7)
+"""A ladder that nobody comes to the end of, and one whose last gap is no power of two."""
+_LARGE = 9
+"""What a unit may have in the made-up databases: rows at and between rungs, and beyond the end of the short ladder."""
+
+
+@pytest.fixture(scope="module")
+def planned(policy: Policy, world: World) -> Iterator[Callable[[str, int], tuple[Measurement, ...]]]:
+    """Give a function that plans a statement whose C is chosen up to a number."""
+    engine = Memory(policy)
+
+    @cache
+    def planned(sql: str, up_to: int) -> tuple[Measurement, ...]:
+        return measurements(sql, with_chosen_rows(policy, "rides", "passenger", up_to), world, engine)
+
+    yield planned
+    engine.close()
+
+
+Planned = Callable[[str, int], tuple[Measurement, ...]]
+
+
+def _searches(parts: Sequence[Measurement]) -> list[RowsPerUnit]:
+    return [RowsPerUnit(p) for p in parts if isinstance(p, (Sums, Histogram)) and p.bound.up_to is not None]
+
+
+def _shapes() -> Iterator[pytest.ParameterSet]:
+    """Yield ten shapes at a time with each engine and ladder, half of them quick."""
+    for place, one in enumerate(ENGINES):
+        shapes = [sql for sql in SHAPES if spread(sql, len(ENGINES)) == place]
+        for first, engine, end in itertools.product(range(0, len(shapes), 10), ENGINES, ENDS):
+            marks = () if engine == one and end == ENDS[first // 10 % 2] else slow
+            yield pytest.param(
+                shapes[first : first + 10], engine, end, id=f"{one}'s {first}-{engine}-{end}", marks=marks
+            )
+
+
+def _rows(world: World, seed: str) -> Iterator[Sequence[Row]]:
+    return databases(world.policy.tables["rides"], "rider", _LARGE, seed)
+
+
+@pytest.mark.parametrize(("shapes", "dialect", "up_to"), list(_shapes()))
+def test_no_unit_moves_the_cells_further_than_claimed(
+    shapes: Sequence[str], dialect: str, up_to: int, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """Nor by less, if it has any row that is measured: it adds to two cells what the claim is."""
+    asked = [(sql, search) for sql in shapes for search in _searches(planned(sql, up_to))]
+    measured = [Measured.of(search, tiny[dialect], world) for _, search in asked]
+    found = [moved for rows in _rows(world, shapes[0]) for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for (sql, _), one, moved in zip(asked, measured, zip(*found, strict=True), strict=True):
+        assert set(moved) <= {0, one.claim}, sql
+        assert max(moved) == one.claim, sql
+
+
+@pytest.mark.parametrize("rung", [1, 2, 3, 6])
+@pytest.mark.parametrize("dialect", [ENGINES[0], pytest.param(ENGINES[1], marks=slow)])
+def test_no_unit_moves_what_is_measured_with_the_chosen_bound(
+    dialect: str, rung: int, world: World, tiny: Engines, planned: Planned
+) -> None:
+    """The claim is that of the C that was chosen."""
+    of = 1 if rung == rungs(ENDS[0])[2] else 6
+    asked = [
+        (sql, as_chosen(part, rung))
+        for sql in SHAPES
+        if spread(sql, of) == 0
+        for part in planned(sql, ENDS[0])
+        if part.bound.up_to is not None
+    ]
+    measured = [Measured.of(part, tiny[dialect], world) for _, part in asked]
+    assert {one.measurement.bound.rows for one in measured} == {rung}
+    found = [moved for rows in _rows(world, "chosen") for moved in moves_of_each(measured, "rides", rows, "rider")]
+    for (sql, _), one, moved in zip(asked, measured, zip(*found, strict=True), strict=True):
+        assert max(moved) <= one.claim, sql
+
+
+@pytest.mark.parametrize("up_to", [1, 2, 3, 7, 20, 400, 2**20])
+def test_what_each_rung_takes_off_is_read_off_exactly(up_to: int, planned: Planned) -> None:
+    """Between rungs a unit is split, so that no rung takes off more or less than it does."""
+    (counted,) = planned("SELECT count(*) FROM rides", 2**20)
+    assert isinstance(counted, Sums)
+    search = RowsPerUnit(replace(counted, bound=replace(counted.bound, up_to=up_to)))
+    ladder, units = search.rungs, Counter({1: 3, 2: 1, 5: 2, 7: 1, 21: 1, 399: 1, 1000: 1})
+    below = {n: max((place for place, rung in enumerate(ladder) if rung < n), default=-1) for n in units}
+    cells = search.cells([(below[n], number, number * n) for n, number in units.items()])
+    assert sum(cells) == search.sensitivity * units.total()
+    for rung in ladder:
+        read = sum(cell * max(other - rung, 0) for cell, other in zip(cells, ladder, strict=True))
+        exact = sum(max(min(n, ladder[-1]) - rung, 0) * number for n, number in units.items())
+        assert read == exact * search.sensitivity
+
+
+def test_ladders_end_where_they_are_to() -> None:
+    """Whole numbers, each at most twice the one before."""
+    assert rungs(1) == (1,)
+    assert rungs(2) == (1, 2)
+    assert rungs(7) == (1, 2, 3, 4, 6, 7)
+    assert rungs(2**20)[-3:] == (2**19, 2**19 + 2**18, 2**20)
+    assert all(a < b <= 2 * a for a, b in itertools.pairwise(rungs(12_345)))
+
+
+def test_what_is_bounded_already_has_no_search(planned: Planned) -> None:
+    """Units counted once, and what a policy gives a number for."""
+    (units,) = planned("SELECT count(DISTINCT rider) FROM rides", 2**20)
+    (values,) = planned("SELECT count(DISTINCT shared) FROM rides", 2**20)
+    (pairs,) = planned("SELECT shared, count(DISTINCT rider) FROM rides GROUP BY 1", 2**20)
+    assert units.bound.up_to is None
+    assert values.bound.up_to == 2
+    assert pairs.bound.up_to == 2
+    assert isinstance(pairs, Sums)
+    assert pairs.distinct is CountOf.UNITS
+
+
+def _by_key(patch: pytest.MonkeyPatch) -> None:
+    """Count a unit once for each of its days."""
+    right = BoundedScan.per_unit
+
+    def per_unit(scan: BoundedScan, rows: str | None = None, number: str = "count(*)") -> str:
+        return right(scan, rows, number).replace("GROUP BY 1", "GROUP BY 1, s0.day")
+
+    patch.setattr(BoundedScan, "per_unit", per_unit)
+
+
+def _half(patch: pytest.MonkeyPatch) -> None:
+    """Claim half of what a unit adds."""
+    patch.setattr(RowsPerUnit, "cells", lambda search, found: [2 * cell for cell in _cells(search, found)])
+
+
+def _whole_at_both(patch: pytest.MonkeyPatch) -> None:
+    """Leave a unit whole at the lower rung, and add its share to the upper one."""
+
+    def cells(search: RowsPerUnit, found: Sequence[tuple[int, int, int]]) -> list[int]:
+        made = _cells(search, found)
+        for below, units, _ in found:
+            if below >= 0:
+                made[min(below, len(made) - 1)] += units * search.sensitivity // 2
+        return made
+
+    patch.setattr(RowsPerUnit, "cells", cells)
+
+
+def _gaps_missed(patch: pytest.MonkeyPatch) -> None:
+    """Place units by another ladder than they are split by."""
+    right = RowsPerUnit.sql
+    patch.setattr(RowsPerUnit, "sql", lambda search, emitter: right(search, emitter).replace("n <= 3", "n <= 9"))
+
+
+_cells = RowsPerUnit.cells
+
+
+@pytest.mark.parametrize("mistake", [_by_key, _half, _whole_at_both, _gaps_missed])
+def test_mistakes_are_caught(
+    mistake: Callable[[pytest.MonkeyPatch], None],
+    world: World,
+    tiny: Engines,
+    planned: Planned,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A test that can't fail is a defect."""
+    (counted,) = planned("SELECT count(*) FROM rides", 2**20)
+    mistake(monkeypatch)
+    assert isinstance(counted, Sums)
+    measured = Measured.of(RowsPerUnit(counted), tiny["duckdb"], world)
+    moves = {move for rows in _rows(world, "mistakes") for move in measured.moves("rides", rows, "rider")}
+    assert max(moves) > measured.claim
