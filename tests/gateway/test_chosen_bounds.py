@@ -149,10 +149,16 @@ def test_a_target_chooses_once(level: NoiseLevel, rides: Memory, auto: Policy, n
 def test_explain_says_what_chooses_and_what_it_pays(client: Client) -> None:
     """And for which number what follows is told."""
     lines = [str(row[0]) for row in client.ask("EXPLAIN SELECT count(*) FROM rides").rows]
-    (line,) = (line for line in lines if "chosen" in line and "unless" not in line)
+    (line,) = (line for line in lines if "chosen" in line)
     assert "from 1 to 1,048,576" in line
     assert "ε = 0.2" in line
-    assert "for 20" in line
+    assert "below C = 20" in line
+
+
+def test_explain_verbose_has_both_statements(client: Client) -> None:
+    """For C, and with what C is taken for until then."""
+    lines = [str(row[0]).strip() for row in client.ask("EXPLAIN (VERBOSE) SELECT count(*) FROM rides").rows]
+    assert [line.split(":")[0] for line in lines if line.startswith("Engine")] == ["Engine, for C", "Engine"]
 
 
 def test_too_little_is_refused_before_anything_is_paid(rides: Memory, auto: Policy, new_client: NewClient) -> None:

@@ -40,8 +40,17 @@ users: {}
 
 
 def read_policy(directory: Path) -> Policy:
-    """Return `trips`, `zones` (as in the demo) and `rides`, and views of them; the files are put together in `directory`."""
+    """Return `trips`, `zones` (as in the demo) and `rides`, and views of them; the files are put together in `directory`.
+
+    But for `max_rows`, which are numbers here.
+    """
     shutil.copytree(_ROOT / "schemas", directory / "schemas")
+    trips = directory / "schemas" / "trips.yaml"
+    text = trips.read_text(encoding="utf-8")
+    for column, rows in (("passenger_id", 20), ("driver_id", 400)):
+        assert f"{{column: {column}}}" in text
+        text = text.replace(f"{{column: {column}}}", f"{{column: {column}, max_rows: {rows}}}")
+    trips.write_text(text, encoding="utf-8")
     shutil.copy(Path(__file__).parent.parent / "schemas" / "rides.yaml", directory / "schemas")
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "views", directory / "schemas", dirs_exist_ok=True)
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")

@@ -97,6 +97,7 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
         yield f"  -> {_headline(part)}"
         yield from (f"       {line}" for line in _details(part))
         if statements:
+            yield from (f"       Engine, for C: {one.sql}" for one in (part.bound_by,) if one is not None)
             yield f"       Engine: {part.sql}"
     yield from _left_out(plan)
     for line in expected(plan):
@@ -153,9 +154,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         return
     if isinstance(m, RowsPerUnit):
         return
-    yield from _chosen(part)
-    worth = f"at most {bound.rows:,} rows' worth ({how[bound.form]})"
-    yield f"Unit: {bound.unit.name}, {worth if part.bound_by is None else f'{worth} unless another number is chosen'}"
+    yield f"Unit: {bound.unit.name}, {_worth(part)} ({how[bound.form]})"
     if isinstance(m, Histogram):
         points = ", ".join(f"{float(q):g}" for q in m.points)
         yield f"Points {points} of {describe(m.x.expr)} among {m.number:,} buckets of {_interval(m.x.interval)}"
@@ -172,14 +171,12 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         yield f"Threshold: groups are shown from a noisy count of {part.rule.least / m.steps_per_row:,.1f}"
 
 
-def _chosen(part: PricedMeasurement) -> Iterator[str]:
-    search = part.bound_by
-    if search is not None and isinstance(search.measurement, RowsPerUnit):
-        most = search.measurement.rungs[-1]
-        yield (
-            f"Rows of a unit that count: chosen from 1 to {most:,} by how many units have, with noise, for "
-            f"ε = {show_down(search.cost.epsilon)}; what follows is for {part.measurement.bound.rows:,}"
-        )
+def _worth(part: PricedMeasurement) -> str:
+    rows, search = f"{part.measurement.bound.rows:,}", part.bound_by
+    if search is None or not isinstance(search.measurement, RowsPerUnit):
+        return f"at most {rows} rows' worth"
+    cost = show_down(search.cost.epsilon)
+    return f"at most C rows' worth, chosen from 1 to {search.measurement.rungs[-1]:,} for ε = {cost}, below C = {rows}"
 
 
 def _search(m: KeySearch, rule: SelectionRule | None) -> Iterator[str]:

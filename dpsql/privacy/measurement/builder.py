@@ -10,6 +10,7 @@ from dpsql.policy.model import Role, SqlType, Value
 from dpsql.privacy.features.blocks import MOST_FEATURES
 from dpsql.privacy.features.design import Prediction, design, of_one_value
 from dpsql.privacy.features.feature import ONE, Scaled
+from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.features.readout import Readout
 from dpsql.privacy.measurement.contribution import Bound, Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -93,7 +94,12 @@ class Builder:
         every = [moment for moments in needed for moment in moments]
         chosen = design(every, self._known, self._prediction(), thresholded=bool(self._delta))
         check_features(chosen.features)
-        sums = replace(self._counting(chosen.where), features=chosen.features, block_conditions=chosen.block_conditions)
+        sums = replace(
+            self._counting(chosen.where),
+            features=chosen.features,
+            block_conditions=chosen.block_conditions,
+            of_ratios=self._bound.up_to is not None and not any(_adds_up(moment) for moment in every),
+        )
         part = self._add(sums)
         readouts = iter(chosen.readouts)
         return [
@@ -260,6 +266,12 @@ def _place(of: asked.Quantile) -> tuple[object, ...]:
 def _measured(aggregate: Aggregate) -> Aggregate:
     """Return what an aggregate is about: of a margin, what it is the margin of."""
     return aggregate.of if isinstance(aggregate, asked.Margin) else aggregate
+
+
+def _adds_up(moment: asked.Moment) -> bool:
+    """Return whether a statistic is a number or a sum of rows, and not a ratio of such."""
+    known = statistic(moment.name)
+    return known.counts or known.adds_up
 
 
 def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Vote]:

@@ -213,7 +213,8 @@ def _asked(measurement: Measurement, sql: str) -> str:
     common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass), *awaited)
     match measurement:
         case Sums():
-            rest: tuple[object, ...] = (measurement.features, measurement.mechanism, measurement.distinct)
+            ratios = ("ratios",) if measurement.of_ratios else ()  # for which another C is chosen
+            rest: tuple[object, ...] = (measurement.features, measurement.mechanism, measurement.distinct, *ratios)
         case KeySearch():
             rest = (measurement.bound.rows,)
         case Histogram():

@@ -65,6 +65,8 @@ class Sums:
     """For `CountOf.VALUES` and `EACH_VALUE`, what is counted once."""
     block_conditions: tuple[Expr, ...] = ()
     """The conditions of the blocks: a row is in the first block whose condition holds, else in one that follows them."""
+    of_ratios: bool = False
+    """Whether nothing but ratios is read off it, which hardly change where each unit's rows count less: a C may be small."""
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -31,8 +31,8 @@ _UNSEEN = 0.5
 """How many units there may be that are not seen, in standard deviations of a cell."""
 _FALLING = 0.5
 """By which factor they become fewer with each rung."""
-_OF_PLACES = 1 / 8
-"""What a row that is taken off matters in an order statistic: those that stay have the places that all had, nearly."""
+_LITTLE = 1 / 32
+"""What a row that is taken off matters to a ratio and to an order statistic: those that stay are like those that go."""
 
 
 def chosen_bound(search: RowsPerUnit, noisy: Sequence[int], measurement: Sums | Histogram) -> ChosenBound:
@@ -40,7 +40,7 @@ def chosen_bound(search: RowsPerUnit, noisy: Sequence[int], measurement: Sums | 
     ladder, sd = search.rungs, sqrt(2) / float(search.epsilon)
     cuts = _cuts(ladder, [cell / search.sensitivity for cell in noisy], sd)
     groups = largest_share(len(measurement.groups.grouped))
-    matters = 1.0 if isinstance(measurement, Sums) else _OF_PLACES
+    matters = 1.0 if isinstance(measurement, Sums) and not measurement.of_ratios else _LITTLE
     noise = _noise(measurement) / float(search.epsilon * SHARE)
     errors = [hypot(cut / groups * matters, rung * noise) for rung, cut in zip(ladder, cuts, strict=True)]
     place = errors.index(min(errors))
