@@ -1,35 +1,62 @@
 """`max_rows: auto`: how many rows of a unit count is chosen for each statement, for a part of what it pays."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from dpsql.errors import Unsupported
+from dpsql.errors import EngineFailed, Unsupported
 from dpsql.policy.model import NoiseLevel, Policy, Privacy
-from dpsql.question import Settings
+from dpsql.question import Cancellation, Settings
+from tests.gateway.engines import Watched
 from tests.support.fix_policy import with_chosen_rows, with_epsilon
-from tests.support.fix_world import Client, NewClient
+from tests.support.fix_world import Client, NewClient, noon
 from tests.support.memory import Memory
-from tests.support.records import Maker
+from tests.support.quick_ledger import quick_ledger
+from tests.support.records import Maker, Row
 
 RIDERS = {1: 4_000, 5: 1_000, 30: 200, 90: 30}
 """How many riders have so many rides."""
+HEAVIEST = sum(RIDERS.values()) - 1
 RIDES = sum(rides * riders for rides, riders in RIDERS.items())
+
+FORMS = (
+    "SELECT sum(fare), avg(fare), variance(fare), count(*) FROM rides",
+    "SELECT sum(fare) FROM rides",
+    "SELECT shared, median(fare), count(DISTINCT rider) FROM rides GROUP BY shared",
+    "SELECT count(DISTINCT seats), min(fare), max(fare) FROM rides",
+    "SELECT z.borough, count(*) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY 1",
+    "SELECT count(*) FROM rides a JOIN rides b ON a.rider = b.rider",
+    "SELECT late, sum(n) FROM (SELECT rider, late, count(*) AS n FROM rides GROUP BY 1, 2) AS r GROUP BY late",
+    "SELECT avg(n) FROM (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS r",
+    "SELECT count(*) FROM (SELECT rider, fare FROM rides UNION ALL SELECT rider, tip FROM rides) AS r",
+    "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY rider ORDER BY fare) AS p FROM rides) r WHERE p < 4",
+    "SELECT count(*) FROM rides WHERE fare > (SELECT avg(fare) FROM rides)",
+    "SELECT sum(n) FROM (SELECT paid, count(*) AS n FROM rides GROUP BY paid) AS r",
+    "SELECT paid, shared, count(*) FROM rides GROUP BY CUBE (paid, shared)",
+)
+"""Statements with measurements of each kind, and rows of each."""
+
+
+def _rides(policy: Policy) -> Sequence[Row]:
+    row = Maker(7).row(policy.tables["rides"]) | {"shared": False}
+    sizes = [size for size, riders in RIDERS.items() for _ in range(riders)]
+    return [row | {"rider": n, "fare": 10 + place % 10} for n, size in enumerate(sizes) for place in range(size)]
+
+
+def filled(policy: Policy, rows: Sequence[Row]) -> Memory:
+    """Return an engine with rides."""
+    engine = Memory(policy)
+    engine.fill("rides", rows)
+    return engine
 
 
 @pytest.fixture(scope="module")
 def rides(policy: Policy) -> Memory:
     """17,700 rides; a few riders have many: with at most 20 of each a quarter of them would not count."""
-    engine, maker = Memory(policy), Maker(7)
-    row = maker.row(policy.tables["rides"]) | {"shared": False}
-    sizes = [size for size, riders in RIDERS.items() for _ in range(riders)]
-    engine.fill(
-        "rides",
-        [row | {"rider": n, "fare": 10 + place % 10} for n, size in enumerate(sizes) for place in range(size)],
-    )
-    return engine
+    return filled(policy, _rides(policy))
 
 
 @pytest.fixture
@@ -93,24 +120,7 @@ def test_two_measurements_of_the_same_rows_share_it(client: Client) -> None:
     assert sorted(charges(client)) == [Fraction(1, 9), Fraction(4, 9), Fraction(4, 9)]
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT sum(fare), avg(fare), variance(fare), count(*) FROM rides",
-        "SELECT sum(fare) FROM rides",
-        "SELECT shared, median(fare), count(DISTINCT rider) FROM rides GROUP BY shared",
-        "SELECT count(DISTINCT seats), min(fare), max(fare) FROM rides",
-        "SELECT z.borough, count(*) FROM rides r JOIN zones z ON z.zone_id = r.from_zone GROUP BY 1",
-        "SELECT count(*) FROM rides a JOIN rides b ON a.rider = b.rider",
-        "SELECT late, sum(n) FROM (SELECT rider, late, count(*) AS n FROM rides GROUP BY 1, 2) AS r GROUP BY late",
-        "SELECT avg(n) FROM (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS r",
-        "SELECT count(*) FROM (SELECT rider, fare FROM rides UNION ALL SELECT rider, tip FROM rides) AS r",
-        "SELECT count(*) FROM (SELECT *, row_number() OVER (PARTITION BY rider ORDER BY fare) AS p FROM rides) r WHERE p < 4",
-        "SELECT count(*) FROM rides WHERE fare > (SELECT avg(fare) FROM rides)",
-        "SELECT sum(n) FROM (SELECT paid, count(*) AS n FROM rides GROUP BY paid) AS r",
-        "SELECT paid, shared, count(*) FROM rides GROUP BY CUBE (paid, shared)",
-    ],
-)
+@pytest.mark.parametrize("sql", FORMS)
 @pytest.mark.parametrize("role", ["ana", "leo"])
 def test_every_form_is_answered_for_what_it_may_pay(
     sql: str, role: str, rides: Memory, auto: Policy, new_client: NewClient
@@ -122,6 +132,45 @@ def test_every_form_is_answered_for_what_it_may_pay(
     assert sum(paid) == 1
     client.ask(sql)
     assert charges(client) == paid
+
+
+@pytest.mark.parametrize("sql", FORMS)
+def test_nothing_but_released_values_depends_on_a_unit(
+    sql: str, rides: Memory, auto: Policy, new_client: NewClient, policy: Policy
+) -> None:
+    """With and without who has most rides: what is charged, how often the engine is asked, and what rows there are."""
+    told = []
+    rows = [row for row in _rides(policy) if row["rider"] != HEAVIEST]
+    for engine in (rides, filled(policy, rows)):
+        watched = Watched(engine)
+        with quick_ledger(noon) as ledger:
+            client = new_client(watched, policy=auto, ledger=ledger)
+            answers = [client.ask(sql) for _ in range(2)]
+            lines = [(entry.cost, entry.note) for entry in ledger.entries(None, 100)]
+        told.append((watched.runs, lines, [(one.names, one.types, len(one.rows)) for one in answers]))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT count(*) FROM rides", "SELECT shared, median(fare) FROM rides GROUP BY shared"]
+)
+@pytest.mark.parametrize("fails", [1, 2])
+def test_what_fails_is_paid_and_fails_again(
+    sql: str, fails: int, rides: Memory, auto: Policy, new_client: NewClient
+) -> None:
+    """Be it what chooses, or what is measured then: both were charged, and whoever asks again hears the same."""
+
+    def fail(_: Cancellation) -> None:
+        if watched.runs == fails:
+            raise EngineFailed
+
+    watched = Watched(rides, before=fail)
+    client = new_client(watched, policy=auto)
+    for _ in range(2):
+        with pytest.raises(EngineFailed):
+            client.ask(sql)
+    assert sum(charges(client)) == 1
+    assert watched.runs == fails
 
 
 def test_keys_that_are_found_out_have_the_usual_bound(rides: Memory, auto: Policy, new_client: NewClient) -> None:

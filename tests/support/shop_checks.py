@@ -5,7 +5,7 @@ further than its noise is made for. What an inner answer was is the same for nei
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +14,7 @@ from decimal import Decimal
 import psycopg
 
 from dpsql.errors import DpsqlError, EngineFailed, InternalError
+from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.sums import Sums
 from tests.support.exactness import Exact, Measured
 from tests.support.fix_engines import ENGINES
@@ -42,8 +43,8 @@ class Bench:
 
 
 @contextmanager
-def benched(shops: Shops) -> Iterator[Bench]:
-    """Make the worlds, and sessions."""
+def benched(shops: Shops, change: Callable[[Policy], Policy] = lambda policy: policy) -> Iterator[Bench]:
+    """Make the worlds, and sessions, under the shop's policy with a change."""
     sessions, desks = [], {}
     for name, shop in shops.items():
         for world in range(WORLDS):
@@ -51,7 +52,7 @@ def benched(shops: Shops) -> Iterator[Bench]:
         client, owner = (shop.world.connect(user, "shop") for user in ("ana", "dpsql_owner"))
         sessions += [client, owner]
         # Where keys are found much of it takes long; elsewhere the more ε, the finer are the steps of fractions.
-        desks[name] = Desk(shop, paying(shop.policy, 1, "explorer"), client, owner)
+        desks[name] = Desk(shop, change(paying(shop.policy, 1, "explorer")), client, owner)
     engine = shops["postgres"].engine
     assert isinstance(engine, Served)
     engine.execute(MEDIAN)
