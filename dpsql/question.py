@@ -9,6 +9,7 @@ PREFIX = "dpsql."
 OWN_SETTINGS: Mapping[str, str] = {
     "dpsql.epsilon": r"(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,2})?",
     "dpsql.error": r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})\s*%?",
+    "dpsql.clamp": "[Oo][Nn]|[Oo][Ff][Ff]",
     "dpsql.empty_groups": "[Aa][Uu][Tt][Oo]|[Ss][Hh][Oo][Ww]|[Hh][Ii][Dd][Ee]",
 }
 """dpsql's own settings, and how their values are written: by regular expressions that PostgreSQL reads as Python does.
@@ -43,6 +44,8 @@ class Settings:
     """`dpsql.empty_groups`, where the session has set it."""
     error: str | None = None
     """`dpsql.error`, where the session has set it."""
+    clamp: str | None = None
+    """`dpsql.clamp`, where the session has set it."""
     time_zone: str = "UTC"
     search_path: str = '"$user", public'
     date_order: str = "MDY"

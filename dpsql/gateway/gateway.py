@@ -30,7 +30,7 @@ from dpsql.gateway.plans.statement_plan import StatementPlan
 from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.rehearsal import is_tried, rehearsal
 from dpsql.gateway.request import Question, Reply, Request, Unpaid
-from dpsql.gateway.session_settings import asked_of_empty_groups, check_setting
+from dpsql.gateway.session_settings import asked_of_empty_groups, check_setting, is_clamped
 from dpsql.gateway.stand_ins import stand_ins
 from dpsql.policy.model import Period, Policy, Preview, Role, UniqueKey
 from dpsql.privacy.measurement.planner import PlanningContext
@@ -256,7 +256,7 @@ class Gateway:
         return Reply(splice(priced, drawn, reading), notices(priced, drawn, reading))
 
     def _reading(self, request: Request) -> Reading:
-        clamp = self._deps.policy.roles[request.asker.role].clamp
+        clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
         return Reading(evaluator, self._emitter, request.cancellation, clamp)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpsql.accounting.composition import equal_share
 from dpsql.gateway.plans.statement_plan import StatementPlan
-from dpsql.gateway.session_settings import Aim, session_aim, session_epsilon
+from dpsql.gateway.session_settings import Aim, is_clamped, session_aim, session_epsilon
 from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.accuracy.first_look import first_look
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, shares, waiting
@@ -110,7 +110,16 @@ def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
         (scope.types, one.plan.outputs, one.plan.hides_empty)
         for scope, one in zip(inner.plan.scopes, inner.scopes, strict=True)
     ]
-    return repr((inner.plan.pieces, read, role.clamp, settings.time_zone, settings.date_order, *_style(settings)))
+    return repr(
+        (
+            inner.plan.pieces,
+            read,
+            is_clamped(settings, role),
+            settings.time_zone,
+            settings.date_order,
+            *_style(settings),
+        )
+    )
 
 
 def _style(settings: Settings) -> tuple[str, ...]:

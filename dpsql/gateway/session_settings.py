@@ -39,6 +39,8 @@ def check_setting(name: str, value: str, role: Role) -> None:
             session_epsilon(Settings(epsilon=value), role, role.per_query.epsilon)
         case "error":
             session_aim(Settings(error=value), role)
+        case "clamp":
+            is_clamped(Settings(clamp=value), role)
         case "empty_groups":
             asked_of_empty_groups(Settings(empty_groups=value), role)
         case _:
@@ -84,6 +86,22 @@ def _share(text: str) -> Fraction | None:
         return None
     number = text.strip().removesuffix("%")
     return Fraction(number.strip()) / (1 if number == text.strip() else 100)
+
+
+def is_clamped(settings: Settings, role: Role) -> bool:
+    """Return whether answers are kept to what is possible: as the session has set it, else as the role does.
+
+    Raises:
+        InvalidSetting: the setting is neither on nor off.
+    """
+    asked = (settings.clamp or "").strip().lower()
+    if asked not in {"", "on", "off"}:
+        raise InvalidSetting(
+            f'dpsql.clamp is "{settings.clamp}", it must be on or off',
+            because="clamp-setting",
+            hint="SET dpsql.clamp = 'on' shows no count below 0; what is summed over such answers is too large.",
+        )
+    return asked == "on" if asked else role.clamp
 
 
 def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:

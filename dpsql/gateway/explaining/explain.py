@@ -84,10 +84,12 @@ def _at_most(plan: MeasurementPlan, priced: PricedPlan) -> Iterator[str]:
     """Yield how far outputs err if the statement pays the most that it may."""
     if priced.aim is None or not plan.parts:
         return
-    share = priced.aim.steps[-1]
-    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=share) for part in plan.parts))):
-        typical = "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} %"
-        yield f"     Output {line.output} with all of it: ±{line.margin:.6g} with 95 %{typical}"
+    most = priced.aim.steps[-1]
+    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts))):
+        share = (
+            "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} % of {line.compared}"
+        )
+        yield f"     Output {line.output} with all of it: ±{line.margin:.6g}{line.unit} with 95 %{share}"
 
 
 def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, statements: bool) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _scope(plan: MeasurementPlan, scope: Sequence[PricedMeasurement], *, stateme
             yield f"       Engine: {part.sql}"
     yield from _left_out(plan)
     for line in expected(plan):
-        share = "" if line.relative is None else f", about {100 * line.relative:.3g} %"
+        share = "" if line.relative is None else f", about {100 * line.relative:.3g} % of {line.compared}"
         yield f"     Output {line.output}: ±{line.margin:.6g}{line.unit} with 95 %{share}"
 
 

@@ -13,9 +13,12 @@ from dpsql.privacy.measurement.partition_rule import units_needed
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
+from dpsql.privacy.release.doubtful import empty_groups, hidden
 from dpsql.privacy.release.draws import Draws
-from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups
+from dpsql.privacy.release.postprocess import CanHaveRows
 from dpsql.privacy.release.target import is_aimed, is_met
+from dpsql.rewrite.functions.table import describe
+from dpsql.rewrite.translate.rows.aggregates import Moment
 
 
 def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ...]:
@@ -30,6 +33,8 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from map(_uncomputed, scope.plan.unanswered)
     yield from map(_unseen, filter(_selects, scope.parts))
     yield from _empty(scope.plan, draws, possible)
+    if scope.plan.sets is None and not any(draw.keys is not None for draw in draws):
+        yield from map(_hidden, hidden(scope.plan, draws))
     if priced.aim is None:
         return
     for place, part in enumerate(scope.parts):
@@ -49,6 +54,14 @@ def _uncomputed(column: str) -> str:
         f"what is computed of {column} is NULL: it says whose a row is, and is no number to compute with; "
         f"count(DISTINCT {column}) says how many there are"
     )
+
+
+def _hidden(found: tuple[Moment, int, int]) -> str:
+    """Return that a spread is shown as 0 because noise is larger than it."""
+    moment, number, groups = found
+    name = f"{moment.name}({', '.join(map(describe, moment.args))})"
+    where = "is 0" if groups == 1 else f"is 0 in {number:,} of {groups:,} groups"
+    return f"{name} {where}: noise is larger than it; dpsql.margin({name}) says how large it may be"
 
 
 def _selects(part: PricedMeasurement) -> bool:

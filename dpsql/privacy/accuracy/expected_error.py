@@ -11,6 +11,7 @@ from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import DistinctCountOutput, MeasurementPlan, Output, QuantileOutput, StatisticOutput
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.functions.table import describe
+from dpsql.rewrite.ir.expr import TRUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,11 @@ class Expected:
     margin: float
     """Half the width of the 95 % interval, in units of the output."""
     relative: float | None
-    """The same as a share of the expected value; None where no value can be expected."""
+    """The same as a share of the expected value; None where nobody says what to expect: not of what WHERE keeps."""
     unit: str = ""
-    """What the margin counts, where it is not in units of the output."""
+    """What the margin counts, where it is not in units of the output, or for how many rows it is told."""
+    compared: str = ""
+    """What the expected value is that it is a share of."""
 
 
 def expected(plan: MeasurementPlan) -> list[Expected]:
@@ -61,13 +64,26 @@ def _of(plan: MeasurementPlan, output: Output) -> Expected | None:
 
 
 def _statistic(sums: Sums, readout: Readout) -> Expected | None:
-    rows = _rows(sums, readout)
+    rows, known = _rows(sums, readout), statistic(readout.moment.name)
     found = dict.fromkeys(readout.features, 0.0) | {f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE}
     margin = Margins.of(sums).shown(readout, found)
     if margin is None:
         return None
     name = f"{readout.moment.name}({', '.join(describe(arg) for arg in readout.moment.args) or '*'})"
-    return Expected(name, margin, _relative(readout, margin, rows))
+    if rows is None:
+        return Expected(name, margin, None)
+    number = f"{rows:,.0f} {'row' if rows == 1 else 'rows'}"
+    if not _keeps_all(sums, readout):
+        fixed = known.counts or known.adds_up  # whose noise is the same, however many rows there are
+        return Expected(name, margin, None, "" if fixed else f" of {number}, which are all that there may be,")
+    middle = number if known.counts else f"{number} with values in the middle of their bounds"
+    return Expected(name, margin, _relative(readout, margin, rows), compared=middle)
+
+
+def _keeps_all(sums: Sums, readout: Readout) -> bool:
+    """Return whether a statistic is of all rows: nothing is said of how many a condition keeps."""
+    every = all(source.holds and not source.only_tested for source in sums.relation.sources)
+    return every and sums.relation.where == TRUE and sums.where == TRUE and readout.moment.where == TRUE
 
 
 def _rows(sums: Sums, readout: Readout) -> float | None:

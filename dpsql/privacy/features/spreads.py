@@ -36,6 +36,11 @@ class Variance(Statistic):
         found_variance = variance(readout, found, n) * scale(readout).half ** 2 * factor
         return math.sqrt(found_variance) if self.root else found_variance
 
+    def is_hidden(self, readout: Readout, found: Estimates) -> bool:
+        """Return whether noise has made it 0: it is smaller than noise, and need not be nothing."""
+        n = row_count(readout, found)
+        return n >= least_rows(sample=self.sample) and unclamped_variance(readout, found, n) <= 0
+
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the variance, also for its root."""
         return variance_weights(readout, at.of(FIRST))

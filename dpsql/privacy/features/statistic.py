@@ -54,6 +54,11 @@ class Statistic(ABC):
         """
         return self.half_width(readout, found, reach)
 
+    def is_hidden(self, readout: Readout, found: Estimates) -> bool:
+        """Return whether what is shown is where noise has put it at the end of what is possible, and says nothing else."""
+        _ = readout, found
+        return False
+
     def worth(self, readout: Readout, found: Estimates) -> float:
         """Return by how much it is less for each row that does not count, as it seems; 0 of what is a share of rows."""
         _ = readout, found

@@ -80,15 +80,6 @@ def rows(
         yield [*_shown(line.keys, types[:width]), *_outputs(read, line, types[width:], clamp=clamp)]
 
 
-def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
-    """Return how many of the groups may be empty, by their released counts, and of how many that are shown."""
-    plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
-    groups, read = plan.groups.shown, [draw.reader() for draw in draws]
-    may_be_empty = emptiness(plan, len(groups))
-    shown = [i for i, keys in enumerate(groups) if possible is None or possible(keys)]
-    return sum(may_be_empty([found(i) for found in read]) for i in shown), len(shown)
-
-
 def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None) -> Iterator[_Line]:
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))

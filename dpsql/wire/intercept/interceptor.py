@@ -37,6 +37,7 @@ _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
     "pg_catalog.current_setting('dpsql.empty_groups', true)",
     "pg_catalog.current_setting('dpsql.error', true)",
+    "pg_catalog.current_setting('dpsql.clamp', true)",
     "pg_catalog.current_setting('TimeZone')",
     "pg_catalog.current_setting('search_path')",
     "pg_catalog.current_setting('DateStyle')",
@@ -212,7 +213,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
     Raises:
         DpsqlError: when the session reads names or literals differently from the gateway.
     """
-    epsilon, empty, error, zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made = (
+    epsilon, empty, error, clamp, zone, path, dates, intervals, strings, nulls, equals, abbreviations, masked, made = (
         "" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]
     )
     _require_read_alike(strings, nulls, equals, abbreviations, intervals)
@@ -228,6 +229,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str) -> Setting
         epsilon or None,
         empty or None,
         error or None,
+        clamp or None,
         time_zone=zone,
         search_path=path,
         date_order=order,

@@ -1,0 +1,31 @@
+"""What of an answer is within the noise of nothing: groups that may be empty, and statistics that noise has hidden."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dpsql.privacy.accuracy.emptiness import emptiness
+from dpsql.privacy.features.known_statistics import statistic
+from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
+from dpsql.privacy.release.draws import Draws
+from dpsql.privacy.release.postprocess import CanHaveRows
+from dpsql.rewrite.translate.rows.aggregates import Moment
+
+
+def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows | None = None) -> tuple[int, int]:
+    """Return how many of the groups may be empty, by their released counts, and of how many that are shown."""
+    plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
+    groups, read = plan.groups.shown, [draw.reader() for draw in draws]
+    may_be_empty = emptiness(plan, len(groups))
+    shown = [i for i, keys in enumerate(groups) if possible is None or possible(keys)]
+    return sum(may_be_empty([found(i) for found in read]) for i in shown), len(shown)
+
+
+def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
+    """Yield each statistic with the number of groups in which noise has hidden it, if there are some, and of all groups."""
+    groups, read = len(draws[0].best[1].numbers) if draws else 0, [draw.reader() for draw in draws]
+    for output in plan.outputs:
+        if isinstance(output, StatisticOutput) and output.part is not None and not output.margin and draws:
+            readout, part = output.readout, read[output.part]
+            number = sum(statistic(readout.moment.name).is_hidden(readout, part(i)) for i in range(groups))
+            if number:
+                yield readout.moment, number, groups

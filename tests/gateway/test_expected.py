@@ -1,0 +1,49 @@
+"""EXPLAIN says what share of an answer its margin is where that is known beforehand, and nowhere else."""
+
+import re
+
+import pytest
+
+from dpsql.policy.model import Policy
+from tests.support.fix_world import Client, NewClient
+from tests.support.memory import Memory
+
+
+@pytest.fixture
+def client(policy: Policy, new_client: NewClient) -> Client:
+    """Give a client of a table that is expected to have 5,000 rows."""
+    return new_client(Memory(policy))
+
+
+def _lines(client: Client, sql: str) -> list[str]:
+    lines = [str(row[0]).strip() for row in client.ask(f"EXPLAIN {sql}").rows]
+    return [line for line in lines if line.startswith("Output")]
+
+
+def test_a_share_is_of_what_is_expected(client: Client) -> None:
+    """With how many rows that are, and where their values are taken to lie."""
+    count, mean = _lines(client, "SELECT paid, count(*), avg(fare) FROM rides GROUP BY paid")
+    assert re.search(r"% of [0-9,]+ rows$", count)
+    assert mean.endswith("rows with values in the middle of their bounds")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "FROM rides WHERE fare > 20",
+        "FROM rides JOIN zones ON zone_id = from_zone WHERE borough = 'Bronx'",
+        "FROM (SELECT * FROM rides WHERE late) AS r",
+    ],
+)
+def test_nobody_says_how_many_rows_a_condition_keeps(rest: str, client: Client) -> None:
+    """A count's noise is the same; an average's is for as many rows as there may be, which is said."""
+    count, mean = _lines(client, f"SELECT count(*), avg(fare) {rest}")
+    assert count.endswith("with 95 %")
+    assert "which are all that there may be" in mean
+    assert "about" not in count + mean
+
+
+def test_a_filter_is_a_condition(client: Client) -> None:
+    """Of one aggregate."""
+    (line,) = _lines(client, "SELECT count(*) FILTER (WHERE late) FROM rides")
+    assert line.endswith("with 95 %")
