@@ -46,15 +46,17 @@ class Margins:
     """How many rows there are thought to be where none are counted."""
     cut: float = 0.0
     """How many rows of a group its C takes off, as it seems, where it was chosen."""
+    missing: float | None = None
+    """Which share of all rows that is; None where it was not chosen: what a declared C takes off nobody says."""
 
     @classmethod
-    def of(cls, measurement: Sums, cut: float = 0.0) -> "Margins":
+    def of(cls, measurement: Sums, cut: float = 0.0, missing: float | None = None) -> "Margins":
         """Build from a measurement, and what its C takes off all groups together."""
         laws = tuple(law for block in measurement.blocks for law in mechanism(measurement.mechanism).laws(block))
         unit, readable = measurement.scale / measurement.steps_per_row, readable_features(measurement.features)
         rows = measurement.relation.expected_rows or USUAL_ROWS
         of_group = cut / largest_share(len(measurement.groups.grouped))
-        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group)
+        return cls(laws, unit, readable, _rounded(readable, measurement.lattice), rows, of_group, missing)
 
     def times(self, factor: Fraction) -> "Margins":
         """Return those of so many times the noise."""

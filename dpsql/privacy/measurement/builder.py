@@ -130,7 +130,8 @@ class Builder:
             case asked.Vote(name=name, arg=arg):
                 return VoteOutput(part, name, self._choices(arg), tuple(readouts))
             case _:
-                return StatisticOutput(part, readouts[0], isinstance(aggregate, asked.Margin))
+                margin = aggregate if isinstance(aggregate, asked.Margin) else None
+                return StatisticOutput(part, readouts[0], margin is not None, margin is not None and margin.cut)
 
     def _choices(self, arg: Expr) -> tuple[Value, ...]:
         """Return the values that a vote can be for.

@@ -43,6 +43,8 @@ class StatisticOutput:
     """Which measurement has them; None: nothing is measured, everything is publicly zero."""
     readout: Readout
     margin: bool
+    cut: bool = False
+    """Whether it is neither the statistic nor its margin, but the share of it that is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,12 @@ class _Tail:
     seen: float
     """How many standard deviations of a cell they have to be to be seen well."""
     most: float
-    """The slowest."""
+    """The slowest: with 1/√2, as rungs are √2 apart, there would be no end to the rows of all units above."""
     power: float
     """Tails become thinner, so that it is faster than it was below."""
 
 
-_FOR_CHOICE, _FOR_MARGINS = _Tail(6, 0.7, 1.3), _Tail(4, 0.85, 1.0)
+_FOR_CHOICE, _FOR_MARGINS = _Tail(6, 0.6, 1.3), _Tail(4, 0.65, 1.0)
 _LEAST, _BACK = 0.35, 2
 """The fastest, and by how many rungs it is told."""
 

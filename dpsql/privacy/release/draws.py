@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Measured, Measurement, as_chosen
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
@@ -69,6 +69,16 @@ class Draws:
         """Return how many rows C takes off, as it seems; 0 where it was not chosen."""
         chosen = self.best[1].chosen
         return 0 if chosen is None else chosen.cut
+
+    @property
+    def missing(self) -> float | None:
+        """Return which share of all that is summed C takes off, as it seems; None where it was not chosen."""
+        if self.best[1].chosen is None:
+            return None
+        read = self.reader()
+        every = [read(group) for group in range(len(self.best[1].numbers))]
+        total = sum(found[ONE] if ONE in found else max(map(abs, found.values()), default=0.0) for found in every)
+        return self.cut / (max(total, 0.0) + self.cut) if self.cut else 0.0
 
     @property
     def keys(self) -> Sequence[KeyRow] | None:

@@ -84,7 +84,7 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     groups = draws[0].keys if draws and draws[0].keys is not None else plan.groups.shown
     every = tuple(range(len(plan.groups.keys)))
     read, chosen = [draw.reader() for draw in draws], [draw.chosen() for draw in draws]
-    margins = {i: Margins.of(m, d.cut) for i, d in enumerate(draws) if isinstance(m := d.measurement, Sums)}
+    margins = {i: Margins.of(m, d.cut, d.missing) for i, d in enumerate(draws) if isinstance(m := d.measurement, Sums)}
 
     def finest() -> Iterator[_Line]:
         for i, keys in enumerate(groups):
@@ -138,12 +138,9 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
         case GroupingOutput(keys=keys):
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
             return str(int("".join(bits), 2))
-        case StatisticOutput(part=part, readout=readout):
-            if part is None or not plan.parts:
-                return _of_no_rows(output)
-            if output.margin:
-                return format_number(line.margins[part].shown(readout, found[part]), type_)
-            return format_number(_estimate(readout, found[part], clamp=clamp), type_)
+        case StatisticOutput():
+            nothing = output.part is None or not plan.parts
+            return _of_no_rows(output) if nothing else format_number(_statistic(output, line, clamp=clamp), type_)
         case VoteOutput():
             return _voted(plan, output, found, type_)
         case DistinctCountOutput(part=part):
@@ -157,6 +154,18 @@ def _value(plan: MeasurementPlan, output: Output, line: _Line, type_: str, *, cl
             buckets, ordered = _buckets(plan, part), output.ordered
             chosen = [_point(buckets, line.chosen[part][place], type_, ordered) for place in places]
             return "{" + ",".join(map(_element, chosen)) + "}" if array else chosen[0]
+
+
+def _statistic(output: StatisticOutput, line: _Line, *, clamp: bool) -> float | None:
+    """Return what is read off noisy sums: a statistic, its margin, or which share of it is missing."""
+    if output.part is None:
+        return None
+    found = line.found[output.part]
+    if output.cut:
+        return line.margins[output.part].missing
+    if output.margin:
+        return line.margins[output.part].shown(output.readout, found)
+    return _estimate(output.readout, found, clamp=clamp)
 
 
 def _possible_number(counted: float, most: int | None, *, clamp: bool) -> float:

@@ -60,6 +60,14 @@ BEGIN
     HINT = 'Write dpsql.margin(count(*)) in the statement that also selects count(*).';
 END $$;
 
+CREATE FUNCTION dpsql.cut(value anyelement) RETURNS double precision LANGUAGE plpgsql STABLE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = '0A000',
+    MESSAGE = 'dpsql.cut is only defined for a count or a sum over a protected table',
+    HINT = 'Write dpsql.cut(count(*)) in the statement that also selects count(*).';
+END $$;
+
 CREATE FUNCTION dpsql.median_of(kept double precision[]) RETURNS double precision LANGUAGE sql IMMUTABLE
   RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY value) FROM unnest(kept) AS value);
 CREATE AGGREGATE public.median(double precision)

@@ -45,8 +45,12 @@ OF_SINGLE_ROWS: Mapping[str, str] = {
 NAMES = frozenset({"grouping", "mode"}) | STATISTICS.keys() | QUANTILES | LOGICAL | OF_SINGLE_ROWS.keys()
 
 
+OF_AGGREGATES = frozenset({"dpsql.margin", "dpsql.cut"})
+"""What tells something of another aggregate."""
+
+
 def function_name(node: exp.Expr) -> str:
-    """Return the name of a call, lower case, `pg_catalog.` taken off, `dpsql.margin` in full; else empty."""
+    """Return the name of a call, lower case, `pg_catalog.` taken off, `dpsql.margin` and `dpsql.cut` in full; else empty."""
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Anonymous):
         schema, name = str(node.this.name).lower(), node.expression.name.lower()
         return name if schema in {"pg_catalog", "public"} else f"{schema}.{name}"
@@ -58,7 +62,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
     name = function_name(node)
-    return name == "dpsql.margin" or name in NAMES
+    return name in OF_AGGREGATES or name in NAMES
 
 
 def is_count(call: exp.Expr) -> bool:

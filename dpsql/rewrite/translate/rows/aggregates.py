@@ -16,6 +16,7 @@ from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both
 from dpsql.rewrite.syntax.named.aggregate_names import (
     LOGICAL,
+    OF_AGGREGATES,
     OF_SINGLE_ROWS,
     OF_TWO,
     STATISTICS,
@@ -89,6 +90,8 @@ class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
     of: Moment | Quantile | Extreme | Distinct | OfDistinct
+    cut: bool = False
+    """Whether not that is asked but the share of a count or a sum that is missing, as its C takes it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,8 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
         return _within_group(t, node)
     name = function_name(node)
     call = node.expression if isinstance(node, exp.Dot) else node
-    if name == "dpsql.margin":
-        return _margin(t, call)
+    if name in OF_AGGREGATES:
+        return _margin(t, call, cut=name == "dpsql.cut")
     return _call(t, name, call)
 
 
@@ -207,14 +210,25 @@ def _distinct(t: Translator, name: str, node: exp.Distinct, call: exp.Expr) -> A
     return OfDistinct(STATISTICS[name], arg)
 
 
+_ADDED_UP = frozenset({"count", "sum", "regr_count"})
+"""What loses something with each row that does not count."""
+
+
 def _no_number(name: str, node: exp.Expr) -> Unsupported:
     return Unsupported(f"{name}() takes numbers here", because="aggregate-of-numbers", position=position(node))
 
 
-def _margin(t: Translator, node: exp.Expr) -> Margin:
+def _margin(t: Translator, node: exp.Expr, *, cut: bool) -> Margin:
     if len(node.expressions) != 1:
         raise not_known(node)
     inner = aggregate(t, node.expressions[0])
+    if cut and not (isinstance(inner, Moment) and inner.name in _ADDED_UP):
+        raise Unsupported(
+            "dpsql.cut() takes a count or a sum: of other aggregates no share is missing",
+            because="cut-of-sum",
+            hint="dpsql.cut(count(*)) is the share of the rows that do not count.",
+            position=position(node),
+        )
     several = isinstance(inner, Quantile) and inner.array
     of_text = isinstance(inner, (Quantile, Extreme)) and inner.ordered is not None
     if several or of_text or not isinstance(inner, (Moment, Quantile, Extreme, Distinct, OfDistinct)):
@@ -224,7 +238,7 @@ def _margin(t: Translator, node: exp.Expr) -> Margin:
             hint="Ask for the margin of each percentile by itself." if several else None,
             position=position(node),
         )
-    return Margin(inner)
+    return Margin(inner, cut)
 
 
 def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
