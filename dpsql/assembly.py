@@ -3,22 +3,33 @@
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 
+from dpsql.accounting.ledger import Ledger
+from dpsql.engines.base import Engine
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import Public
-from dpsql.gateway.gateway import Gateway
+from dpsql.gateway.gateway import Gateway, GatewayDependencies
 from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import Config, EmbeddedShadow, PostgresServer
 from dpsql.policy.load import load
-from dpsql.policy.model import Table
+from dpsql.policy.model import Policy, Table
+from dpsql.privacy.mechanisms.entropy import Entropy
+from dpsql.question import Settings
+from dpsql.rewrite.bind.binder import Binder, PlanningShadow
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.secret import kept_secret, secret_file
 from dpsql.shadow.contents import build
+from dpsql.shadow.contents.role import ORACLE
+from dpsql.shadow.questions.oracle import ShadowOracle
+from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.shadow.watch.left_behind import LeftBehind
 from dpsql.shadow.watch.sessions import ShadowSessions
 from dpsql.system_limits import Shares
 from dpsql.wire.protocol.messages import Limits
@@ -30,13 +41,70 @@ from dpsql.wire.server.tls import certificate_of
 _LOG = logging.getLogger("dpsql.server")
 
 
-def servable(file: Path) -> Config:
-    """Return the configuration in a file, its views checked.
+def servable(file: Path, served: Policy | None = None) -> Config:
+    """Return the configuration in a file, which can be served as far as that can be told without the engine.
+
+    What is as in a policy that is `served` is known to be right.
 
     Raises:
-        ConfigError: it can't be served.
+        ConfigError: it can't be.
     """
-    return with_checked_views(load(file))
+    config = load(file)
+    known = served is not None and (served.tables, served.views) == (config.policy.tables, config.policy.views)
+    if config.policy.views and not known:
+        _try_views(config)
+    return config
+
+
+def _try_views(config: Config) -> None:
+    """See that the views can be made, and asked about, in a shadow of their own without rows."""
+    with TemporaryDirectory(prefix="dpsql-check-") as made:
+        Path(made).chmod(0o711)  # for the shadow's account
+        where = config.shadow
+        if isinstance(where, EmbeddedShadow):
+            where = replace(where, directory=Path(made) / "shadow")
+        shadow = start_shadow(replace(config, shadow=where), None)
+        session = OracleSession(shadow.dsn(config.policy.dataset, ORACLE), LeftBehind())
+        try:
+            make_database(shadow, config.policy, {}, lambda _: (), ShadowOracle(session, Settings(), ORACLE))
+        finally:
+            session.close()
+            shadow.stop()
+
+
+def make_database(
+    shadow: Postgres, policy: Policy, users: Mapping[str, str], rows: build.Rows, oracle: Binder, *, epoch: str = ""
+) -> Policy:
+    """See that the shadow's database is as a policy says, and return the policy with its views as the shadow has them.
+
+    Raises:
+        ConfigError: some of the views can't be made, read or asked about.
+    """
+    build.ensure_shadow(shadow, policy, users, rows, epoch=epoch)
+    return with_checked_views(build.with_views(shadow, policy), oracle)
+
+
+def gateway_of(
+    shadow: Postgres,
+    session: OracleSession,
+    config: Config,
+    public: Public,
+    engine: Engine,
+    ledger: Ledger,
+    *,
+    entropy: Entropy,
+    epoch: str,
+    timeout: float,
+) -> Gateway:
+    """Make the shadow's database, if it is not there, and return a gateway for it."""
+
+    def oracle(settings: Settings, user: str) -> PlanningShadow:
+        return ShadowOracle(session, settings, user)
+
+    made = roles_of(config), rows_of(public), oracle(Settings(), ORACLE)
+    policy = make_database(shadow, config.policy, *made, epoch=epoch)
+    parts = (policy, engine, ledger, oracle, public.declared, public.rows, entropy)
+    return Gateway(GatewayDependencies(*parts, config.asked_anew, timeout))
 
 
 def contents_of(epoch: int, public: Public) -> str:

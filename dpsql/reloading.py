@@ -20,7 +20,7 @@ def reloaded(old: Config) -> Config:
     Raises:
         ConfigError: it can't be served, or something changed that can't be reloaded.
     """
-    new = servable(old.file)
+    new = servable(old.file, old.policy)
     kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
     if kept != old or new.policy.dataset != old.policy.dataset:
         raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")

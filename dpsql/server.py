@@ -14,27 +14,21 @@ import psycopg
 
 from dpsql.accounting.sqlite.file import Way
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.assembly import contents_of, drop_roles, entries_of, listener_of, roles_of, rows_of, start_shadow
+from dpsql.assembly import contents_of, drop_roles, entries_of, gateway_of, listener_of, roles_of, start_shadow
 from dpsql.engines.base import Engine
 from dpsql.engines.open import open_engine
 from dpsql.errors import DpsqlError
 from dpsql.gateway.catalogue.public_tables import Public, read_public
-from dpsql.gateway.gateway import Gateway, GatewayDependencies
-from dpsql.gateway.plans.views import with_checked_views
+from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import Config, User
-from dpsql.question import Settings
 from dpsql.reloading import not_reloaded, reloaded, show_certificates, users_left
 from dpsql.retired import RetiredEngines
-from dpsql.rewrite.bind.binder import PlanningShadow
-from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.read.dialect import check_parser
-from dpsql.rewrite.syntax.whole.views import bound_views
 from dpsql.served_pages import ServedPages
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
-from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
@@ -214,7 +208,7 @@ class Server:
         check_memory()
         check_parser()
         self._shares = Shares.of(most())
-        config = self._config = with_checked_views(self._config)
+        config = self._config
         self._engine = open_engine(config)
         self._stack.callback(lambda: self._engine.close())  # noqa: PLW0108  (which it is then)
         self._stack.callback(self._retired.close)
@@ -246,15 +240,8 @@ class Server:
 
     def _build_gateway(self, config: Config, public: Public, engine: Engine, contents: str) -> Gateway:
         """Make the shadow's database, if it is not there, and return a gateway for it."""
-        policy, session = config.policy, self._oracle
-        build.ensure_shadow(self._shadow, policy, roles_of(config), rows_of(public), epoch=contents)
-
-        def evaluator(settings: Settings, user: str) -> PlanningShadow:
-            return ShadowOracle(session, settings, user)
-
-        policy = bound_views(policy, BoundReader(evaluator(Settings(), ORACLE)))
-        parts = (policy, engine, self._ledger, evaluator, public.declared, public.rows, os.urandom)
-        return Gateway(GatewayDependencies(*parts, config.asked_anew, _TIMEOUT))
+        parts = (config, public, engine, self._ledger)
+        return gateway_of(self._shadow, self._oracle, *parts, entropy=os.urandom, epoch=contents, timeout=_TIMEOUT)
 
     async def _listen(self, gateway: Gateway) -> Listener:
         processes = 1 if self._post is None else len(self._post.doors)

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError
 from dpsql.gateway.plans import planning
-from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.read.parse import parsed
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
 from dpsql.rewrite.translate.rows import relations
@@ -43,10 +42,10 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize(("view", "written"), WRITTEN)
-def test_a_view_is_measured_as_its_query(view: str, written: str, policy: Policy, world: World, dirty: Memory) -> None:
+def test_a_view_is_measured_as_its_query(view: str, written: str, world: World, dirty: Memory) -> None:
     """The unit that a view does not show still bounds what is measured, and whatever else is claimed is the same."""
     claims = [
-        [(part.bound, Measured.of(part, dirty, world).claim) for part in measurements(sql, policy, world, dirty)]
+        [(part.bound, Measured.of(part, dirty, world).claim) for part in measurements(sql, world.policy, world, dirty)]
         for sql in (view, written)
     ]
     assert claims[0] == claims[1]
@@ -110,12 +109,12 @@ def test_a_role_reaches_no_further_than_its_views(sql: str, user: NewUser) -> No
 @pytest.mark.parametrize(
     "sql", ["SELECT count(*) FROM late_cards", "SELECT count(*) FROM rides", "SELECT * FROM card_zones, riders"]
 )
-def test_the_planner_asks_for_grants_by_itself(sql: str, policy: Policy, world: World, dirty: Memory) -> None:
+def test_the_planner_asks_for_grants_by_itself(sql: str, world: World, dirty: Memory) -> None:
     """Even where PostgreSQL has said nothing."""
     with pytest.raises(DpsqlError, match="permission denied"):
         measurements(
             sql.replace("* FROM card_zones, riders", "sum(z.rides) FROM card_zones z, (SELECT count(*) FROM riders) r"),
-            policy,
+            world.policy,
             world,
             dirty,
             "narrow",
@@ -137,7 +136,7 @@ def test_the_tripwire_holds_in_views(sql: str, user: NewUser) -> None:
 
 
 def test_a_role_would_reach_tables_if_nobody_asked_for_grants(
-    policy: Policy, world: World, dirty: Memory, monkeypatch: pytest.MonkeyPatch
+    world: World, dirty: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL describes what it does not run: the planner's own check is what keeps a role to its views."""
     asked = (
@@ -147,12 +146,12 @@ def test_a_role_would_reach_tables_if_nobody_asked_for_grants(
     )
     monkeypatch.setattr(planning, "require_views", lambda *_: None)
     monkeypatch.setattr(relations, "require_table", lambda *_: None)
-    assert measurements(asked[0], policy, world, dirty, "narrow")
-    assert measurements(asked[2], policy, world, dirty, "narrow")
+    assert measurements(asked[0], world.policy, world, dirty, "narrow")
+    assert measurements(asked[2], world.policy, world, dirty, "narrow")
     monkeypatch.undo()
     for sql in asked:
         with pytest.raises(DpsqlError, match="permission denied"):
-            measurements(sql, policy, world, dirty, "narrow")
+            measurements(sql, world.policy, world, dirty, "narrow")
 
 
 CAPTURED = (
@@ -161,16 +160,16 @@ CAPTURED = (
 )
 
 
-def test_no_cte_is_read_in_the_place_of_a_views_table(policy: Policy, world: World, dirty: Memory) -> None:
+def test_no_cte_is_read_in_the_place_of_a_views_table(world: World, dirty: Memory) -> None:
     """Were a view's tables not written with their schema, a client would say what is in the view."""
     plain = "SELECT count(*) FROM card_rides"
-    (right,), (captured,) = (measurements(sql, policy, world, dirty) for sql in (plain, CAPTURED))
+    (right,), (captured,) = (measurements(sql, world.policy, world, dirty) for sql in (plain, CAPTURED))
     assert captured == right
-    view = policy.views["card_rides"]
+    view = world.policy.views["card_rides"]
     assert isinstance(view.tree, exp.Query)
     tree = view.tree.copy()
     for table in tree.find_all(exp.Table):
         table.set("db", None)
-    broken = replace(policy, views={"card_rides": replace(view, tree=tree)})
+    broken = replace(world.policy, views={"card_rides": replace(view, tree=tree)})
     (captured,) = measurements(CAPTURED, broken, world, dirty)
     assert captured != right

@@ -10,7 +10,7 @@ import pytest
 from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 
-from dpsql.gateway.plans.views import with_checked_views
+from dpsql.assembly import servable
 from dpsql.policy.load import load
 from dpsql.policy.load.shapes import ConfigShape, StrictShape
 from dpsql.policy.load.table_shapes import TableShape
@@ -86,7 +86,7 @@ def test_examples_of_configurations_are_right(block: Block, demo: Path) -> None:
 def test_examples_of_views_are_right(block: Block, demo: Path) -> None:
     """Over the demo's tables."""
     (demo.parent / "schemas" / "view.yaml").write_text(block.text, encoding="utf-8")
-    assert with_checked_views(load(demo)).policy.views
+    assert servable(demo).policy.views
 
 
 @pytest.mark.parametrize("block", blocks("yaml", "table"), ids=str)

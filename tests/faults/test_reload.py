@@ -277,3 +277,18 @@ def test_a_shadow_that_dies_at_the_end_of_a_reload_is_no_bug(config: Path, capfd
     said = capfd.readouterr().err
     assert "the shadow still has roles of users that are no more" in said
     assert "Traceback" not in said
+
+
+def test_a_view_with_a_mistake_ends_no_session(served: Served) -> None:
+    """It is found in a PostgreSQL of its own; a right one comes in, and is asked about."""
+    view = served.schemas / "cards.yaml"
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
+        view.write_text("table: cards\nview: SELECT farre FROM trips\n")
+        told = not_reloaded(served.site, served.log)
+        assert 'cards.yaml:2: view: "cards" can\'t be made: column "farre" does not exist' in told
+        assert asked.execute("SELECT 1").fetchone() == (1,)
+    view.write_text("table: cards\nview: SELECT payment_type, fare FROM trips\n")
+    reload(served.site)
+    with psycopg.connect(served.site.dsn, autocommit=True) as asked:
+        assert asked.execute(GROUPED.replace("trips", "cards").encode()).fetchall() == BY_PAYMENT
+    view.unlink()

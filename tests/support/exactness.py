@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -49,6 +49,8 @@ def plans(sql: str, policy: Policy, world: World, engine: Engine, role: str = "o
         DpsqlError: the statement is refused.
     """
     oracle = world.oracle()
+    if any(view.tree is None for view in policy.views.values()):
+        policy = replace(policy, views=world.policy.views)  # as the shadow has them
     asked = analyze(sql, policy, BoundReader(oracle))
     assert asked is not None
     if asked.refusal is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Privacy, RoleLimits, Table
 
@@ -54,7 +53,7 @@ def read_policy(directory: Path) -> Policy:
     shutil.copy(Path(__file__).parent.parent / "schemas" / "rides.yaml", directory / "schemas")
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "views", directory / "schemas", dirs_exist_ok=True)
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-    policy = with_checked_views(load(directory / "config.yaml")).policy
+    policy = load(directory / "config.yaml").policy
     roles = {name: replace(role, least=_LEAST, limits=_MANY) for name, role in policy.roles.items()}
     return replace(policy, roles=roles)
 

@@ -19,7 +19,6 @@ from dpsql.gateway.gateway import Gateway
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.privacy.mechanisms.entropy import Entropy
-from dpsql.rewrite.syntax.whole.views import with_views
 from tests.support.fix_world import World, running
 from tests.support.memory import Memory
 from tests.support.records import Row
@@ -95,7 +94,7 @@ def read_shop(directory: Path) -> Policy:
     """Return the policy of the shop; its files are put together in `directory`."""
     shutil.copytree(Path(__file__).parent.parent / "schemas" / "shop", directory / "schemas")
     (directory / "config.yaml").write_text(_CONFIG, encoding="utf-8")
-    return with_views(load(directory / "config.yaml").policy)
+    return load(directory / "config.yaml").policy
 
 
 @pytest.fixture(scope="session")

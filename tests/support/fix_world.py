@@ -17,6 +17,7 @@ import pytest
 
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
+from dpsql.assembly import make_database
 from dpsql.engines.base import Engine
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway, GatewayDependencies
@@ -24,11 +25,8 @@ from dpsql.gateway.request import Question, Reply, Request
 from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
-from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.read.parse import query_place
-from dpsql.rewrite.syntax.whole.views import bound_views
-from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import ShadowOracle
 from dpsql.shadow.questions.oracle_session import OracleSession
@@ -216,10 +214,9 @@ def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | N
         return list(zip(*texts, strict=True))
 
     server = clusters.start(directory / "shadow")
-    build.ensure_shadow(server, policy, users, rows)
     session = OracleSession(server.dsn(policy.dataset, ORACLE), LeftBehind())
+    policy = make_database(server, policy, users, rows, ShadowOracle(session, Settings(), ORACLE))
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
-    policy = bound_views(policy, BoundReader(ShadowOracle(session, Settings(), ORACLE)))
     yield World(policy, public, server, session, owner)
     owner.close()
     session.close()

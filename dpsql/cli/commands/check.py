@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from dpsql.assembly import servable
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.cli.support.rehearsed import see_that_serve_would_start
@@ -16,9 +17,7 @@ from dpsql.engines.owner import report
 from dpsql.engines.snapshot.from_postgres import check_copyable
 from dpsql.engines.tables import check_tables
 from dpsql.gateway.catalogue.public_tables import read_public
-from dpsql.gateway.plans.views import with_checked_views
 from dpsql.policy.config import EmbeddedShadow, Shadow
-from dpsql.policy.load import load
 from dpsql.policy.load.editors import write_schemas
 from dpsql.shadow.server.sandbox import Sandbox
 
@@ -48,7 +47,7 @@ def check_config(
         for file in write_schemas(json_schema):
             typer.echo(f"wrote {file}")
         return
-    loaded = with_checked_views(load(config))
+    loaded = servable(config)
     policy = loaded.policy
     views = f", {len(policy.views)} views" if policy.views else ""
     counts = f"{len(policy.tables)} tables{views}, {len(policy.roles)} roles, {len(loaded.users)} users"

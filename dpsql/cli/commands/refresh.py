@@ -7,7 +7,6 @@ import typer
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.engines.snapshot.writing import write_snapshot
-from dpsql.gateway.plans.views import with_checked_views
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.load import load
 from dpsql.question import Cancellation
@@ -19,7 +18,7 @@ def refresh(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
     With engine.snapshot the records are copied first; what was answered from the copy before stays free until that is done.
     """
-    loaded = with_checked_views(load(config))
+    loaded = load(config)
     with open_ledger(loaded) as ledger:
         if loaded.snapshot is None:
             typer.echo(f"epoch {ledger.advance('dpsql refresh')} has begun")

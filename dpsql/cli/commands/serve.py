@@ -19,7 +19,6 @@ from dpsql.collector import collect_seldom
 from dpsql.control import ControlDoor
 from dpsql.engines.snapshot.open import see_that_there_is_one
 from dpsql.errors import DpsqlError
-from dpsql.gateway.plans.views import with_checked_views
 from dpsql.notify import notify
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
@@ -74,7 +73,7 @@ def _work(file: Path, way: Way, worker: Worker) -> int:
 def _run(loaded: Config, way: Way, worker: Worker | None) -> None:
     if loaded.snapshot is not None:
         # Before signals are caught: what takes long here may be interrupted, or killed, at any moment.
-        see_that_there_is_one(with_checked_views(loaded), partial(typer.echo, err=True), Cancellation())
+        see_that_there_is_one(loaded, partial(typer.echo, err=True), Cancellation())
     asyncio.run(_serve(loaded, way, worker))
 
 

@@ -29,7 +29,7 @@ from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
 
-_EDITION = 21
+_EDITION = 22
 """Counts the changes of what this room creates."""
 _PATIENCE = "10s"  # for whoever is in the way of a change
 
@@ -92,6 +92,12 @@ def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], ro
     return needed
 
 
+def with_views(server: Postgres, policy: Policy) -> Policy:
+    """Return the policy with what the shadow, which is as the policy says, knows of its views."""
+    with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
+        return views.known_views(connection, policy)
+
+
 def dismiss(server: Postgres, policy: Policy, users: Mapping[str, str]) -> None:
     """End the sessions and the roles of all but these users."""
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
@@ -110,6 +116,7 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         trial.create_trial(connection)
         schema.create_tables(connection, policy, rows)
         views.create_views(connection, policy)
+        policy = views.known_views(connection, policy)
         schema.described_tables(connection, policy)
         views.described_views(connection, policy)
         hidden.create_hidden(connection)
@@ -130,7 +137,7 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
     with psycopg.connect(server.dsn(policy.dataset)) as connection:
         connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_PATIENCE))
         found = connection.execute("SELECT structure, users, words, rows FROM dpsql.stamp").fetchone()
-        old = _Stamps(*map(str, found or ()))
+        old, policy = _Stamps(*map(str, found or ())), views.known_views(connection, policy)
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
@@ -150,7 +157,7 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     granted = {name: None if r.tables is None else sorted(r.tables) for name, r in policy.roles.items()}
     tables = [_structure(policy.tables[name]) for name in sorted(policy.tables)]
     return _Stamps(
-        structure=_hash([_EDITION, policy.dataset, tables, [(v.name, v.query) for v in policy.views.values()]]),
+        structure=_hash([_EDITION, policy.dataset, tables, views.structure_of_views(policy)]),
         users=_hash([sorted(users.items()), granted]),
         words=_hash([schema.hidden_words(policy), views.words_of_views(policy)]),
         rows=_hash(epoch),

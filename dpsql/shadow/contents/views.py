@@ -4,44 +4,171 @@ Their owner may read every declared table and is bound by the tripwire: a role t
 tables, and what reads private rows through a view here fails as it does without.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
 import psycopg
 from psycopg import Connection
-from psycopg.sql import SQL, Identifier, Literal
+from psycopg.errors import UndefinedTable
+from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from dpsql.errors import ConfigError
+from dpsql.lexer.literals import name
+from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
 from dpsql.policy.view import View
 from dpsql.shadow.contents.role import VIEWS
+
+_Reasons = Mapping[str, psycopg.Error | ConfigError]
+"""Why views can't be made, by their names."""
 
 
 def create_views(connection: Connection, policy: Policy) -> None:
     """Create every view, each behind those that it reads; the owner's connection, in the new database.
 
     Raises:
-        ConfigError: PostgreSQL does not take one; with file, line, view and its reason.
+        ConfigError: PostgreSQL does not take some: with a line for each, of file, line, view and its reason.
     """
     if not policy.views:
         return
     connection.execute(SQL("GRANT USAGE ON SCHEMA public TO {}").format(Identifier(VIEWS)))
     for table in policy.tables:
         connection.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier("public", table), Identifier(VIEWS)))
-    for view in policy.views.values():
-        _create(connection, view)
+    pending: Sequence[View] = list(policy.views.values())
+    while pending:
+        failed = {view.name: why for view in pending if (why := _not_created(connection, view)) is not None}
+        if len(failed) == len(pending):  # none of them only waited for another
+            raise _not_made(pending, failed, policy)
+        pending = [view for view in pending if view.name in failed]
+
+
+def _not_created(connection: Connection, view: View) -> psycopg.Error | ConfigError | None:
+    """Create a view; return why it can't be, which may be that one that it reads is not there yet."""
+    try:
+        with connection.transaction():
+            _create(connection, view)
+    except (psycopg.Error, ConfigError) as failed:
+        return failed
+    return None
 
 
 def _create(connection: Connection, view: View) -> None:
+    """Create a view with the casts that its file asks for; by the extended protocol, which takes one statement only."""
     name = Identifier("public", view.name)
-    try:
-        # By the extended protocol, which takes one statement and no more.
-        connection.execute(SQL("CREATE VIEW {} AS {}").format(name, SQL(view.query)), prepare=True)
-    except psycopg.Error as failed:
-        reason = failed.diag.message_primary or "PostgreSQL does not take it"
-        raise ConfigError(
-            f'{view.file}:{view.line}: view: "{view.name}" can\'t be made: {reason}',
-            hint="docs/configuration.md says what a view may be.",
-        ) from None
-    # Its owner first: what PostgreSQL checks in it from then on are the owner's rights.
+    connection.execute(SQL("CREATE VIEW {} AS {}").format(name, SQL(view.query)), prepare=True)
+    if view.columns:
+        columns = connection.execute(SQL("SELECT * FROM {} WHERE false").format(name)).description or ()
+        names = [column.name for column in columns]
+        unknown = [column for column in view.columns if column not in names]
+        if unknown:
+            raise ConfigError(f'"{view.name}" has no column "{unknown[0]}"; its columns: {", ".join(names)}')
+        if any(column.declared for column in view.columns.values()):
+            connection.execute(SQL("DROP VIEW {}").format(name))
+            cast = SQL(", ").join(_cast(view, column) for column in names)
+            around = SQL("CREATE VIEW {} AS SELECT {} FROM (\n{}\n) AS uncast")
+            connection.execute(around.format(name, cast, SQL(view.query)), prepare=True)
+    # Its owner now: what PostgreSQL checks in it from then on are the owner's rights.
     connection.execute(SQL("ALTER VIEW {} OWNER TO {}").format(name, Identifier(VIEWS)))
+
+
+def _cast(view: View, column: str) -> Composable:
+    known = view.columns.get(column)
+    if known is None or known.declared is None:
+        return Identifier(column)
+    return SQL("CAST({} AS {}) AS {}").format(Identifier(column), SQL(known.declared), Identifier(column))
+
+
+def _not_made(pending: Sequence[View], failed: _Reasons, policy: Policy) -> ConfigError:
+    reads = {view.name: _named(view, failed) for view in pending}
+    lines = [f"{view.file}:{view.line}: view: {_reason(view, failed, reads, policy)}" for view in pending]
+    return ConfigError("\n".join(sorted(lines)), hint="docs/configuration.md says what a view may be.")
+
+
+def _named(view: View, failed: _Reasons) -> Sequence[str]:
+    """Return the other views that a view waits for in vain."""
+    if not isinstance(failed[view.name], UndefinedTable):
+        return ()
+    return list(dict.fromkeys(found for token in tokens(view.query) if (found := name(token) or "") in failed))
+
+
+def _reason(view: View, failed: _Reasons, reads: Mapping[str, Sequence[str]], policy: Policy) -> str:
+    why = failed[view.name]
+    if isinstance(why, ConfigError):
+        return why.message
+    if circle := _circle(view.name, reads):
+        return f'"{view.name}" reads itself: {" → ".join(circle)}'
+    if reads[view.name]:
+        return f'reads the view "{reads[view.name][0]}", which can\'t be read'
+    reason = why.diag.message_primary or "PostgreSQL does not take it"
+    known = ", ".join(sorted({*policy.tables, *policy.views} - {view.name}))
+    allowed = f"; allowed: {known}" * isinstance(why, UndefinedTable)
+    return f'"{view.name}" can\'t be made: {reason}{allowed}'
+
+
+def _circle(of: str, reads: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return a way by which a view comes back to itself, if there is one."""
+    ways, seen = [[of]], set[str]()
+    for way in ways:
+        for one in reads[way[-1]]:
+            if one == of:
+                return [*way, one]
+            if one not in seen:
+                seen.add(one)
+                ways.append([*way, one])
+    return ()
+
+
+def known_views(connection: Connection, policy: Policy) -> Policy:
+    """Return the policy with what PostgreSQL says of its views, each behind those that it reads."""
+    if not policy.views:
+        return policy
+    known: dict[str, View] = {}
+    with connection.transaction(force_rollback=True):
+        connection.execute(_PLAIN)
+        for found, words, read in connection.execute(_KNOWN, (list(policy.views),)).fetchall():
+            of = [policy.tables.get(one) or known.get(one) for one in read]
+            known[found] = replace(
+                policy.views[found],
+                query=words.removesuffix(";"),
+                public=all(one is not None and one.public for one in of),
+                origins=dict(_origins(connection, words, known, policy)),
+            )
+    return replace(policy, views=known)
+
+
+def _origins(
+    connection: Connection, query: str, known: Mapping[str, View], policy: Policy
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the columns of a query that are a table's as they stand, each with which: clients are told so, too."""
+    server = connection.pgconn
+    server.prepare(b"", query.encode())
+    described = server.describe_prepared(b"")
+    for place in range(described.nfields):
+        found = connection.execute(_COLUMN, (described.ftable(place), described.ftablecol(place))).fetchone()
+        if found is not None:
+            table, column = found
+            origin = (table, column) if table in policy.tables else known[table].origins.get(column)
+            if origin is not None:
+                yield (described.fname(place) or b"").decode(), origin
+
+
+_COLUMN = """
+SELECT c.relname, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+ WHERE a.attrelid = %s AND a.attnum = %s AND c.relnamespace = 'public'::regnamespace
+"""
+
+
+_PLAIN = "SET LOCAL search_path = pg_catalog; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = iso_8601"
+_KNOWN = """
+SELECT c.relname, pg_get_viewdef(c.oid),
+  ARRAY(SELECT DISTINCT CASE r.relnamespace WHEN 'public'::regnamespace THEN r.relname::text END FROM pg_rewrite AS w
+    JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+    JOIN pg_class AS r ON r.oid = d.refobjid AND r.oid <> c.oid
+   WHERE w.ev_class = c.oid)
+  FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'v' AND c.relname = ANY (%s)
+ ORDER BY c.oid
+"""
+"""The views in the order in which they were made: their queries in PostgreSQL's words, and what these read."""
 
 
 def described_views(connection: Connection, policy: Policy) -> None:
@@ -72,12 +199,16 @@ UPDATE dpsql.declared AS v SET lower_bound = t.lower_bound, upper_bound = t.uppe
 
 
 def words_of_views(policy: Policy) -> list[object]:
-    """Return what `described_views` writes."""
+    """Return what `described_views` writes, beside what follows from the views themselves."""
     return [
-        (
-            view.description,
-            [(name, column.description) for name, column in view.columns.items()],
-            sorted(view.origins.items()),
-        )
+        (view.description, [(name, column.description) for name, column in view.columns.items()])
+        for view in policy.views.values()
+    ]
+
+
+def structure_of_views(policy: Policy) -> list[object]:
+    """Return what `create_views` makes."""
+    return [
+        (view.name, view.query, [(name, column.declared) for name, column in view.columns.items()])
         for view in policy.views.values()
     ]

@@ -7,8 +7,8 @@ stands, since each later stage sees that statement only. So nothing about sensit
 The tables of a view are written with their schema: no CTE of a client's is read in their place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -17,11 +17,9 @@ from dpsql.policy.model import Policy, Table
 from dpsql.policy.view import View
 from dpsql.rewrite.ir.spelled import quoted_name
 from dpsql.rewrite.syntax.named.identifiers import fold, position
-from dpsql.rewrite.syntax.named.origins import origins
-from dpsql.rewrite.syntax.named.qualified import qualify
 from dpsql.rewrite.syntax.named.units import output_columns
 from dpsql.rewrite.syntax.read.gaps import not_understood
-from dpsql.rewrite.syntax.read.parse import ReadQuery, parsed
+from dpsql.rewrite.syntax.read.parse import ReadQuery
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.read.trees import nodes as nodes_of
 from dpsql.rewrite.syntax.read.view_nodes import ViewedTable, ViewRead
@@ -108,116 +106,38 @@ def _tree(view: View) -> exp.Query:
     return view.tree
 
 
-def with_views(policy: Policy) -> Policy:
-    """Return the policy with the queries of its views read.
+def bound_views(policy: Policy, read: ReadQuery) -> Policy:
+    """Return the policy with the trees of its views, which the shadow has made: each stands behind those that it reads.
 
     Raises:
-        ConfigError: with one line for each that can't be: file, line, view and reason.
+        ConfigError: with a line for each that can't be read: file, line, view and reason.
     """
-    if not policy.views:
-        return policy
-    reader = _Reader(replace(policy, views={}))
+    bound: dict[str, View] = {}
+    wrong: list[str] = []
     for view in policy.views.values():
-        reader.read(view, policy.views, ())
-    if reader.wrong:
-        lines = [f"{view.file}:{view.line}: view: {text}" for view, text in reader.wrong.values()]
-        raise ConfigError("\n".join(sorted(lines)), hint="docs/configuration.md says what a view may be.")
-    return replace(policy, views=reader.read_views)
-
-
-@dataclass(slots=True)
-class _Reader:
-    policy: Policy
-    read_views: dict[str, View] = field(default_factory=dict)
-    wrong: dict[str, tuple[View, str]] = field(default_factory=dict)
-
-    def read(self, view: View, every_view: Mapping[str, View], within: tuple[str, ...]) -> None:
-        """Read a view behind those that it reads; note what is wrong."""
-        if view.name in self.read_views or view.name in self.wrong:
-            return
-        if view.name in within:
-            circle = " → ".join((*within[within.index(view.name) :], view.name))
-            self.wrong[view.name] = view, f'"{view.name}" reads itself: {circle}'
-            return
-        tree = self._parsed(view)
-        if tree is None:
-            return
-        for table in tables_in(tree):
-            other = every_view.get(fold(table.this))
-            if other is not None:
-                self.read(other, every_view, (*within, view.name))
-                if other.name in self.wrong:
-                    self.wrong.setdefault(view.name, (view, f'reads the view "{other.name}", which can\'t be read'))
-        self._finish(view, tree)
-
-    def _parsed(self, view: View) -> exp.Query | None:
-        tree, reason = parsed(view.query), "is not one SELECT"
-        if tree is not None and tree.find(exp.Placeholder, exp.Parameter) is None:
-            return tree
-        if tree is None:
-            try:
-                reason = str(not_understood(view.query).message)
-            except DpsqlError as failed:
-                reason = failed.message
-        else:
-            reason = "has a parameter, which nobody fills in"
-        self.wrong[view.name] = view, f'"{view.name}" can\'t be read: {reason}'
-        return None
-
-    def _finish(self, view: View, tree: exp.Query) -> None:
-        """Put tables and views in their places."""
-        if view.name in self.wrong:
-            return
-        public = True
         try:
-            qualify(tree, self.policy, every(tree, exp.Expr))
-        except Unsupported as refused:
-            self.wrong[view.name] = view, f'"{view.name}" can\'t be read: {refused.message}'
-            return
-        for table in list(tables_in(tree)):
-            found = self._found(table)
-            if found is None:
-                known = ", ".join(sorted((*self.policy.tables, *self.read_views)))
-                self.wrong[view.name] = view, f'reads "{_written(table)}", which is no declared table; allowed: {known}'
-                return
-            public = public and found.public
-            table.replace(_viewed(table, found))
-        _forget_places(tree)
-        typed = self._typed(view, tree)
-        if typed is not None:
-            of = {
-                n: o
-                for n, o in origins(tree, self.policy).items()
-                if n not in view.columns or not view.columns[n].declared
-            }
-            self.read_views[view.name] = replace(view, public=public, origins=of, tree=typed[0], query=typed[1])
+            bound[view.name] = _bound(view, replace(policy, views=bound), read)
+        except DpsqlError as failed:
+            wrong.append(f"{view.file}:{view.line}: view: {failed.message}")
+    if wrong:
+        raise ConfigError("\n".join(sorted(wrong)), hint="docs/configuration.md says what a view may be.")
+    return replace(policy, views=bound)
 
-    def _found(self, table: exp.Table) -> Table | View | None:
-        if fold(table.args.get("db")) not in {"", "public"} or table.args.get("catalog"):
-            return None
+
+def _bound(view: View, policy: Policy, read: ReadQuery) -> View:
+    tree = read(view.query)
+    if tree is None:
+        raise ConfigError(f'"{view.name}" can\'t be read: {not_understood(view.query).message}')
+    for table in list(tables_in(tree)):
         name = fold(table.this)
-        return self.policy.tables.get(name) or self.read_views.get(name)
-
-    def _typed(self, view: View, tree: exp.Query) -> tuple[exp.Query, str] | None:
-        """Return the query with the casts that the file asks for, and its text; None where they are of no column."""
-        names = [name for name, _ in output_columns(tree, {}, self.policy)]
-        unknown = [name for name in view.columns if name not in names]
-        twice = [name for name in names if names.count(name) > 1]
-        if unknown or twice:
-            what = f'has no column "{unknown[0]}"' if unknown else f'has two columns named "{twice[0]}"'
-            self.wrong[view.name] = view, f'"{view.name}" {what}; its columns: {", ".join(names)}'
-            return None
-        casts = {name: column.declared for name, column in view.columns.items() if column.declared}
-        if not casts:
-            return tree, view.query
-        columns = ", ".join(
-            f"CAST({quoted_name(n)} AS {casts[n]}) AS {quoted_name(n)}" if n in casts else quoted_name(n) for n in names
-        )
-        around = parsed(f'SELECT {columns} FROM (SELECT 1) AS "uncast"')
-        if around is None:
-            raise InternalError
-        around.args["from_"].this.set("this", tree)
-        return around, f'SELECT {columns} FROM (\n{view.query}\n) AS "uncast"'
+        found = (policy.tables.get(name) or policy.views.get(name)) if fold(table.args.get("db")) == "public" else None
+        if found is None:
+            known = ", ".join(sorted((*policy.tables, *policy.views)))
+            raise ConfigError(f'"{view.name}" reads "{_written(table)}", which is no declared table; allowed: {known}')
+        table.replace(_viewed(table, found))
+    for node in nodes_of(tree):  # where it stands is in another text
+        node.comments = node._meta = None  # noqa: SLF001  # the property would make a dictionary for each
+    return replace(view, tree=tree)
 
 
 def _written(table: exp.Table) -> str:
@@ -235,36 +155,6 @@ def _viewed(table: exp.Table, found: Table | View) -> exp.Expr:
         return table.copy()
     columns = (f"CAST(NULL AS {c.declared}) AS {quoted_name(c.name)}" for c in found.columns.values())
     return ViewedTable(**dict(table.copy().args), typed=f"(SELECT {', '.join(columns)})")
-
-
-def bound_views(policy: Policy, read: ReadQuery) -> Policy:
-    """Return the policy with the queries of its views as PostgreSQL has bound them, which has made the views already.
-
-    Raises:
-        ConfigError: our reading of one is not PostgreSQL's.
-    """
-    bound: dict[str, View] = {}
-    for view in policy.views.values():  # each behind those that it reads
-        tree = read(view.query)
-        if tree is None:
-            raise ConfigError(
-                f'{view.file}:{view.line}: view: "{view.name}" can\'t be read', hint="Write it more plainly."
-            )
-        for table in list(tables_in(tree)):
-            name = fold(table.this)
-            found = policy.tables.get(name) or bound.get(name)
-            if found is None:
-                raise InternalError  # what is no declared table was refused when the policy was read
-            table.replace(_viewed(table, found))
-        _forget_places(tree)
-        bound[view.name] = replace(view, tree=tree)
-    return replace(policy, views=bound) if bound else policy
-
-
-def _forget_places(tree: exp.Query) -> None:
-    """Forget where nodes stand: that is in another text."""
-    for node in nodes_of(tree):
-        node.comments = node._meta = None  # noqa: SLF001  # the property would make a dictionary for each
 
 
 def columns_of(view: View, policy: Policy) -> tuple[str, ...]:
