@@ -65,6 +65,8 @@ SEVERAL = [
     f"{CTE} UPDATE kept SET n = 1 FROM a WHERE kept.g = a.p RETURNING (SELECT n FROM a)",
     f"{CTE} MERGE INTO kept USING a ON a.p = g WHEN MATCHED THEN UPDATE SET n = (SELECT n FROM a)",
     f"EXPLAIN {CTE} UPDATE kept SET n = (SELECT n FROM a)",
+    f"{CTE} UPDATE kept AS k SET (n, g) = (SELECT n, p FROM a WHERE a.n > k.n)",
+    f"{CTE} INSERT INTO kept AS k SELECT n, p FROM a ON CONFLICT (n) DO UPDATE SET n = (SELECT n FROM a WHERE p>excluded.g)",
 ]  # fmt: skip
 ONE = [
     "WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT 2 FROM r) SELECT count(*), (SELECT max(n) FROM r) FROM trips",
@@ -88,6 +90,9 @@ ONE = [
     f"SELECT count(*), 'cash' IN ({BY_PAYMENT}), EXISTS ({BY_PAYMENT}), 'x' = ANY ({BY_PAYMENT}) FROM trips",
     f"SELECT count(*), 'x' <> ALL (({BY_PAYMENT})), ARRAY({BY_PAYMENT}), 'x' NOT IN (({BY_PAYMENT})) FROM trips",
     f"{CTE} UPDATE kept SET n = (SELECT n FROM a WHERE a.p = kept.g)",
+    f"{CTE} UPDATE ONLY kept k SET (n, g) = (SELECT n, p FROM a WHERE p = k.g)",
+    f"{CTE} DELETE FROM kept AS k WHERE n < (SELECT a.n FROM a WHERE a.p = k.g)",
+    f"{CTE} INSERT INTO kept AS k SELECT n, p FROM a ON CONFLICT (n) DO UPDATE SET n = (SELECT n FROM a WHERE p=excluded.g)",
     f"{CTE} UPDATE kept SET n = (SELECT sum(n) FROM a) WHERE g IN (SELECT p FROM a)",
     f"{CTE} INSERT INTO kept SELECT n, (SELECT max(p) FROM a) FROM a WHERE EXISTS (SELECT p FROM a)",
     f"{CTE} INSERT INTO kept SELECT n, (SELECT p FROM a ORDER BY n LIMIT 1) FROM a",
@@ -122,5 +127,5 @@ def test_a_value_of_one_row_is_answered(sql: str, engine: Watched, new_client: N
     """Lists, tables and tests may have several rows; of a value it is known that it has one at most."""
     client = new_client(engine)
     with client.connection.transaction(force_rollback=True):
-        client.connection.execute("CREATE TEMP TABLE kept (n bigint, g text)")
+        client.connection.execute("CREATE TEMP TABLE kept (n bigint UNIQUE, g text)")
         assert client.ask(sql).names or client.charges

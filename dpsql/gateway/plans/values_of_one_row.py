@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.analysis.joined import PublicRows
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.parse import AsWritten, Statement, Wrap
+from dpsql.rewrite.syntax.read.parse import Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.released_rows import Released, ReleasedRows
 from dpsql.rewrite.syntax.whole.scopes import tables_read
@@ -21,9 +20,6 @@ from dpsql.rewrite.syntax.whole.single_values import (
 )
 from dpsql.rewrite.translate.public.public_queries import with_ctes_in_place
 from dpsql.rewrite.translate.rows.inner_answers import value_of_several_rows
-
-_OF_ROWS = frozenset({"update", "delete", "merge", "conflict", "returning"})
-"""Words behind which a query may read a row of the table that is written."""
 
 
 def known_rows(released: Released, policy: Policy, rows: PublicRows) -> Released:
@@ -58,14 +54,8 @@ def trials_beside(statement: Statement, policy: Policy) -> Iterator[str]:
         flat = with_ctes_in_place(tree, {})
         if not is_written_value(one.before, one.behind) or tables_read(flat, policy) or not several_rows(flat, {}):
             continue
-        if depends_on_nothing(exp.Subquery(this=flat), tree, policy) and not _reads_a_row(one):
+        if depends_on_nothing(exp.Subquery(this=flat), tree, policy) and not one.reads_row:
             yield f"SELECT ({render(tree)}) IS NULL"
-
-
-def _reads_a_row(one: AsWritten) -> bool:
-    """Return whether a column of a query may be one of the row that is written: a name that says of no table."""
-    words = {token.word for token in tokens(one.before)}
-    return bool(words & _OF_ROWS) and any(not column.args.get("table") for column in every(one.query.tree, exp.Column))
 
 
 def require_values_beside(statement: Statement, known: Released, policy: Policy) -> None:

@@ -56,6 +56,8 @@ class AsWritten:
     query: Query
     before: str
     behind: str
+    reads_row: bool
+    """Whether it names the row that is written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,20 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.errors import AccessDenied, DpsqlError
+from dpsql.errors import AccessDenied, DpsqlError, Unsupported
 from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
 from dpsql.lexer.tokens import tokens
+from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.gaps import not_understood
 from dpsql.rewrite.syntax.read.mentions import mentions
-from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Statement, Wrap, parsed, place
+from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Statement, Wrap, place
+from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.column_probes import is_empty
 from dpsql.rewrite.syntax.whole.found import Kind
 
 _BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
+_BEHIND_TARGET = frozenset({"set", "using", "where", "returning", ";"})
 _BEGINNING = ("select", "with", "table")
 _READING = ("select", "values", "table", "(")
 _BEFORE_TABLES = frozenset({"from", "join", "only", "table", "using", ".", ","})
@@ -69,6 +72,8 @@ class _Parts:
     queries: list[_Piece] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
     """The names that stand, outside of queries, where a table is read."""
+    target: str = ""
+    """What is written into, with its alias, as it may stand in FROM."""
 
 
 def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
@@ -96,7 +101,10 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
         at = piece.end
     if wrap is not Wrap.EXPLAIN:
         wrap = Wrap.WRITE if parts.writes else Wrap.PARTS
-    beside = tuple(AsWritten(query, text[: piece.start], text[piece.end :]) for piece, query in chooser.beside())
+    beside = tuple(
+        AsWritten(query, text[: piece.start], text[piece.end :], reads_row=of_row)
+        for piece, query, of_row in chooser.beside()
+    )
     return Statement(wrap, (*found, f" {text[at:]}"), tuple(query for _, query in queries), beside)
 
 
@@ -141,12 +149,34 @@ class _Chooser:
             found += self._answered(piece, self.parts.ctes, None)
         return found, frozenset(self.rows)
 
-    def beside(self) -> Iterator[tuple[_Piece, Query]]:
-        """Yield the queries that stay as they were written, as far as they can be read."""
+    def beside(self) -> Iterator[tuple[_Piece, Query, bool]]:
+        """Yield the queries that stay as they were written, as far as they can be read; each with whether it reads a row."""
         for piece, before in self.others[:_MOST]:
-            query = self._parsed(piece, before, parsed)  # as it is written: it may name a row around it
+            try:
+                query, reads_row = self._parsed(piece, before), False
+            except Unsupported:  # it may name the row that is written
+                query, reads_row = self._of_row(piece, before), True
             if query is not None:
-                yield piece, query
+                yield piece, query, reads_row
+
+    def _of_row(self, piece: _Piece, before: Sequence[_Cte]) -> Query | None:
+        """Return a query that names the row that is written; None if it is no such.
+
+        UPDATE kept SET n = (SELECT n FROM a WHERE a.p = kept.g)  →  SELECT 1 FROM kept, LATERAL (SELECT n …) AS piece
+        """
+        text, _ = self._with_ctes(f"SELECT FROM {self.parts.target}, LATERAL ({piece.text}\n) AS piece", piece, before)
+        try:
+            tree = self._read(text)
+        except Unsupported:
+            tree = None
+        if tree is None:
+            if piece.names & {cte.name for cte in before}:
+                raise not_understood(piece.text)  # it may read what is released, and have several rows of it
+            return None
+        lateral = next(one for one in every(tree, exp.Lateral) if fold(one.args["alias"].this) == "piece")
+        query = lateral.this.this
+        query.set("with_", tree.args.get("with_"))
+        return Query(piece.text, query, piece.start)
 
     def _answered(self, piece: _Piece, before: Sequence[_Cte], cte: str | None) -> Iterator[tuple[_Piece, Query]]:
         if not piece.names & (self.private | self.rows):
@@ -166,28 +196,36 @@ class _Chooser:
             raise self.refusal
 
     def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
-        query = self._parsed(piece, before, self.read)
+        query = self._parsed(piece, before)
         if query is None:
             raise not_understood(piece.text)
         if self.parts.writes and isinstance(query.tree, exp.Select):
             _untype(query.tree)
         return query
 
-    def _parsed(self, piece: _Piece, before: Sequence[_Cte], read: ReadQuery) -> Query | None:
+    def _parsed(self, piece: _Piece, before: Sequence[_Cte]) -> Query | None:
         """Return a query with the CTEs that it needs put before it; None if it can't be read, or there are too many."""
+        text, added = self._with_ctes(piece.text, piece, before)
+        tree = self._read(text)
+        return None if tree is None else Query(text, tree, piece.start - added)
+
+    def _with_ctes(self, query: str, piece: _Piece, before: Sequence[_Cte]) -> tuple[str, int]:
+        """Return the text of a query with the CTEs before it that a piece needs, and by how much it is longer."""
         needed, names = [], piece.names
         for cte in reversed(before):
             if cte.name in names:
                 needed.append(cte.definition)
                 names |= cte.body.names
-        own, ctes = Reader(piece.text), ", ".join(reversed(needed))
+        own, ctes = Reader(query), ", ".join(reversed(needed))
         nested = bool(needed) and own.skip("with")
         recursive = "RECURSIVE " * (self.parts.recursive or (nested and own.skip("recursive")))
         context = f"WITH {recursive}{ctes}{', ' if nested else ' '}" if needed else ""
-        text = context + (piece.text[own.token.start :] if nested else piece.text)
+        text = context + (query[own.token.start :] if nested else query)
+        return text, len(text) - len(query)
+
+    def _read(self, text: str) -> exp.Query | None:
         self.left -= len(text)
-        tree = read(text) if self.left >= 0 and self.number <= _MOST else None
-        return None if tree is None else Query(text, tree, piece.start + len(piece.text) - len(text))
+        return self.read(text) if self.left >= 0 and self.number <= _MOST else None
 
 
 def _untype(select: exp.Select) -> None:
@@ -224,9 +262,15 @@ def _skip_target(text: str, reader: Reader, verb: str, parts: _Parts) -> None:
     reader.take()
     reader.skip(*_BEFORE_TARGET[verb])
     reader.skip("only")
+    start = reader.token.start
     while reader.name() is not None and reader.skip("."):
         pass
+    named = text[start : reader.token.start]
+    if reader.skip("as") or (verb != "insert" and reader.word not in _BEHIND_TARGET):
+        reader.name()
+    parts.target = text[start : reader.token.start]
     if verb == "insert":
+        parts.target += f", {named} AS excluded"
         _skip_source(text, reader, parts)
 
 
@@ -249,8 +293,6 @@ def _skip_ctes(text: str, reader: Reader, parts: _Parts) -> bool:
 
 def _skip_source(text: str, reader: Reader, parts: _Parts) -> None:
     """Take what stands behind INSERT's target up to its query, and the query if it stands in no parentheses."""
-    if reader.skip("as"):
-        reader.name()
     if reader.word == "(" and reader.ahead(1).word not in (*_BEGINNING, "values", "("):
         reader.skip_parentheses()
     if reader.skip("overriding"):
