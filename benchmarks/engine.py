@@ -25,7 +25,7 @@ from dpsql.policy.model import Policy, UnitBound
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from tests.support.no_shadow import NoShadow
 

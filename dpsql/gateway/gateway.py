@@ -129,7 +129,8 @@ class Gateway:
         match request.question.parsed:
             case AccountsStatement() as accounts:
                 payer = account(self._deps.policy, request.asker)
-                return Reply(with_accounts(accounts, payer, self._deps.ledger, request.cancellation))
+                read = self._reader(request)
+                return Reply(with_accounts(accounts, read, payer, self._deps.ledger, request.cancellation))
             case AskedStatement():
                 pass
         analyzed = self.analyzed(request)
@@ -180,9 +181,11 @@ class Gateway:
     @nesting_refused()
     def _bound(self, request: Request) -> tuple[AnalyzedStatement | None, bool]:
         text = request.question.text
+        return analyze(text, self._deps.policy, self._reader(request)), is_moving(tokens_of(text) or ())
+
+    def _reader(self, request: Request) -> BoundReader:
         shadow = self._deps.evaluator(request.settings, request.asker.user)
-        reader = BoundReader(shadow, [one.type for one in request.arguments])
-        return analyze(text, self._deps.policy, reader), is_moving(tokens_of(text) or ())
+        return BoundReader(shadow, [one.type for one in request.arguments])
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:

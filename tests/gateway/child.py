@@ -45,7 +45,7 @@ def answer(directory: Path, ledger: Ledger, stop: str) -> None:
     )
     for number in range(10**6):
         question = gateway.examine(
-            f"SELECT count(*) AS count FROM public.rides WHERE rides.fare > {number / 10**6}", _ASKER
+            f"SELECT count(*) AS count FROM public.rides WHERE rides.fare > {number / 10**6:.6f}", _ASKER
         )
         if question is None:
             raise InternalError

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.gateway.rehearsal import is_tried
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.rewrite.syntax.whole.analyze import analyze
 
 COUNT = "SELECT vendor AS v, count(*) AS n FROM rides GROUP BY 1"

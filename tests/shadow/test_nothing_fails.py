@@ -10,8 +10,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Literal
 
-from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.whole.partial import OPERATORS
 from dpsql.rewrite.syntax.whole.undefined import without_failing
 from dpsql.shadow.server.postgres import Postgres

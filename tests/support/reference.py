@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import psycopg
-import sqlglot
 from psycopg.sql import SQL, Composed, Identifier
 from sqlglot import exp
 
+from dpsql.lexer.literals import name
+from dpsql.lexer.tokens import tokens
 from dpsql.policy.model import Policy, Table
-from dpsql.rewrite.syntax.read.bridges import bridged
+from dpsql.rewrite.syntax.read.dialect import parsed
 from tests.support.fix_world import Answer, World, fetched
 from tests.support.records import ZONES, Row, clamped
 from tests.support.served import write_table
@@ -59,9 +60,9 @@ class Reference:
         Raises:
             psycopg.Error: PostgreSQL can't compute it for some row.
         """
-        names = {
-            column.name.lower() for column in sqlglot.parse_one(bridged(sql), read="postgres").find_all(exp.Column)
-        }
+        tree = parsed(sql)
+        every = {name(token) or "" for token in tokens(sql)}
+        names = every if tree is None else {column.name.lower() for column in tree.find_all(exp.Column)}
         for table in self.policy.tables.values():
             if not table.public:
                 self._show(table, names, kind)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.parse import parse
 
 SPELLINGS = ("{table}", '"{table}"', "public.{table}", '"public"."{table}"', "taxi.public.{table}")
 

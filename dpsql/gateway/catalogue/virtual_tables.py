@@ -16,7 +16,8 @@ from dpsql.question import Cancellation
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.mentions import reads
-from dpsql.rewrite.syntax.read.parse import Query, Statement, parse, parsed
+from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse
+from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.found import Kind
 from dpsql.rewrite.syntax.whole.writing import written
 from dpsql.shadow import splice
@@ -45,12 +46,9 @@ _CHARGES = {
 class AccountsStatement:
     """A statement that reads the tables of accounts."""
 
-    statement: Statement
-
-    @property
-    def probes(self) -> tuple[str, ...]:
-        """Return what the shadow is to describe: each query."""
-        return tuple(query.text for query in self.statement.queries)
+    text: str
+    probes: tuple[str, ...]
+    """Its query, where the shadow does not look at that when it describes the statement."""
 
 
 def accounts_statement(text: str) -> AccountsStatement | None:
@@ -59,35 +57,37 @@ def accounts_statement(text: str) -> AccountsStatement | None:
     Raises:
         Unsupported: it is too long to tell what else it does.
     """
-    if _NAMED.search(text) is None:
+    if _NAMED.search(text) is None or not reads(text, _TABLES):
         return None
     if len(text) > _LONGEST_READ:
-        if reads(text, _TABLES):
-            raise Unsupported(
-                f"a statement that reads dpsql.budget or dpsql.charges has at most {_LONGEST_READ:,} characters",
-                because="accounts-in-long-statement",
-                hint="Send it by itself.",
-            )
-        return None
-    try:
-        statement = parse(text, parsed) or written(text, _TABLES, _kind, parsed)
-    except DpsqlError:
-        return None
-    ours = statement is not None and any(_kind(q.tree) is Kind.ANSWER for q in statement.queries)
-    return AccountsStatement(statement) if statement is not None and ours else None
+        raise Unsupported(
+            f"a statement that reads dpsql.budget or dpsql.charges has at most {_LONGEST_READ:,} characters",
+            because="accounts-in-long-statement",
+            hint="Send it by itself.",
+        )
+    asked = asked_statement(text)
+    return None if asked is None else AccountsStatement(text, asked.probes)
 
 
-def _kind(tree: exp.Query) -> Kind:
-    return Kind.ANSWER if any(_is_ours(table) for table in tree.find_all(exp.Table)) else Kind.PUBLIC
-
-
-def with_accounts(asked: AccountsStatement, account: Account, ledger: Ledger, cancellation: Cancellation) -> str:
+def with_accounts(
+    asked: AccountsStatement, read: ReadQuery, account: Account, ledger: Ledger, cancellation: Cancellation
+) -> str:
     """Return the statement over what the ledger says now, of the account's own role."""
+    try:
+        statement = parse(asked.text, read) or written(asked.text, _TABLES, _kind, read)
+    except DpsqlError:
+        statement = None
+    if statement is None:
+        return asked.text  # of which PostgreSQL says what it is
     contents = {
         "budget": _budget(account, ledger, cancellation),
         "charges": _charges(account, ledger, cancellation),
     }
-    return asked.statement.text([_with_contents(query, contents) for query in asked.statement.queries])
+    return statement.text([_with_contents(query, contents) for query in statement.queries])
+
+
+def _kind(tree: exp.Query) -> Kind:
+    return Kind.ANSWER if any(_is_ours(table) for table in tree.find_all(exp.Table)) else Kind.PUBLIC
 
 
 def _with_contents(query: Query, contents: Mapping[str, str]) -> str:

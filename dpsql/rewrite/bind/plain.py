@@ -35,7 +35,7 @@ def in_plain_words(tree: exp.Query) -> None:
 
 def _without_brackets(node: exp.Expr) -> None:
     inside, parent = node.this, node.parent
-    if isinstance(inside, exp.Query):
+    if isinstance(inside, exp.Query) or isinstance(parent, (exp.Any, exp.All)):
         return
     alone = isinstance(parent, exp.Paren) or not isinstance(parent, _OPERATORS)
     if alone or isinstance(inside, (exp.Paren, exp.Column, exp.Literal)):

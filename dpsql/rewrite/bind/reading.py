@@ -9,22 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from dpsql.errors import DpsqlError, Unsupported
+from dpsql.errors import Unsupported
 from dpsql.lexer import literals
-from dpsql.lexer.tokens import TEXTS, Token, tokens
+from dpsql.lexer.tokens import TEXTS, Token
 from dpsql.rewrite.bind.binder import Binder
 from dpsql.rewrite.bind.names import with_own_names
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
 from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.syntax.read.dialect import TooComplexError, render, tokenized, trees_of, with_marked_parameters
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
 sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
-_PRECISE = re.compile(r"(?<=::)interval\((\d)\)")
-"""A type that the parser does not read, but by a name that stands for it."""
 _MOVING = re.compile(r"(?i)(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])")
 """What texts have in them that are times, and others at another time; PostgreSQL reads them when it binds.
 
@@ -47,7 +44,7 @@ class BoundReader:
             DpsqlError: PostgreSQL does not bind it.
         """
         text = self.binder.canonical(query, self.types)
-        tree = read_canonical(text)
+        tree = parsed(text)
         if tree is None:
             return None
         in_plain_words(tree)
@@ -64,22 +61,6 @@ class BoundReader:
             return False
         # It reads some of its own words otherwise than they were: a cast of an array is one of its elements.
         return written == text or written == self.binder.canonical(text, self.types, again=True)
-
-
-def read_canonical(text: str) -> exp.Query | None:
-    """Return the tree of one query in PostgreSQL's words; None where the parser can't read it.
-
-    Raises:
-        RecursionError: it is nested too deeply.
-    """
-    try:
-        text = _PRECISE.sub(r"interval_\1_", text)
-        marked = with_marked_parameters(text)
-        found = tokenized(marked, tuple(tokens(text)))
-        trees = [] if found is None else trees_of(found, marked)
-    except (SqlglotError, DpsqlError, TooComplexError):
-        return None
-    return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
 
 
 def is_moving(read: Sequence[Token]) -> bool:

@@ -3,8 +3,7 @@
 import pytest
 
 from dpsql.rewrite.bind.passed_on import with_tables_in_place
-from dpsql.rewrite.bind.reading import read_canonical
-from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 
 PASSED = {
     "SELECT t.a, t.y FROM (SELECT u.x, u.y FROM public.u) t(a)": 'SELECT t."x" AS "a", t.y FROM public.u AS t',
@@ -39,7 +38,7 @@ KEPT = [
 @pytest.mark.parametrize(("said", "made"), PASSED.items())
 def test_a_table_stands_where_its_columns_were_passed_on(said: str, made: str) -> None:
     """By whatever names they were called, and however deep; an output keeps its name."""
-    tree = read_canonical(said)
+    tree = parsed(said)
     assert tree is not None
     with_tables_in_place(tree)
     assert render(tree) == made
@@ -48,7 +47,7 @@ def test_a_table_stands_where_its_columns_were_passed_on(said: str, made: str) -
 @pytest.mark.parametrize("said", KEPT)
 def test_what_does_more_stays(said: str) -> None:
     """Conditions, computed columns, two of one name, whole rows, and what names itself."""
-    tree = read_canonical(said)
+    tree = parsed(said)
     assert tree is not None
     with_tables_in_place(tree)
     assert render(tree) == said

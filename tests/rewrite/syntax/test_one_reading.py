@@ -1,14 +1,9 @@
 """The parser and PostgreSQL's lexer read a private statement alike, or it is not understood."""
 
-from random import Random
-
 import pytest
 
-from dpsql.lexer.tokens import TEXTS, tokens
-from dpsql.rewrite.syntax.read.agree import same_tokens
-from dpsql.rewrite.syntax.read.bridges import bridged
-from dpsql.rewrite.syntax.read.dialect import Client, with_marked_parameters
-from dpsql.rewrite.syntax.read.parse import Wrap, parse, parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.parse import Wrap, parse
 
 QUERY = "select count(*) from rides"
 
@@ -44,66 +39,3 @@ def test_query_is_found_in_what_stands_around_it(text: str, wrap: Wrap, prefix: 
     assert (found.wrap, found.around[1]) == (wrap, suffix)
     assert prefix is None or found.prefix == prefix
     assert found.text([found.queries[0].text]) == text
-
-
-READ_OTHERWISE = [
-    "select count(*) from rides where note = 'a\u00a0' --\u2028",
-    "select count(*) from rides --\r where seats = 1",
-    "select count(*)\u00a0from rides",
-    "select count(*) from rides where seats = 1\v",
-    "select count(*) from rides /* /* */ where seats = 1 */",
-]
-
-
-@pytest.mark.parametrize("text", READ_OTHERWISE)
-def test_statement_is_not_understood_unless_both_read_it_alike(text: str) -> None:
-    """Either what the parser reads is what PostgreSQL reads, or there is no statement."""
-    found = parse(text, parsed)
-    assert found is None or same_tokens(
-        tuple(tokens(bridged(found.queries[0].text))),
-        Client().tokenize(with_marked_parameters(bridged(found.queries[0].text))),
-    )
-
-
-PARTS = (
-    "'",
-    "\\",
-    '"',
-    "$$",
-    "$a$",
-    "/*",
-    "*/",
-    "--",
-    "\n",
-    "\r",
-    "e'",
-    "U&'",
-    "n'",
-    "x",
-    "1",
-    ".",
-    " ",
-    "$1",
-    ",",
-    ";",
-    "\u00a0",
-)
-
-
-def test_literals_of_the_parser_are_postgresqls() -> None:
-    """Where all tokens agree, so does each literal: none begins or ends inside another one's."""
-    random, agreed = Random(3), 0  # noqa: S311 # the same texts every time
-    for _ in range(20_000):
-        text = "".join(random.choices(PARTS, k=random.randint(1, 12)))
-        try:
-            ours, theirs = tuple(tokens(text)), Client().tokenize(with_marked_parameters(text))
-        except Exception:  # noqa: BLE001, S112 # one of both does not read it
-            continue
-        if not same_tokens(ours, theirs):
-            continue
-        agreed += 1
-        whole = {(token.start, token.end) for token in ours if token.sort in TEXTS}
-        found = {(t.start, t.end + 1) for t in theirs}
-        # An N before a literal is a token of its own to PostgreSQL.
-        assert all(span in found or (span[0] - 1, span[1]) in found for span in whole), text
-    assert agreed > 1_000

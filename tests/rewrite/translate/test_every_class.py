@@ -11,7 +11,8 @@ from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
 from dpsql.rewrite.bind.reading import BoundReader
 from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.translate.public.speller import SPOKEN
 from dpsql.rewrite.translate.values.calls import _CALLS as CALLS
 from dpsql.rewrite.translate.values.context import Translator

@@ -77,8 +77,6 @@ def sources_of(item: exp.Expr, ctes: Ctes, policy: Policy, known: FoundColumns) 
 
 
 def _own_name(item: exp.Expr) -> str:
-    if isinstance(item, exp.Unnest):
-        return "unnest"
     return "" if not isinstance(item, exp.Table) else fold(item.this) or str(getattr(item.this, "name", "")).lower()
 
 
@@ -91,10 +89,8 @@ def _columns(item: exp.Expr, ctes: Ctes, policy: Policy, known: FoundColumns) ->
     match item:
         case exp.Table(this=exp.Identifier()):
             return _of_table(item, ctes, policy, known)
-        case exp.Table(this=exp.Anonymous() as call) | exp.Lateral(this=exp.Unnest() | exp.Anonymous() as call):
+        case exp.Table(this=exp.Anonymous() as call) | exp.Lateral(this=exp.Anonymous() as call):
             return _of_function(item, call)
-        case exp.Unnest():
-            return _of_function(item, item)
         case exp.Lateral(this=exp.Subquery() | exp.Query()) | exp.Subquery():
             return _of_query(item.this, ctes, policy, known)
         case exp.Values():
@@ -118,7 +114,7 @@ def _of_table(item: exp.Table, ctes: Ctes, policy: Policy, known: FoundColumns) 
 
 def _of_function(item: exp.Expr, call: exp.Expr) -> tuple[str, ...] | None:
     """Return the one column of a function's rows: it has the name of these."""
-    name = "unnest" if isinstance(call, exp.Unnest) else str(call.this).lower()
+    name = str(call.this).lower()
     if name not in _OF_ONE_COLUMN or any(one.args.get(key) for one in (item, call) for key in ("ordinality", "offset")):
         return None
     if name == "unnest" and len(call.expressions) > 1:

@@ -8,32 +8,25 @@ what is private is looked up by name in `functions.py`.
 import platform
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.abc import SourceLoader
 from typing import ClassVar
 
 import sqlglot.parser
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
-from sqlglot.errors import ErrorLevel, ParseError, UnsupportedError
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, UnsupportedError
 from sqlglot.parsers.postgres import PostgresParser
-from sqlglot.tokenizer_core import Token as ParserToken
-from sqlglot.tokenizer_core import TokenizerCore, TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from dpsql.errors import ConfigError, Unsupported
-from dpsql.lexer.tokens import Sort, Token, tokens
-from dpsql.rewrite.syntax.read.agree import same_tokens
+from dpsql.errors import ConfigError, DpsqlError, Unsupported
+from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.read.generator import ClientGenerator
 from dpsql.rewrite.syntax.read.parser_tokens import Vocabulary
-from dpsql.rewrite.syntax.read.scanner import Scanner
 
 _STEPS = 30
 """Steps that the parser may take for each token; statements of people and tools need one or two."""
 _OWN_SYNTAX = ("CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
-
-
-_PARAMETER = "\ue000"
-"""Stands for the `$` of a parameter: a character of no script, which no statement has outside quotes."""
 
 
 _CONSTANTS = frozenset({TokenType.NUMBER, TokenType.STRING})
@@ -48,21 +41,10 @@ class TooComplexError(Exception):
 
 
 class Client(Postgres):
-    """The dialect that clients write."""
+    """PostgreSQL's own words."""
 
-    class Tokenizer(Postgres.Tokenizer):
-        """A tokenizer for which `@` is PostgreSQL's operator (which nobody uses), and no parameter."""
-
-        SINGLE_TOKENS: ClassVar = {
-            **{k: v for k, v in Postgres.Tokenizer.SINGLE_TOKENS.items() if k != "@"},
-            _PARAMETER: TokenType.PARAMETER,
-        }
-
-        def _init_core(self) -> TokenizerCore:
-            """Return what reads a text."""
-            core = super()._init_core()
-            core.__class__ = Scanner
-            return core
+    INDEX_OFFSET = 0
+    """What the parser takes off an array's places, and adds again."""
 
     class Parser(PostgresParser):
         """A parser that recognises syntax, not functions."""
@@ -156,19 +138,16 @@ def _typed_first(found: exp.Cast) -> exp.Cast:
 
 
 _CLIENT = Client()
-_VOCABULARY = Vocabulary(
-    Client.Tokenizer.KEYWORDS, Client.Tokenizer.SINGLE_TOKENS, Client.Tokenizer.COMMANDS, parameter=_PARAMETER
-)
+_VOCABULARY = Vocabulary(Client.Tokenizer.KEYWORDS, Client.Tokenizer.SINGLE_TOKENS)
 _REPEATED = re.compile(r"(?:ab?c)*+")
-_COMMENTED = re.compile(r"--|/\*")
-"""What the parser may read to another end than PostgreSQL."""
+_PRECISE = re.compile(r"(?<=::)interval\((\d)\)")
+"""A type that the parser does not read, but by a name that stands for it."""
 
 
 class _OfThread(threading.local):
-    """A tokenizer and a generator for one thread: to make them takes as long as to read, or to write, a few words."""
+    """A generator for one thread: to make one takes as long as to write a few words."""
 
     def __init__(self) -> None:
-        self.tokenizer = _CLIENT.tokenizer()
         self.generator = _CLIENT.generator(
             normalize_functions=False, comments=False, unsupported_level=ErrorLevel.RAISE
         )
@@ -198,50 +177,19 @@ def check_parser() -> None:
         )
 
 
-def with_marked_parameters(text: str) -> str:
-    """Return `text`, as long as it was, with another sign for the `$` of parameters: `($1,$2)` is no quote `$1,$`.
+def parsed(text: str) -> exp.Query | None:
+    """Return the tree of one query in PostgreSQL's words; None where the parser can't read it.
 
     Raises:
-        SyntaxFailed: PostgreSQL would not read it.
-        Unsupported: it has that sign already.
+        RecursionError: it is nested too deeply.
     """
-    if "$" not in text and _PARAMETER not in text:
-        return text
-    if _PARAMETER in text:
-        raise Unsupported(
-            "a statement over a protected table can't have the character U+E000", because="reserved-character"
-        )
-    parts, at = [], 0
-    for token in tokens(text):
-        if token.sort is Sort.PARAMETER:
-            parts += [text[at : token.start], _PARAMETER]
-            at = token.start + 1
-    return "".join([*parts, text[at:]])
-
-
-def tokenized(text: str, ours: Sequence[Token]) -> list[ParserToken] | None:
-    """Return the parser's tokens of a text with marked parameters; None if it would not read it as PostgreSQL does.
-
-    `ours` are PostgreSQL's.
-
-    Raises:
-        TokenError: the parser can't read it.
-    """
-    told = None if _COMMENTED.search(text) else _VOCABULARY.told(ours)
-    if told is not None:
-        return told
-    found = _OWN.tokenizer.tokenize(text)
-    return found if same_tokens(ours, found) else None
-
-
-def trees_of(found: list[ParserToken], text: str) -> list[exp.Expr]:
-    """Return the trees of the statements in a text, whose tokens are `found`.
-
-    Raises:
-        ParseError: the parser can't read it.
-        TooComplexError: it would take too long.
-    """
-    return [tree for tree in _CLIENT.parser().parse(found, text) if tree is not None]
+    try:
+        text = _PRECISE.sub(r"interval_\1_", text)
+        found = _VOCABULARY.told(tuple(tokens(text)))
+        trees = [] if found is None else _CLIENT.parser().parse(found, text)
+    except (SqlglotError, DpsqlError, TooComplexError):
+        return None
+    return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None
 
 
 def render(node: exp.Expr) -> str:

@@ -75,6 +75,10 @@ class ClientGenerator(PostgresGenerator):
         start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".strip()
         return f"{self.sql(expression, 'kind')} {start}"
 
+    def trim_sql(self, expression: exp.Trim) -> str:
+        """Write TRIM with the side that was written; what is trimmed stands in calls of other names."""
+        return f"TRIM({expression.args.get('position') or 'BOTH'} FROM {self.sql(expression, 'this')})"
+
     def select_sql(self, expression: exp.Select) -> str:
         """Write a query; of VALUES, which may stand in its place, the parser makes a query over them."""
         rows = expression.args["from_"].this if expression.args.get("from_") else None

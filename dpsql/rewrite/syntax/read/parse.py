@@ -10,14 +10,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from dpsql.errors import DpsqlError, Refusal
 from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import Token, tokens
-from dpsql.rewrite.syntax.read.bridges import bridged
-from dpsql.rewrite.syntax.read.dialect import TooComplexError, tokenized, trees_of, with_marked_parameters
-from dpsql.rewrite.syntax.read.gaps import is_misread
+from dpsql.lexer.tokens import tokens
+from dpsql.rewrite.syntax.read.dialect import parsed
 
 
 class Wrap(Enum):
@@ -202,24 +199,3 @@ def _before_tail(text: str, start: int) -> int:
     if [token.word for token in found[-3:]] == ["with", "no", "data"]:
         return start + found[-4].end if len(found) > 3 else len(text)
     return len(text)
-
-
-def parsed(text: str, read: Sequence[Token] | None = None) -> exp.Query | None:
-    """Return the tree of one query; None when it is none, or not one that is read as PostgreSQL reads it.
-
-    `read` are its tokens, if they are known.
-    """
-    try:
-        read = tuple(tokens(text)) if read is None else read
-        plain = bridged(text, read)
-        ours = read if plain == text else tuple(tokens(plain))
-        if is_misread(ours):
-            return None
-        marked = with_marked_parameters(plain)
-        found = tokenized(marked, ours)
-        if found is None:
-            return None
-        trees = trees_of(found, marked)
-    except (SqlglotError, DpsqlError, RecursionError, TooComplexError):
-        return None
-    return trees[0] if len(trees) == 1 and isinstance(trees[0], exp.Query) else None

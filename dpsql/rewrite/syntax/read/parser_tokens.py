@@ -4,86 +4,74 @@ SELECT count(*) …  →  SELECT, VAR count, L_PAREN, STAR, R_PAREN …
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot.tokenizer_core import Token as ParserToken
 from sqlglot.tokenizer_core import TokenType
 
-from dpsql.lexer.tokens import Sort, Token
+from dpsql.lexer import literals
+from dpsql.lexer.tokens import TEXTS, Sort, Token
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_BLURRED = frozenset("?@")
-"""Signs that the parser takes for a part of what stands before them."""
+_OF_OTHERS = frozenset(
+    """ANTI APPLY ASOF AUTOINCREMENT AUTO_INCREMENT DESCRIBE EXEC FILE GLOB KEEP KILL NAMESPACE OPTIMIZE OVERWRITE
+    PARTITIONED_BY PERCENT PIVOT PRAGMA QUALIFY REGEXP RLIKE SEMI SETTINGS STRAIGHT_JOIN UNCACHE UNNEST UNPIVOT USE
+    XOR""".split()
+)
+"""Words that the parser knows from other systems: PostgreSQL does not quote what is called so."""
 
 
 class Vocabulary:
     """The words and signs that the parser knows."""
 
-    def __init__(
-        self,
-        keywords: Mapping[str, TokenType],
-        signs: Mapping[str, TokenType],
-        commands: Collection[TokenType],
-        parameter: str,
-    ) -> None:
-        """Take keywords, signs of one character, words after which nothing is read, and what stands for `$` in `$1`."""
-        self._words = {word: kind for word, kind in keywords.items() if kind not in commands}
-        self._commands = keywords.keys() - self._words.keys()
+    def __init__(self, keywords: Mapping[str, TokenType], signs: Mapping[str, TokenType]) -> None:
+        """Take keywords, and signs of one character."""
+        self._words = {word: kind for word, kind in keywords.items() if word not in _OF_OTHERS}
         self._pairs = {pair: kind for pair, kind in keywords.items() if pair.count(" ") == 1}
         self._begins = frozenset(pair.split(" ")[0] for pair in self._pairs)
-        every = {**signs, **{sign: kind for sign, kind in keywords.items() if not sign[0].isalpha()}}
-        self._signs = {sign: kind for sign, kind in every.items() if _BLURRED.isdisjoint(sign)}
-        self._parameter = parameter
+        self._signs = {**signs, **{sign: kind for sign, kind in keywords.items() if not sign[0].isalpha()}}
 
     def told(self, found: Sequence[Token]) -> list[ParserToken] | None:
-        """Return the parser's tokens; None where one is not plain: then it has to read the text itself."""
+        """Return the parser's tokens; None where there is one that the parser does not know."""
         told: list[ParserToken] = []
-        behind, at = -1, 0
-        """Where the last name ends: a quote there may belong to it, as in `n'a'`."""
-        while at < len(found):
-            sort, text, start, end = found[at]
-            at += 1
-            match sort:
-                case Sort.NAME:
-                    word, kind, behind = text, self._kind(text), end
-                    if kind is None:
-                        return None
-                    if at < len(found) and (pair := self._pair(text, found[at])) in self._pairs:
-                        word, kind, behind = pair, self._pairs[pair], found[at].end
-                        at += 1
-                    told.append(ParserToken(kind, word, start=start, end=behind - 1))
-                    continue
-                case Sort.PUNCTUATION | Sort.OPERATOR if text in self._signs:
-                    one = ParserToken(self._signs[text], text, start=start, end=end - 1)
-                case Sort.PLAIN if behind != start and (inside := _inside(text, "'")) is not None:
-                    one = ParserToken(TokenType.STRING, inside, start=start, end=end - 1)
-                case Sort.QUOTED if behind != start and (inside := _inside(text, '"')) is not None:
-                    one = ParserToken(TokenType.IDENTIFIER, inside, start=start, end=end - 1)
-                case Sort.NUMBER if _NUMBER.fullmatch(text):
-                    one = ParserToken(TokenType.NUMBER, text, start=start, end=end - 1)
-                case Sort.PARAMETER:
-                    told.append(ParserToken(TokenType.PARAMETER, self._parameter, start=start, end=start))
-                    one = ParserToken(TokenType.NUMBER, text[1:], start=start + 1, end=end - 1)
-                case _:
-                    return None
-            told.append(one)
+        pending = list(found)[::-1]
+        while pending:
+            sort, text, start, end = token = pending.pop()
+            kind, inside = self._known(token)
+            if kind is None and sort is Sort.OPERATOR and len(text) > 1:  # !~~ is NOT and ~~
+                pending += [Token(sort, text[1:], start + 1, end), Token(sort, text[0], start, start + 1)]
+                continue
+            if kind is None:
+                return None
+            if sort is Sort.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
+                kind, inside, end = self._pairs[pair], pair, pending.pop().end
+            told.append(ParserToken(kind, inside, start=start, end=end - 1))
+            if kind is TokenType.PARAMETER:
+                told.append(ParserToken(TokenType.NUMBER, text[1:], start=start + 1, end=end - 1))
         return told
 
-    def _kind(self, name: str) -> TokenType | None:
-        """Return what a name without quotes is to the parser; None if it would not read it as PostgreSQL does."""
-        word = name.upper()
-        return None if word in self._commands or not _NAME.fullmatch(name) else self._words.get(word, TokenType.VAR)
+    def _known(self, token: Token) -> tuple[TokenType | None, str]:
+        """Return what a token is to the parser, None if it is nothing, and its text."""
+        text = token.text
+        match token.sort:
+            case Sort.NAME:
+                return self._words.get(text.upper(), TokenType.VAR), text
+            case Sort.PUNCTUATION | Sort.OPERATOR:
+                return self._signs.get(text), text
+            case Sort.QUOTED:
+                return TokenType.IDENTIFIER, literals.name(token) or ""
+            case Sort.NUMBER if _NUMBER.fullmatch(text):
+                return TokenType.NUMBER, text
+            case Sort.PARAMETER:
+                return TokenType.PARAMETER, "$"
+            case Sort.BITS:
+                return TokenType.BIT_STRING, text[2:-1]
+            case _ if token.sort in TEXTS and (inside := literals.value(token)) is not None:
+                return TokenType.STRING, inside
+            case _:
+                return None, text
 
     def _pair(self, name: str, following: Token) -> str:
         """Return two words as they would be one keyword."""
         word = name.upper()
         return f"{word} {following.text.upper()}" if word in self._begins else ""
-
-
-def _inside(text: str, quote: str) -> str | None:
-    """Return what stands between quotes; None where there are several such pieces."""
-    inside = text[1:-1]
-    if quote not in inside:
-        return inside
-    return None if quote in inside.replace(quote * 2, "") else inside.replace(quote * 2, quote)

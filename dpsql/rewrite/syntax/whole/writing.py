@@ -18,9 +18,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, Unsupported
-from dpsql.lexer.literals import name
 from dpsql.lexer.reader import Reader
-from dpsql.lexer.tokens import tokens
 from dpsql.rewrite.syntax.named.identifiers import fold
 from dpsql.rewrite.syntax.read.gaps import not_understood
 from dpsql.rewrite.syntax.read.mentions import mentions
@@ -28,52 +26,14 @@ from dpsql.rewrite.syntax.read.parse import AsWritten, Query, ReadQuery, Stateme
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.column_probes import is_empty
 from dpsql.rewrite.syntax.whole.found import Kind
+from dpsql.rewrite.syntax.whole.statement_parts import CteText, InnerQuery, StatementParts, parts_of
 
-_BEFORE_TARGET = {"insert": ("into",), "update": ("only",), "delete": ("from", "only"), "merge": ("into", "only")}
-_BEHIND_TARGET = frozenset({"set", "using", "where", "returning", ";"})
-_BEGINNING = ("select", "with", "table")
-_READING = ("select", "values", "table", "(")
-_BEFORE_TABLES = frozenset({"from", "join", "only", "table", "using", ".", ","})
 _LONGEST = 64_000
 _MOST = 100
 _MOST_NAMED = 3
 """Characters of all queries together, each with the CTEs that it needs, and their number: everybody waits meanwhile."""
 
 KindOf = Callable[[exp.Query], Kind]
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A query in the statement, and the names in it."""
-
-    start: int
-    text: str
-    names: frozenset[str]
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cte:
-    name: str
-    definition: str
-    body: _Piece
-
-
-@dataclass(slots=True)
-class _Parts:
-    """What a statement consists of."""
-
-    writes: bool = False
-    recursive: bool = False
-    ctes: list[_Cte] = field(default_factory=list)
-    queries: list[_Piece] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)
-    """The names that stand, outside of queries, where a table is read."""
-    target: str = ""
-    """What is written into, with its alias, as it may stand in FROM."""
 
 
 def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
@@ -85,7 +45,7 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
         DpsqlError: private rows are read where they can't be followed, or PostgreSQL would not read the text.
     """
     wrap, start, end = place(text)
-    parts = _parts(text[:end], start)
+    parts = parts_of(text[:end], start)
     if parts is None:
         return None
     refusal = rows_refused(private, text) if parts.writes else not_understood(text)
@@ -127,7 +87,7 @@ def rows_refused(private: Collection[str], text: str, *, one: bool = False) -> A
 class _Chooser:
     """Chooses the queries of a statement that have to be answered."""
 
-    parts: _Parts
+    parts: StatementParts
     private: frozenset[str]
     kind_of: KindOf
     read: ReadQuery
@@ -135,21 +95,21 @@ class _Chooser:
     """What is said of private rows that are not aggregated."""
     rows: set[str] = field(default_factory=set)
     """The CTEs of private rows."""
-    others: list[tuple[_Piece, Sequence[_Cte]]] = field(default_factory=list)
+    others: list[tuple[InnerQuery, Sequence[CteText]]] = field(default_factory=list)
     """The queries that stay as they were written, and the CTEs before them."""
     left: int = _LONGEST
     number: int = 0
 
-    def chosen(self) -> tuple[list[tuple[_Piece, Query]], frozenset[str]]:
+    def chosen(self) -> tuple[list[tuple[InnerQuery, Query]], frozenset[str]]:
         """Return the queries with what they are, in order, and the names of the CTEs that are private rows."""
-        found: list[tuple[_Piece, Query]] = []
+        found: list[tuple[InnerQuery, Query]] = []
         for index, cte in enumerate(self.parts.ctes):
             found += self._answered(cte.body, self.parts.ctes[:index], cte.name)
         for piece in self.parts.queries:
             found += self._answered(piece, self.parts.ctes, None)
         return found, frozenset(self.rows)
 
-    def beside(self) -> Iterator[tuple[_Piece, Query, bool]]:
+    def beside(self) -> Iterator[tuple[InnerQuery, Query, bool]]:
         """Yield the queries that stay as they were written, as far as they can be read; each with whether it reads a row."""
         for piece, before in self.others[:_MOST]:
             try:
@@ -159,7 +119,7 @@ class _Chooser:
             if query is not None:
                 yield piece, query, reads_row
 
-    def _of_row(self, piece: _Piece, before: Sequence[_Cte]) -> Query | None:
+    def _of_row(self, piece: InnerQuery, before: Sequence[CteText]) -> Query | None:
         """Return a query that names the row that is written; None if it is no such.
 
         UPDATE kept SET n = (SELECT n FROM a WHERE a.p = kept.g)  →  SELECT 1 FROM kept, LATERAL (SELECT n …) AS piece
@@ -178,7 +138,9 @@ class _Chooser:
         query.set("with_", tree.args.get("with_"))
         return Query(piece.text, query, piece.start)
 
-    def _answered(self, piece: _Piece, before: Sequence[_Cte], cte: str | None) -> Iterator[tuple[_Piece, Query]]:
+    def _answered(
+        self, piece: InnerQuery, before: Sequence[CteText], cte: str | None
+    ) -> Iterator[tuple[InnerQuery, Query]]:
         if not piece.names & (self.private | self.rows):
             self.others.append((piece, before))
             return
@@ -195,7 +157,7 @@ class _Chooser:
         elif kind is Kind.ROWS and not is_empty(query.tree):
             raise self.refusal
 
-    def _query(self, piece: _Piece, before: Sequence[_Cte]) -> Query:
+    def _query(self, piece: InnerQuery, before: Sequence[CteText]) -> Query:
         query = self._parsed(piece, before)
         if query is None:
             raise not_understood(piece.text)
@@ -203,13 +165,13 @@ class _Chooser:
             _untype(query.tree)
         return query
 
-    def _parsed(self, piece: _Piece, before: Sequence[_Cte]) -> Query | None:
+    def _parsed(self, piece: InnerQuery, before: Sequence[CteText]) -> Query | None:
         """Return a query with the CTEs that it needs put before it; None if it can't be read, or there are too many."""
         text, added = self._with_ctes(piece.text, piece, before)
         tree = self._read(text)
         return None if tree is None else Query(text, tree, piece.start - added)
 
-    def _with_ctes(self, query: str, piece: _Piece, before: Sequence[_Cte]) -> tuple[str, int]:
+    def _with_ctes(self, query: str, piece: InnerQuery, before: Sequence[CteText]) -> tuple[str, int]:
         """Return the text of a query with the CTEs before it that a piece needs, and by how much it is longer."""
         needed, names = [], piece.names
         for cte in reversed(before):
@@ -237,94 +199,3 @@ def _untype(select: exp.Select) -> None:
         cast = output.unalias()
         if isinstance(cast, exp.Cast) and cast.to.is_type("text") and isinstance(cast.this, (exp.Literal, exp.Null)):
             cast.replace(cast.this)
-
-
-def _parts(text: str, start: int) -> _Parts | None:
-    """Return what the statement that begins at `start` consists of; None if it is of another kind."""
-    reader, parts = Reader(text), _Parts()
-    while reader.token.start < start and not reader.is_at_end:
-        reader.take()
-    if reader.skip("with") and not _skip_ctes(text, reader, parts):
-        return None
-    verb = reader.word
-    parts.writes = verb in _BEFORE_TARGET
-    if parts.writes:
-        _skip_target(text, reader, verb, parts)
-    elif verb not in _READING:
-        return None
-    while not reader.is_at_end:
-        _skip_one(text, reader, parts)
-    return parts
-
-
-def _skip_target(text: str, reader: Reader, verb: str, parts: _Parts) -> None:
-    """Take what is written into, and in INSERT all up to the query, and the query if it stands in no parentheses."""
-    reader.take()
-    reader.skip(*_BEFORE_TARGET[verb])
-    reader.skip("only")
-    start = reader.token.start
-    while reader.name() is not None and reader.skip("."):
-        pass
-    named = text[start : reader.token.start]
-    if reader.skip("as") or (verb != "insert" and reader.word not in _BEHIND_TARGET):
-        reader.name()
-    parts.target = text[start : reader.token.start]
-    if verb == "insert":
-        parts.target += f", {named} AS excluded"
-        _skip_source(text, reader, parts)
-
-
-def _skip_ctes(text: str, reader: Reader, parts: _Parts) -> bool:
-    parts.recursive = reader.skip("recursive")
-    while True:
-        start, found = reader.token.start, reader.name()
-        reader.skip_parentheses()
-        if found is None or not reader.skip("as"):
-            return False
-        reader.skip("not")
-        reader.skip("materialized")
-        body = reader.skip_parentheses()
-        if body is None:
-            return False
-        parts.ctes.append(_Cte(found, text[start : body[1] + 1], _piece(text, *body)))
-        if not reader.skip(","):
-            return True
-
-
-def _skip_source(text: str, reader: Reader, parts: _Parts) -> None:
-    """Take what stands behind INSERT's target up to its query, and the query if it stands in no parentheses."""
-    if reader.word == "(" and reader.ahead(1).word not in (*_BEGINNING, "values", "("):
-        reader.skip_parentheses()
-    if reader.skip("overriding"):
-        reader.take()
-        reader.take()
-    if reader.word not in (*_BEGINNING, "("):
-        return
-    start, end = reader.token.start, reader.token.start
-    while not (reader.is_at_end or reader.word in ("returning", ";")):
-        if reader.word == "on" and reader.ahead(1).word == "conflict":
-            break
-        end = reader.token.end
-        if (inside := reader.skip_parentheses()) is not None:
-            end = inside[1] + 1
-        elif reader.token.end == end:
-            reader.take()
-    parts.queries.append(_piece(text, start, end))
-
-
-def _skip_one(text: str, reader: Reader, parts: _Parts) -> None:
-    """Take a query in parentheses, or else one token."""
-    if reader.word == "(" and reader.ahead(1).word in _BEGINNING and (inside := reader.skip_parentheses()):
-        parts.queries.append(_piece(text, *inside))
-        return
-    before = reader.take().word
-    if before in _BEFORE_TABLES and (found := name(reader.token)) is not None:
-        parts.read.add(found)
-
-
-def _piece(text: str, start: int, end: int) -> _Piece:
-    """Return the query in this place, without the blanks and comments around it."""
-    inside = [(token.start, token.end, name(token)) for token in tokens(text[start:end])]
-    first, last = (inside[0][0], inside[-1][1]) if inside else (0, 0)
-    names = frozenset(found for _, _, found in inside if found is not None)
-    return _Piece(start + first, text[start + first : start + last], names)

@@ -106,9 +106,6 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
         case exp.Values():
             only(node, "expressions", "alias")
             return f"(VALUES {', '.join(_row(s, row) for row in node.expressions)}){_called(node)}"
-        case exp.Unnest():
-            only(node, "expressions", "alias")
-            return f"unnest({s.list(node.expressions)}){_called(node)}"
         case ViewRead():  # of public rows: whatever its query is, PostgreSQL has the view
             return f'"public".{quoted_name(node.view)}{_called(node)}'
         case exp.Subquery():
@@ -116,6 +113,8 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             return f"({spelled_query(s, node.this)}){_called(node)}"
         case exp.Table(this=exp.Anonymous() as call):
             only(node, "this", "alias")
+            if str(call.this).lower() == "unnest":
+                return f"unnest({s.list(call.expressions)}){_called(node)}"
             return _series(s, node, call)
         case exp.Table():
             only(node, "this", "db", "alias")

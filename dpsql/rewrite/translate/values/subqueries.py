@@ -12,8 +12,7 @@ from dpsql.rewrite.ir.expr import Const
 from dpsql.rewrite.ir.spelled import Spelled, UnspeakableError
 from dpsql.rewrite.syntax.forms.nested import aggregates_of
 from dpsql.rewrite.syntax.named.identifiers import fold, position
-from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.translate.public.constants import evaluated
 from dpsql.rewrite.translate.public.public_queries import function_named
 from dpsql.rewrite.translate.public.speller import spell

@@ -6,8 +6,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.qualified import qualify
-from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.read.trees import every
 
 _SAME = """\

@@ -13,8 +13,8 @@ from sqlglot.parsers.postgres import PostgresParser
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.rewrite.syntax.read import dialect
-from dpsql.rewrite.syntax.read.dialect import Client, check_parser
-from dpsql.rewrite.syntax.read.parse import parse, parsed
+from dpsql.rewrite.syntax.read.dialect import Client, check_parser, parsed
+from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.server import Server
 from tests.support import golden
 

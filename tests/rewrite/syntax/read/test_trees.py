@@ -5,8 +5,7 @@ from functools import cache
 from sqlglot import exp
 
 from dpsql.rewrite.syntax.named.identifiers import position
-from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.read.trees import copied, every, holds, nodes
 from tests.support.golden import load
 

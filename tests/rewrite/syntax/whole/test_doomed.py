@@ -3,7 +3,7 @@
 import pytest
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.doomed import has_constants, trials, trials_around
 

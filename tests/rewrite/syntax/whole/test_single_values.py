@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed
 from dpsql.rewrite.syntax.whole.released_rows import ReleasedRows
 from dpsql.rewrite.syntax.whole.single_values import depends_on_nothing, is_written_value, values_of_several_rows
 

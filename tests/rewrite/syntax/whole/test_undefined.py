@@ -2,8 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.parse import parsed
+from dpsql.rewrite.syntax.read.dialect import parsed, render
 from dpsql.rewrite.syntax.whole.undefined import without_failing
 
 REWRITTEN = {
